@@ -1,0 +1,102 @@
+"""A plan: an immutable, serialisable, ordered list of changes with what it was computed from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reconciler.model.address import Address
+from reconciler.model.change import Action, Change
+from reconciler.model.live import Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class Unmanaged:
+    """A live object that no resource claims."""
+
+    address: Address
+    name: str
+    parent_id: str | None = None
+    parent_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a reader must know about the plan as a whole. `code` is stable kebab-case."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A guard's no: the rule, what breaches it, where the rule stands, and the way to allow it."""
+
+    rule: str
+    message: str
+    addresses: tuple[Address, ...] = ()
+    where: str | None = None
+    allow: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSource:
+    """What a plan was computed from. `base` is the git commit compared with, if any."""
+
+    environment: str
+    organization: str
+    base_url: str
+    tool_version: str
+    config_digest: str
+    live_digest: str
+    dialect: Dialect | None = None
+    base: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What narrowed the plan. Empty means the whole workspace."""
+
+    targets: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+
+    @property
+    def partial(self) -> bool:
+        """Whether anything is left out."""
+        return bool(self.targets or self.excludes or self.kinds or self.parents)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The plan. `created_at` is metadata: it is outside the digest.
+
+    `changes` stand in the order in which they can be carried out, no-ops last, by address.
+    """
+
+    source: PlanSource
+    changes: tuple[Change, ...]
+    unmanaged: tuple[Unmanaged, ...] = ()
+    ignored: tuple[Unmanaged, ...] = ()
+    notes: tuple[Note, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    selection: Selection = Selection()
+    created_at: str = ""
+
+    @property
+    def effective(self) -> tuple[Change, ...]:
+        """The changes that do something, in order."""
+        return tuple(each for each in self.changes if each.action is not Action.NO_OP)
+
+    @property
+    def empty(self) -> bool:
+        """Whether applying it would send nothing."""
+        return not self.effective
+
+    @property
+    def counts(self) -> Mapping[Action, int]:
+        """How many changes of each action, zeros included."""
+        found = Counter(each.action for each in self.changes)
+        return {action: found[action] for action in Action}

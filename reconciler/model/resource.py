@@ -1,0 +1,89 @@
+"""What the files say: resources, and all of them together as `Desired`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from reconciler.errors import Mark
+from reconciler.model.address import Address
+from reconciler.model.values import JSON, Path
+
+
+class State(StrEnum):
+    """Whether a resource shall exist. `absent` is the explicit instruction to delete it."""
+
+    PRESENT = "present"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class ParentRef:
+    """The project of an export: exactly one of a declared key, a live id or a live name."""
+
+    key: str | None = None
+    id: str | None = None
+    name: str | None = None
+
+    def __str__(self) -> str:
+        if self.key is not None:
+            return self.key
+        return f"id {self.id}" if self.id is not None else f"name '{self.name}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """How a resource may be treated (design, section 3).
+
+    `ignore_changes` are field paths as `path_text` writes them; a path covers what is below it.
+    """
+
+    protect: bool = False
+    allow_replace: bool = False
+    ignore_changes: tuple[str, ...] = ()
+    renamed_from: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A declared project or batch export, resolved for one environment.
+
+    `spec` holds the managed fields by the API's names, as written (not normalised), secrets as
+    `SecretRef`. A field that is absent is not managed; null means "clear it". `parent` is None
+    for kinds without one, and for an export of the organization.
+    """
+
+    address: Address
+    spec: Mapping[str, JSON]
+    parent: ParentRef | None = None
+    lifecycle: Lifecycle = Lifecycle()
+    state: State = State.PRESENT
+    pinned_id: str | None = None
+    secret_version: str | None = None
+    mark: Mark | None = None
+    marks: Mapping[Path, Mark] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name by which the live object is found. Config makes sure there is one."""
+        return str(self.spec.get("name", "")).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """All resources of one environment, by address.
+
+    `base_url` and `organization` say where; the API key is no part of it.
+    """
+
+    environment: str
+    base_url: str
+    organization: str
+    resources: Mapping[Address, Resource]
+    digest: str = ""
+    """SHA-256 (hex) over the resolved configuration, secrets as references."""
+
+    def in_order(self) -> tuple[Resource, ...]:
+        """The resources by address."""
+        return tuple(self.resources[address] for address in sorted(self.resources))

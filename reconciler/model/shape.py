@@ -1,0 +1,231 @@
+"""How values of a field are compared: one small class a sort of value.
+
+A shape turns what a person wrote and what the server answers into the same canonical form, so
+that `==` on canonical forms is the whole comparison. `canonical` is idempotent, never raises on
+a value of the wrong type (validation has its say elsewhere) and returns plain JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Protocol
+
+import orjson
+
+from reconciler.model.values import JSON, SecretRef
+
+_TRUE_WORDS = frozenset({"true", "1", "yes", "y", "t", "on"})
+_FALSE_WORDS = frozenset({"false", "0", "no", "n", "f", "off"})
+
+
+class Shape(Protocol):
+    """What every shape can do."""
+
+    def canonical(self, value: JSON) -> JSON:
+        """The form in which equal values are equal. None and secret references stay."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text. The service trims surrounding blanks of names (service-facts 1.1, 4.1)."""
+
+    trimmed: bool = False
+
+    def canonical(self, value: JSON) -> JSON:
+        """Text as it is, trimmed where the server trims."""
+        if isinstance(value, str):
+            return value.strip() if self.trimmed else value
+        if isinstance(value, bool) or value is None or isinstance(value, SecretRef):
+            return value
+        return str(value) if isinstance(value, (int, float)) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A whole number; old servers answer it as text, "5432" (service-facts 1.5, trap 11)."""
+
+    def canonical(self, value: JSON) -> JSON:
+        """An int where the text or float is one."""
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            try:
+                return int(value.strip())
+            except ValueError:
+                return value
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """True or false; old servers answer it as text, "True" (service-facts 1.5)."""
+
+    def canonical(self, value: JSON) -> JSON:
+        """A bool where the text is a word for one."""
+        if isinstance(value, str):
+            word = value.strip().lower()
+            if word in _TRUE_WORDS:
+                return True
+            if word in _FALSE_WORDS:
+                return False
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalText:
+    """A number that the server returns as text with fixed places (service-facts 4.2)."""
+
+    places: int = 2
+
+    def canonical(self, value: JSON) -> JSON:
+        """`0.4`, `"0.4"` and `"0.40"` all become `"0.40"`."""
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            return value
+        try:
+            number = Decimal(str(value).strip())
+            return str(number.quantize(Decimal(1).scaleb(-self.places)))
+        except InvalidOperation:
+            return value
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """A moment: compared by instant, naive text means UTC (service-facts 1.1)."""
+
+    def canonical(self, value: JSON) -> JSON:
+        """ISO 8601 in UTC with `Z`, microseconds only when not zero."""
+        if isinstance(value, str):
+            try:
+                value = datetime.fromisoformat(value.strip())
+            except ValueError:
+                return value
+        if isinstance(value, datetime):
+            moment = value.replace(tzinfo=UTC) if value.tzinfo is None else value
+            try:
+                return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+            except OverflowError:
+                return moment.isoformat()
+        if isinstance(value, date):
+            return f"{value.isoformat()}T00:00:00Z"
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list whose order matters. `drop_blank`: the server drops empty and null entries."""
+
+    item: Shape
+    drop_blank: bool = False
+    empty_is_null: bool = False
+
+    def canonical(self, value: JSON) -> JSON:
+        """A list of canonical items."""
+        if not isinstance(value, (list, tuple)):
+            return value
+        items = [self.item.canonical(item) for item in value]
+        if self.drop_blank:
+            items = [item for item in items if item not in (None, "")]
+        return None if self.empty_is_null and not items else items
+
+
+@dataclass(frozen=True, slots=True)
+class SetOf:
+    """A list whose order has no meaning, such as event names to leave out."""
+
+    item: Shape
+    drop_blank: bool = False
+    empty_is_null: bool = False
+
+    def canonical(self, value: JSON) -> JSON:
+        """The items once each, sorted by their canonical JSON."""
+        listed = ListOf(self.item, drop_blank=self.drop_blank, empty_is_null=self.empty_is_null)
+        items = listed.canonical(value)
+        if not isinstance(items, list):
+            return items
+        unique = {canonical_text(item): item for item in items}
+        return [unique[text] for text in sorted(unique)]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenObject:
+    """Any JSON, replaced whole by the server. `numbers_as_text`: leaves may come back as text."""
+
+    numbers_as_text: bool = False
+
+    def canonical(self, value: JSON) -> JSON:
+        """The same with keys in order, and `1.0` as `1`."""
+        if isinstance(value, Mapping):
+            return {str(key): self.canonical(value[key]) for key in sorted(value, key=str)}
+        if isinstance(value, (list, tuple)):
+            return [self.canonical(item) for item in value]
+        if isinstance(value, (datetime, date)):
+            return Instant().canonical(value)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if self.numbers_as_text and isinstance(value, (bool, int, float)):
+            return str(value)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class MergedObject:
+    """An object that the server merges: a key that is left out stays as it is.
+
+    `depth` is how many levels are merged (service-facts 4.2: modifiers 1, session_replay_config
+    2). Only declared keys are compared, down to that depth; a key set to null equals an absent one.
+    """
+
+    depth: int = 1
+
+    def canonical(self, value: JSON) -> JSON:
+        """As for open JSON."""
+        return OpenObject().canonical(value)
+
+    def part_of(self, live: JSON, desired: JSON) -> JSON:
+        """What of the live value the declared one speaks about, in canonical form."""
+        return _declared_part(self.canonical(live), self.canonical(desired), levels=self.depth)
+
+    def without_nulls(self, desired: JSON) -> JSON:
+        """The declared value as it will read back: keys set to null are gone."""
+        return _without_nulls(self.canonical(desired), levels=self.depth)
+
+
+def _declared_part(live: JSON, desired: JSON, *, levels: int) -> JSON:
+    if not isinstance(live, dict) or not isinstance(desired, dict) or levels == 0:
+        return live
+    part = {}
+    for key in desired:
+        if live.get(key) is not None:
+            part[key] = _declared_part(live[key], desired[key], levels=levels - 1)
+    return part
+
+
+def _without_nulls(value: JSON, *, levels: int) -> JSON:
+    if not isinstance(value, dict) or levels == 0:
+        return value
+    return {
+        key: _without_nulls(item, levels=levels - 1)
+        for key, item in value.items()
+        if item is not None
+    }
+
+
+def _jsonable(value: JSON) -> JSON:
+    if isinstance(value, SecretRef):
+        return {"$secret": str(value)}
+    if isinstance(value, Sequence):
+        return list(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no place in a plan")
+
+
+def canonical_text(value: JSON) -> str:
+    """JSON with sorted keys and no blanks: the same value gives the same text."""
+    return orjson.dumps(value, default=_jsonable, option=orjson.OPT_SORT_KEYS).decode()

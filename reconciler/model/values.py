@@ -1,0 +1,149 @@
+"""JSON, absence and secrets: the three things that a plain `dict` can't tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Literal, NoReturn, TypeAlias
+
+JSON: TypeAlias = Any
+"""A value that JSON can hold, and `SecretRef` in its place where a secret goes."""
+
+JSONObject: TypeAlias = Mapping[str, Any]
+
+
+class Missing(Enum):
+    """The type of `MISSING`, so that a type checker can tell absent from null."""
+
+    MISSING = "missing"
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+
+MISSING: Final = Missing.MISSING
+"""A field that is not there. Not the same as null: an absent field is not managed."""
+
+SecretSourceName: TypeAlias = Literal["env", "file", "exec", "literal"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SecretSource:
+    """Where one secret comes from, never what it is.
+
+    `source` "literal" stands for a value written in the files (allowed only by policy): its
+    `argument` is `<address>:<path>`, and the value stays with the configuration.
+    """
+
+    source: SecretSourceName
+    argument: str
+
+    def __str__(self) -> str:
+        return f"${{secret:{self.source}:{self.argument}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretRef:
+    """A value that contains a secret: a reference, or text with references inside.
+
+    It is resolved by the client at the moment of sending and nowhere else, so this class has no
+    value that could leak. Comparing it with text is always False.
+    """
+
+    parts: tuple[str | SecretSource, ...]
+
+    @classmethod
+    def of(cls, source: SecretSourceName, argument: str) -> SecretRef:
+        """The whole value is one secret."""
+        return cls((SecretSource(source, argument),))
+
+    @property
+    def sources(self) -> tuple[SecretSource, ...]:
+        """The references inside, in order."""
+        return tuple(part for part in self.parts if isinstance(part, SecretSource))
+
+    def __str__(self) -> str:
+        return "".join(str(part) for part in self.parts)
+
+
+class SecretValue:
+    """A resolved secret: can't be printed, pickled, formatted, hashed or compared by accident."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The value itself. Called where the request body is made, and to build masks."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "SecretValue(***)"
+
+    def __str__(self) -> str:
+        return "***"
+
+    def __format__(self, spec: str) -> str:
+        return "***"
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, SecretValue):
+            return self._value == other._value
+        msg = "a secret can only be compared with a secret"
+        raise TypeError(msg)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> NoReturn:
+        msg = "a secret can't be pickled or copied"
+        raise TypeError(msg)
+
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Where a value stands inside a resource, such as ("destination", "config", "prefix")."""
+
+
+def path_text(path: Path) -> str:
+    """`destination.config.prefix`, with list positions in brackets."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+def value_at(value: JSON, path: Path) -> JSON:
+    """The value at a path, or `MISSING`."""
+    for part in path:
+        if isinstance(value, Mapping):
+            if part not in value:
+                return MISSING
+            value = value[part]
+        elif isinstance(value, Sequence) and not isinstance(value, str) and isinstance(part, int):
+            if part >= len(value):
+                return MISSING
+            value = value[part]
+        else:
+            return MISSING
+    return value
+
+
+def secret_refs(value: JSON, path: Path = ()) -> tuple[tuple[Path, SecretRef], ...]:
+    """Every secret reference inside a value with its path, in a fixed order."""
+    if isinstance(value, SecretRef):
+        return ((path, value),)
+    found: list[tuple[Path, SecretRef]] = []
+    if isinstance(value, Mapping):
+        for name in sorted(value):
+            found.extend(secret_refs(value[name], (*path, name)))
+    elif isinstance(value, (list, tuple)):
+        for position, item in enumerate(value):
+            found.extend(secret_refs(item, (*path, position)))
+    return tuple(found)
