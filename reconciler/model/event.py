@@ -1,4 +1,4 @@
-"""What the applier can say: one small class an event. Screen, audit log and report are listeners."""
+"""What the applier can say, one small class an event: screen, audit log and report listen."""
 
 from __future__ import annotations
 
