@@ -12,11 +12,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
+from reconciler.model.address import Address
 from reconciler.model.change import Action, Consequence, FieldChange
 from reconciler.model.live import Dialect, LiveObject
 from reconciler.model.resource import Resource
 from reconciler.model.shape import Shape
-from reconciler.model.values import JSON, MISSING, JSONObject, Missing, Path
+from reconciler.model.values import JSON, MISSING, JSONObject, Missing, Path, value_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,13 @@ class Field:
     summary
         Whether the short shape of a list carries it.
     aliases
-        Other names the servers give it; the first that the live object has is used.
+        Other names that files and servers give it.
+    names
+        The name that each dialect's server takes, where it isn't `name` everywhere.
+    read_at
+        Further places of a live body where its value may stand.
+    required
+        Whether a create must carry it.
     """
 
     name: str
@@ -96,7 +103,29 @@ class Field:
     fixed_in: frozenset[Dialect] = frozenset()
     summary: bool = False
     aliases: tuple[str, ...] = ()
+    names: Mapping[Dialect, str] = field(default_factory=dict)
+    read_at: tuple[Path, ...] = ()
     required: bool = False
+
+    def sent_as(self, dialect: Dialect | None) -> tuple[str, ...]:
+        """The names under which the servers of a dialect take it; all where none is known.
+
+        Servers drop top-level fields that they do not know (service-facts 1.1), so sending a
+        name too many is harmless, and sending the wrong one alone loses the value.
+        """
+        if not self.names:
+            return (self.name,)
+        if dialect is None:
+            return tuple(sorted(set(self.names.values())))
+        return (self.names[dialect],)
+
+    def live_value(self, body: JSONObject) -> JSON:
+        """Its value in a live body: under its name, an alias, or a place inside; else MISSING."""
+        for path in ((self.name,), *((alias,) for alias in self.aliases), *self.read_at):
+            found = value_at(body, path)
+            if found is not MISSING and found is not None:
+                return found
+        return value_at(body, (self.name,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +149,7 @@ class Situation:
     """
 
     action: Action
+    address: Address
     desired: Resource | None
     live: LiveObject | None
     fields: tuple[FieldChange, ...]

@@ -179,9 +179,12 @@ class MergedObject:
 
     `depth` is how many levels are merged (service-facts 4.2: modifiers 1, session_replay_config
     2). Only declared keys are compared, down to that depth; a key set to null equals an absent one.
+    `by_client`: the server replaces it whole but keeps a key of its own in it (extra_settings), so
+    the keys that are live and not declared are sent along.
     """
 
     depth: int = 1
+    by_client: bool = False
 
     def canonical(self, value: JSON) -> JSON:
         """As for open JSON."""

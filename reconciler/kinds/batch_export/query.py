@@ -1,0 +1,249 @@
+"""Queries compared by meaning: servers up to 2025 answer a rewritten text (service-facts 1.9).
+
+`select event, toInt(1+1) as n from events` comes back as
+`SELECT event, toInt(plus(1, 1)) AS n FROM events`. The canonical form used here writes every
+operator as the function that those servers print, so that both texts meet in it. What this small
+grammar can't read is compared token by token, with keywords and blanks folded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reconciler.model.values import JSON
+
+_TOKEN = re.compile(
+    r"""\s+|--[^\n]*|/\*.*?\*/
+    |(?P<text>'(?:[^'\\]|\\.|'')*')
+    |(?P<name>"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`|[A-Za-z_$][A-Za-z0-9_$]*)
+    |(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
+    |(?P<sign><=>|!=|<>|<=|>=|==|=~\*?|!~\*?|\|\||\?\?|->|::|[-+*/%<>=(),.\[\]{}?:;])""",
+    re.VERBOSE | re.DOTALL,
+)
+
+_KEYWORDS = frozenset(
+    {"select", "distinct", "from", "where", "and", "or", "not", "as", "in", "is", "null"}
+    | {"like", "ilike", "between", "case", "when", "then", "else", "end", "prewhere", "group"}
+    | {"by", "order", "having", "limit", "offset", "asc", "desc", "true", "false"}
+)
+
+_FUNCTION_WORDS = frozenset({"and", "or", "in", "like", "ilike", "not"})
+"""Keywords that are functions when a bracket follows, as in the text that servers print."""
+
+_BINARY = {
+    "or": (1, "or"),
+    "and": (2, "and"),
+    "=": (4, "equals"),
+    "==": (4, "equals"),
+    "!=": (4, "notEquals"),
+    "<>": (4, "notEquals"),
+    "<": (4, "less"),
+    ">": (4, "greater"),
+    "<=": (4, "lessOrEquals"),
+    ">=": (4, "greaterOrEquals"),
+    "like": (4, "like"),
+    "ilike": (4, "ilike"),
+    "in": (4, "in"),
+    "=~": (4, "match"),
+    "||": (5, "concat"),
+    "??": (3, "ifNull"),
+    "+": (6, "plus"),
+    "-": (6, "minus"),
+    "*": (7, "multiply"),
+    "/": (7, "divide"),
+    "%": (7, "modulo"),
+}
+
+_FLATTENED = frozenset({"and", "or", "concat"})
+_UNARY_PRECEDENCE = 8
+
+
+class _Unreadable(Exception):
+    """The text is outside the small grammar."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryText:
+    """The shape of a query field."""
+
+    def canonical(self, value: JSON) -> JSON:
+        """Operators as functions, keywords upper-cased, blanks and comments folded."""
+        if not isinstance(value, str):
+            return value
+        try:
+            tokens = _tokens(value)
+        except _Unreadable:
+            return " ".join(value.split())
+        try:
+            return _Reader(tokens).statement()
+        except _Unreadable:
+            return " ".join(token.upper() if token in _KEYWORDS else token for token in tokens)
+
+
+def _tokens(text: str) -> tuple[str, ...]:
+    """Tokens without blanks and comments; keywords in lower case, needless quotes dropped."""
+    found: list[str] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise _Unreadable
+        position = match.end()
+        if match.lastgroup is None:
+            continue
+        token = match.group()
+        if match.lastgroup == "name":
+            token = _plain_name(token)
+        found.append(token)
+    while found and found[-1] == ";":
+        found.pop()
+    return tuple(found)
+
+
+def _plain_name(token: str) -> str:
+    if token[0] in '"`':
+        inner = token[1:-1]
+        simple = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", inner) and inner.lower() not in _KEYWORDS
+        return inner if simple else f"`{inner}`"
+    return token.lower() if token.lower() in _KEYWORDS else token
+
+
+class _Reader:
+    """A precedence parser that writes the canonical text as it goes."""
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._tokens = tokens
+        self._at = 0
+
+    def statement(self) -> str:
+        """SELECT … FROM … [WHERE …], to the last token."""
+        self._expect("select")
+        distinct = "DISTINCT " if self._take("distinct") else ""
+        text = f"SELECT {distinct}{', '.join(self._columns())}"
+        if self._take("from"):
+            text += f" FROM {self._name()}"
+            if self._take("as") or (self._peek() and self._peek() not in _KEYWORDS):
+                text += f" AS {self._name()}"
+        if self._take("where"):
+            text += f" WHERE {self._expression(0)}"
+        if self._peek():
+            raise _Unreadable
+        return text
+
+    def _columns(self) -> list[str]:
+        columns = [self._column()]
+        while self._take(","):
+            columns.append(self._column())
+        return columns
+
+    def _column(self) -> str:
+        text = self._expression(0)
+        return f"{text} AS {self._name()}" if self._take("as") else text
+
+    def _expression(self, floor: int) -> str:
+        left = self._prefix()
+        while True:
+            negated = self._peek() == "not" and self._peek(1) in {"in", "like", "ilike"}
+            operator = self._peek(1 if negated else 0)
+            if self._peek() == "is":
+                left = self._null_test(left)
+                continue
+            if operator not in _BINARY or _BINARY[operator][0] < floor or _BINARY[operator][0] == 0:
+                return left
+            precedence, function = _BINARY[operator]
+            self._at += 2 if negated else 1
+            right = self._expression(precedence + 1)
+            if negated:
+                function = f"not{function[0].upper()}{function[1:]}"
+            left = _call(function, left, right)
+
+    def _null_test(self, left: str) -> str:
+        self._expect("is")
+        negated = self._take("not")
+        self._expect("null")
+        return f"{'isNotNull' if negated else 'isNull'}({left})"
+
+    def _prefix(self) -> str:
+        if self._take("not"):
+            return f"not({self._expression(3)})"
+        if self._take("-"):
+            inner = self._expression(_UNARY_PRECEDENCE)
+            return f"-{inner}" if inner[0].isdigit() else f"negate({inner})"
+        return self._postfix(self._primary())
+
+    def _primary(self) -> str:
+        word = self._peek()
+        if word == "(":
+            return self._bracketed()
+        if word == "[":
+            return f"[{', '.join(self._list('[', ']'))}]"
+        if word in {"null", "true", "false", "*"} or word[:1] == "'" or word[:1].isdigit():
+            self._at += 1
+            return word.upper() if word == "null" else word
+        if word in _FUNCTION_WORDS and self._peek(1) == "(":
+            self._at += 1
+        else:
+            word = self._name()
+        return f"{word}({', '.join(self._list('(', ')'))})" if self._peek() == "(" else word
+
+    def _bracketed(self) -> str:
+        items = self._list("(", ")")
+        return items[0] if len(items) == 1 else f"tuple({', '.join(items)})"
+
+    def _postfix(self, text: str) -> str:
+        while True:
+            if self._take("."):
+                text += f".{self._name()}"
+            elif self._peek() == "[":
+                text += f"[{', '.join(self._list('[', ']'))}]"
+            else:
+                return text
+
+    def _list(self, opening: str, closing: str) -> list[str]:
+        self._expect(opening)
+        items: list[str] = []
+        while not self._take(closing):
+            if items:
+                self._expect(",")
+            items.append(self._expression(0))
+        return items
+
+    def _name(self) -> str:
+        token = self._peek()
+        if not token or token in _KEYWORDS or not (token[0].isalpha() or token[0] in "_$`"):
+            raise _Unreadable
+        self._at += 1
+        return token
+
+    def _peek(self, ahead: int = 0) -> str:
+        position = self._at + ahead
+        return self._tokens[position] if position < len(self._tokens) else ""
+
+    def _take(self, token: str) -> bool:
+        if self._peek() != token:
+            return False
+        self._at += 1
+        return True
+
+    def _expect(self, token: str) -> None:
+        if not self._take(token):
+            raise _Unreadable
+
+
+def _call(function: str, left: str, right: str) -> str:
+    """`a AND b AND c` is one call with three arguments, as the servers print it."""
+    if function in _FLATTENED and left.startswith(f"{function}(") and _one_call(left):
+        return f"{left[:-1]}, {right})"
+    return f"{function}({left}, {right})"
+
+
+def _one_call(text: str) -> bool:
+    """Whether the closing bracket at the end belongs to the first opening one."""
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and character == ")":
+            return position == len(text) - 1
+    return False
