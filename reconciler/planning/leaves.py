@@ -1,0 +1,127 @@
+"""Walks the fields of a resource or live body leaf by leaf, each with the `Field` that knows it.
+
+A *leaf* is what is compared and told as one: a field of the top level, or one field of a tagged
+object's body (`destination.config.prefix`). Differ, freshness check and undo all walk leaves, so
+that they can't disagree about what a field is or when two values are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reconciler.model.kind import Field, Kind, Tagged
+from reconciler.model.shape import OpenObject, Text
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    JSONObject,
+    Path,
+    SecretRef,
+    path_text,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A field at its path. `value` is as written or as answered, MISSING where it is not there."""
+
+    path: Path
+    field: Field
+    value: JSON
+
+
+def leaves(fields: Sequence[Field], body: JSONObject, *, live: bool) -> Iterator[Leaf]:
+    """Every leaf of a body that has a value, in the order of the fields.
+
+    With `live`, the body is an answer: values are also looked for under the field's other names
+    and places, and secrets, which no answer holds, are passed over.
+    """
+    for field in fields:
+        value = field.live_value(body) if live else body.get(field.name, MISSING)
+        if value is MISSING or (live and field.secret):
+            continue
+        if isinstance(field.shape, Tagged):
+            if isinstance(value, Mapping):
+                yield from _tagged_leaves(field, field.shape, value, live=live)
+        else:
+            yield Leaf((field.name,), field, value)
+
+
+def _tagged_leaves(
+    field: Field, tagged: Tagged, value: JSONObject, *, live: bool
+) -> Iterator[Leaf]:
+    tag = value.get(tagged.tag)
+    if tag is not None:
+        yield Leaf((field.name, tagged.tag), tag_field(tagged), tag)
+    for extra in tagged.extras:
+        if extra.name in value:
+            yield Leaf((field.name, extra.name), extra, value[extra.name])
+    body = value.get(tagged.body)
+    if not isinstance(body, Mapping):
+        return
+    known = {each.name: each for each in tagged.variants.get(str(tag), ())}
+    for name in (*known, *sorted(set(body) - set(known))):
+        if name not in body:
+            continue
+        inner = known.get(name) or unknown_field(name)
+        if live and inner.secret:
+            continue
+        yield Leaf((field.name, tagged.body, name), inner, body[name])
+
+
+def tag_field(tagged: Tagged) -> Field:
+    """The tag of a tagged object, as a field."""
+    return Field(tagged.tag, Text(), required=True, fixed_in=tagged.fixed_in)
+
+
+def unknown_field(name: str) -> Field:
+    """A config field that no table knows: any JSON, cleared by null."""
+    return Field(name, OpenObject(numbers_as_text=True), clearable=True)
+
+
+def settled(field: Field, value: JSON) -> JSON:
+    """The canonical form in which absent, null and the server's default are equal."""
+    if value is MISSING or value is None:
+        value = None if field.default is MISSING else field.default
+    if isinstance(field.shape, Tagged):
+        return value
+    return field.shape.canonical(value)
+
+
+def without_secrets(value: JSON) -> JSON:
+    """The value without secret references, and without what is empty then.
+
+    Servers strip secrets at any depth and leave the empty object behind (service-facts 1.3).
+    """
+    if isinstance(value, Mapping):
+        kept = {}
+        for key, item in value.items():
+            if isinstance(item, SecretRef):
+                continue
+            inner = without_secrets(item)
+            if not (isinstance(inner, Mapping) and not inner):
+                kept[key] = inner
+        return kept
+    if isinstance(value, list):
+        return [without_secrets(item) for item in value if not isinstance(item, SecretRef)]
+    return value
+
+
+def comparable(field: Field, value: JSON) -> JSON:
+    """What two sides are compared by: settled, and without secrets."""
+    canonical = settled(field, value)
+    return without_secrets(canonical) if isinstance(canonical, (dict, list)) else canonical
+
+
+def seen_fields(kind: Kind, body: JSONObject, paths: frozenset[Path] | None) -> dict[str, JSON]:
+    """The comparable live values by path text, of the given paths or of all leaves.
+
+    A path that the body does not have is given as its default: "not set" is something seen.
+    """
+    found = {
+        leaf.path: (leaf.field, comparable(leaf.field, leaf.value))
+        for leaf in leaves(kind.fields, body, live=True)
+    }
+    wanted = sorted(found if paths is None else paths, key=path_text)
+    return {path_text(path): found[path][1] if path in found else None for path in wanted}
