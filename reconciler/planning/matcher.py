@@ -93,8 +93,12 @@ def match(
         for each in live.of(kind.name):
             (ignored if _is_ignored(each.name, policy) else objects).append(each)
         resources = [each for each in desired.in_order() if each.address.kind == kind.name]
-        touched = [each for each in resources if not _is_ignored(each.name, policy)]
-        untouchable += [each.address for each in resources if each not in touched]
+        touched = []
+        for resource in resources:
+            if _is_ignored(resource.name, policy):
+                untouchable.append(resource.address)
+            else:
+                touched.append(resource)
         _match_kind(kind, touched, objects, live, state)
     _complain_of_shared_claims(state)
     if state.problems:

@@ -41,12 +41,13 @@ def condemned(matching: Matching, policy: Policy, around: Around) -> Iterator[Co
         if mode is not Prune.NEVER:
             yield Condemned(match, Reason.REMOVED_FROM_FILES, parent.key if parent else None)
     declared = {address.kind for address in matching.matches}
+    told = {
+        (found.live.kind, found.live.id)
+        for found in matching.removed.values()
+        if found.live is not None
+    }
     for each in matching.unmanaged:
-        if (each.kind, each.id) in {
-            (found.live.kind, found.live.id)
-            for found in matching.removed.values()
-            if found.live is not None
-        }:
+        if (each.kind, each.id) in told:
             continue
         parent = _parent(each, parents, around)
         if not _in_a_managed_scope(each, parent, declared, around):
