@@ -1,0 +1,76 @@
+"""Reading bodies and writing pages: what all resources share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from reconciler.emulator.refusal import broken_json, invalid, wrong_media_type
+
+DEFAULT_LIMIT = 100
+"""Page size when none is asked for; there is no maximum (service-facts 1.10)."""
+
+
+class JSONAnswer(Response):
+    """JSON by orjson."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Encode."""
+        return orjson.dumps(content)
+
+
+async def body_of(request: Request) -> dict[str, Any]:
+    """The JSON object of a request; an empty body is an empty object. Raises Refusal."""
+    raw = await request.body()
+    if not raw.strip():
+        return {}
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise wrong_media_type(media_type or "text/plain")
+    try:
+        body = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise broken_json(f"JSON parse error - {error}") from None
+    if not isinstance(body, dict):
+        raise invalid(
+            None,
+            "invalid_input",
+            f"Invalid data. Expected a dictionary, but got {type(body).__name__}.",
+        )
+    return body
+
+
+def _number(text: str | None, otherwise: int, *, least: int) -> int:
+    try:
+        number = int(text or "")
+    except ValueError:
+        return otherwise
+    return number if number >= least else otherwise
+
+
+def page(
+    request: Request, count: int, read: Callable[[int, int], Sequence[dict[str, Any]]]
+) -> JSONAnswer:
+    """A limit/offset page; `read` takes limit and offset. Links are absolute, from the Host."""
+    limit = _number(request.query_params.get("limit"), DEFAULT_LIMIT, least=1)
+    offset = _number(request.query_params.get("offset"), 0, least=0)
+    following = _link(request, limit, offset + limit) if offset + limit < count else None
+    before = _link(request, limit, max(0, offset - limit)) if offset > 0 else None
+    results = read(limit, offset)
+    return JSONAnswer({"count": count, "next": following, "previous": before, "results": results})
+
+
+def _link(request: Request, limit: int, offset: int) -> str:
+    query = dict(request.query_params)
+    query["limit"] = str(limit)
+    query["offset"] = str(offset)
+    if offset == 0:
+        del query["offset"]
+    return str(request.url.replace(query=urlencode(query)))

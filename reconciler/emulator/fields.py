@@ -1,0 +1,187 @@
+"""Checks of single values, as the service's serializers make them: value in, stored value out.
+
+Each check raises Refusal with the field's name as `attr`, and raises only for the first thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import Any, TypeAlias
+from zoneinfo import available_timezones
+
+from reconciler.emulator.clock import iso, parsed
+from reconciler.emulator.refusal import Refusal, invalid
+
+Check: TypeAlias = Callable[[str, Any], Any]
+
+_TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
+_FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
+
+
+def _null(attr: str) -> Refusal:
+    return invalid(attr, "null", "This field may not be null.")
+
+
+def nullable(check: Check) -> Check:
+    """Null is stored as null; anything else goes through the check."""
+
+    def checked(attr: str, value: Any) -> Any:
+        return None if value is None else check(attr, value)
+
+    return checked
+
+
+def text(*, longest: int | None = None, blank: bool = False) -> Check:
+    """Text, trimmed."""
+
+    def checked(attr: str, value: Any) -> str:
+        if value is None:
+            raise _null(attr)
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            raise invalid(attr, "invalid_input", "Not a valid string.")
+        trimmed = str(value).strip()
+        if not trimmed and not blank:
+            raise invalid(attr, "blank", "This field may not be blank.")
+        if longest is not None and len(trimmed) > longest:
+            raise invalid(
+                attr,
+                "max_length",
+                f"Ensure this field has no more than {longest} characters.",
+            )
+        return trimmed
+
+    return checked
+
+
+def choice(*values: str) -> Check:
+    """One of some words."""
+
+    def checked(attr: str, value: Any) -> str:
+        if value is None:
+            raise _null(attr)
+        if value not in values:
+            raise invalid(attr, "invalid_choice", f'"{value}" is not a valid choice.')
+        return str(value)
+
+    return checked
+
+
+def boolean(attr: str, value: Any) -> bool:
+    """True or false, also as words."""
+    if value is None:
+        raise _null(attr)
+    word = str(value).strip().lower() if isinstance(value, (str, bool, int)) else ""
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise invalid(attr, "invalid_input", "Must be a valid boolean.")
+
+
+def integer(*, least: int | None = None, most: int | None = None) -> Check:
+    """A whole number, also as text."""
+
+    def checked(attr: str, value: Any) -> int:
+        if value is None:
+            raise _null(attr)
+        number = _whole(value)
+        if number is None:
+            raise invalid(attr, "invalid_input", "A valid integer is required.")
+        if most is not None and number > most:
+            raise invalid(attr, "max_value", f"Ensure this value is less than or equal to {most}.")
+        if least is not None and number < least:
+            raise invalid(
+                attr, "min_value", f"Ensure this value is greater than or equal to {least}."
+            )
+        return number
+
+    return checked
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+        return int(number) if number == int(number) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def moment(attr: str, value: Any) -> str:
+    """An instant, kept in UTC."""
+    if value is None:
+        raise _null(attr)
+    try:
+        return iso(parsed(value.strip()))
+    except (ValueError, AttributeError, OverflowError):
+        raise invalid(
+            attr,
+            "invalid_input",
+            "Datetime has wrong format. Use one of these formats instead: "
+            "YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].",
+        ) from None
+
+
+def rate(attr: str, value: Any) -> str:
+    """A decimal from 0 to 1 with at most two places, always kept as text with two."""
+    if value is None:
+        raise _null(attr)
+    number = _decimal(value)
+    if number is None:
+        raise invalid(attr, "invalid_input", "A valid number is required.")
+    if number > 1:
+        raise invalid(attr, "max_value", "Ensure this value is less than or equal to 1.")
+    if number < 0:
+        raise invalid(attr, "min_value", "Ensure this value is greater than or equal to 0.")
+    if number != round(number, 2):
+        raise invalid(
+            attr,
+            "max_decimal_places",
+            "Ensure that there are no more than 2 decimal places.",
+        )
+    return f"{number:.2f}"
+
+
+def _decimal(value: Any) -> Decimal | None:
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() and not isinstance(value, bool) else None
+
+
+def texts(*, longest: int | None = None, drop_blank: bool = False) -> Check:
+    """A list of text."""
+    item = text(longest=longest, blank=True)
+
+    def checked(attr: str, value: Any) -> list[str]:
+        if value is None:
+            raise _null(attr)
+        if not isinstance(value, list):
+            raise invalid(
+                attr,
+                "not_a_list",
+                f'Expected a list of items but got type "{type(value).__name__}".',
+            )
+        kept = [each for each in value if each not in (None, "")] if drop_blank else value
+        return [item(f"{attr}__{position}", each) for position, each in enumerate(kept)]
+
+    return checked
+
+
+def zone(attr: str, value: Any) -> str:
+    """A time zone name."""
+    if value is None:
+        raise _null(attr)
+    if value not in available_timezones():
+        raise invalid(attr, "invalid_choice", f'"{value}" is not a valid choice.')
+    return str(value)
+
+
+def anything(attr: str, value: Any) -> Any:
+    """Any JSON but null."""
+    if value is None:
+        raise _null(attr)
+    return value

@@ -1,0 +1,79 @@
+"""The service's error answers: one error a request, in one shape (service-facts, section 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from starlette.responses import JSONResponse
+
+
+@dataclass(frozen=True)
+class Refusal(Exception):
+    """An answer that is not a success. `code` and `attr` are the service's words."""
+
+    status: int
+    type: str
+    code: str
+    detail: str
+    attr: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def response(self) -> JSONResponse:
+        """The answer as it goes out."""
+        body = {"type": self.type, "code": self.code, "detail": self.detail, "attr": self.attr}
+        return JSONResponse(body, status_code=self.status, headers=self.headers)
+
+
+def invalid(attr: str | None, code: str, detail: str) -> Refusal:
+    """400 for one field."""
+    return Refusal(400, "validation_error", code, detail, attr)
+
+
+def not_authenticated() -> Refusal:
+    """401 for a request without a usable header."""
+    return Refusal(
+        401,
+        "authentication_error",
+        "not_authenticated",
+        "Authentication credentials were not provided.",
+    )
+
+
+def unknown_key() -> Refusal:
+    """401 for a key that nobody issued."""
+    return Refusal(
+        401,
+        "authentication_error",
+        "authentication_failed",
+        "Personal API key found in request Authorization header is invalid.",
+    )
+
+
+def forbidden(detail: str) -> Refusal:
+    """403: a scope, a limit of the key, a role or a flag."""
+    return Refusal(403, "authentication_error", "permission_denied", detail)
+
+
+def not_found(detail: str = "Not found.") -> Refusal:
+    """404 for an object or a route."""
+    return Refusal(404, "invalid_request", "not_found", detail)
+
+
+def broken_json(detail: str) -> Refusal:
+    """400 for a body that is no JSON."""
+    return Refusal(400, "invalid_request", "parse_error", detail)
+
+
+def wrong_media_type(media_type: str) -> Refusal:
+    """415."""
+    return Refusal(
+        415,
+        "invalid_request",
+        "unsupported_media_type",
+        f'Unsupported media type "{media_type}" in request.',
+    )
+
+
+def server_error() -> Refusal:
+    """500, in the service's own shape."""
+    return Refusal(500, "server_error", "error", "A server error occurred.")

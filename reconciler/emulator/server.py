@@ -1,0 +1,116 @@
+"""Starts the embedded service as a process: options in, one JSON line out, then requests."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from ipaddress import ip_address
+from pathlib import Path
+
+import click
+import orjson
+import uvicorn
+from starlette.types import ASGIApp
+
+from reconciler.emulator.app import build
+from reconciler.emulator.clock import Clock
+from reconciler.emulator.seed import BadSeed, default_seed, plant, read_seed
+from reconciler.emulator.store import Store
+
+
+class _Server(uvicorn.Server):
+    """Tells where it is once the port answers."""
+
+    def __init__(self, app: ASGIApp, listening: socket.socket, line: bytes) -> None:
+        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
+        super().__init__(config)
+        self._listening = listening
+        self._line = line
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to accept, and then say so."""
+        await super().startup(sockets=sockets)
+        sys.stdout.write(self._line.decode() + "\n")
+        sys.stdout.flush()
+
+    def serve_until_told(self) -> None:
+        """Run until SIGTERM or Ctrl-C."""
+        self.run(sockets=[self._listening])
+
+
+@click.command("emulator")
+@click.option("--port", default=0, show_default=True, help="Port to listen on; 0 takes a free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--db",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep everything in this file, so that it survives a restart. Default: memory.",
+)
+@click.option(
+    "--seed",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="YAML or JSON file with organizations, projects, exports and keys to begin with.",
+)
+def command(port: int, host: str, db: Path | None, seed: Path | None) -> None:
+    """Serve the interface on loopback, without an account and without a network.
+
+    When it is ready it prints one JSON line to stdout with base_url, organization, project_id and
+    api_key. SIGTERM or Ctrl-C ends it.
+    """
+    try:
+        content = read_seed(seed) if seed is not None else default_seed()
+        store, clock = Store(str(db) if db is not None else ":memory:"), Clock()
+        if store.empty:
+            with store.transaction():
+                plant(store, content, clock)
+    except BadSeed as bad:
+        raise click.ClickException(str(bad)) from None
+
+    def replant() -> None:
+        with store.transaction():
+            store.clear()
+            plant(store, content, clock)
+
+    _warn_if_open(host)
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, port))
+        except OSError as error:
+            raise click.ClickException(f"can't listen on {host}:{port}: {error.strerror}") from None
+        line = orjson.dumps(_whereabouts(store, host, listening.getsockname()[1]))
+        try:
+            _Server(build(store, clock, replant), listening, line).serve_until_told()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            store.close()
+
+
+def _whereabouts(store: Store, host: str, port: int) -> dict[str, object]:
+    organization = store.organizations()[0]
+    projects = store.projects(organization, limit=1)
+    named = f"[{host}]" if ":" in host else host
+    return {
+        "base_url": f"http://{named}:{port}",
+        "organization": organization,
+        "project_id": projects[0].id if projects else None,
+        "api_key": store.key_values()[0],
+    }
+
+
+def _warn_if_open(host: str) -> None:
+    try:
+        loopback = ip_address(host).is_loopback
+    except ValueError:
+        loopback = host == "localhost"
+    if not loopback:
+        sys.stderr.write(
+            f"warning: {host} is not a loopback address: anyone who reaches it can read and "
+            "change what is stored here, and the switchboard asks for no key\n"
+        )
+
+
+def main() -> None:
+    """The entry point of `python -m reconciler.emulator`."""
+    command()

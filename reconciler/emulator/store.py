@@ -1,0 +1,222 @@
+"""What the service keeps, in SQLite: a file, or memory.
+
+Bodies are stored whole as JSON beside the columns that lists filter and sort by, so that a page
+costs one query and no validation. Every write is committed before it is answered.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS organizations (id TEXT PRIMARY KEY, position INTEGER, body BLOB);
+CREATE TABLE IF NOT EXISTS projects (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, organization TEXT NOT NULL, body BLOB NOT NULL,
+    gone INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS exports (
+    position INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
+    project INTEGER NOT NULL, body BLOB NOT NULL, gone INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX IF NOT EXISTS exports_by_project ON exports (project, gone, position);
+CREATE INDEX IF NOT EXISTS projects_by_organization ON projects (organization, gone, id);
+CREATE TABLE IF NOT EXISTS keys (value TEXT PRIMARY KEY, position INTEGER, body BLOB NOT NULL);
+"""
+
+_TABLES = ("organizations", "projects", "exports", "keys")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredExport:
+    """An export as it is kept: `body` has every secret that was sent."""
+
+    id: str
+    project: int
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredProject:
+    """A project as it is kept."""
+
+    id: int
+    organization: str
+    body: dict[str, Any]
+
+
+class Store:
+    """One connection, used from one thread."""
+
+    def __init__(self, path: str = ":memory:") -> None:
+        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        # An acknowledged write survives kill -9 and a power cut.
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All writes inside, or none. One inside another is part of the outer one."""
+        if self._db.in_transaction:
+            yield
+            return
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def clear(self) -> None:
+        """Forget everything, ids that were given out included."""
+        with self.transaction():
+            for table in _TABLES:
+                self._db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
+            self._db.execute("DELETE FROM sqlite_sequence")
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing has been stored yet."""
+        return self._db.execute("SELECT 1 FROM organizations LIMIT 1").fetchone() is None
+
+    # Organizations and keys
+
+    def add_organization(self, identity: str, body: dict[str, Any]) -> None:
+        """Keep an organization."""
+        self._db.execute(
+            "INSERT INTO organizations VALUES (?, (SELECT COUNT(*) FROM organizations), ?)",
+            (identity, orjson.dumps(body)),
+        )
+
+    def organization(self, identity: str) -> dict[str, Any] | None:
+        """An organization's body."""
+        row = self._db.execute(
+            "SELECT body FROM organizations WHERE id = ?", (identity,)
+        ).fetchone()
+        return orjson.loads(row[0]) if row else None
+
+    def organizations(self) -> list[str]:
+        """Ids, in the order they were added."""
+        rows = self._db.execute("SELECT id FROM organizations ORDER BY position")
+        return [row[0] for row in rows]
+
+    def add_key(self, value: str, body: dict[str, Any]) -> None:
+        """Keep an API key and what it may do."""
+        self._db.execute(
+            "INSERT INTO keys VALUES (?, (SELECT COUNT(*) FROM keys), ?)",
+            (value, orjson.dumps(body)),
+        )
+
+    def key(self, value: str) -> dict[str, Any] | None:
+        """What a key may do."""
+        row = self._db.execute("SELECT body FROM keys WHERE value = ?", (value,)).fetchone()
+        return orjson.loads(row[0]) if row else None
+
+    def key_values(self) -> list[str]:
+        """All keys, in the order they were added."""
+        return [row[0] for row in self._db.execute("SELECT value FROM keys ORDER BY position")]
+
+    # Projects
+
+    def add_project(
+        self, organization: str, body: dict[str, Any], *, identity: int | None = None
+    ) -> int:
+        """Keep a project; its id is given out here unless one is named."""
+        cursor = self._db.execute(
+            "INSERT INTO projects (id, organization, body) VALUES (?, ?, ?)",
+            (identity, organization, orjson.dumps(body)),
+        )
+        return int(cursor.lastrowid or 0)
+
+    def project(self, identity: int) -> StoredProject | None:
+        """A project that is not gone."""
+        row = self._db.execute(
+            "SELECT id, organization, body FROM projects WHERE id = ? AND gone = 0", (identity,)
+        ).fetchone()
+        return StoredProject(row[0], row[1], orjson.loads(row[2])) if row else None
+
+    def projects(
+        self, organization: str, *, limit: int = -1, offset: int = 0
+    ) -> list[StoredProject]:
+        """The projects of an organization, oldest first."""
+        rows = self._db.execute(
+            "SELECT id, organization, body FROM projects WHERE organization = ? AND gone = 0 "
+            "ORDER BY id LIMIT ? OFFSET ?",
+            (organization, limit, offset),
+        )
+        return [StoredProject(row[0], row[1], orjson.loads(row[2])) for row in rows]
+
+    def count_projects(self, organization: str) -> int:
+        """How many there are."""
+        row = self._db.execute(
+            "SELECT COUNT(*) FROM projects WHERE organization = ? AND gone = 0", (organization,)
+        ).fetchone()
+        return int(row[0])
+
+    def write_project(self, identity: int, body: dict[str, Any]) -> None:
+        """Replace a project's body."""
+        self._db.execute(
+            "UPDATE projects SET body = ? WHERE id = ?", (orjson.dumps(body), identity)
+        )
+
+    def remove_project(self, identity: int) -> None:
+        """A project goes with its exports."""
+        with self.transaction():
+            self._db.execute("UPDATE exports SET gone = 1 WHERE project = ?", (identity,))
+            self._db.execute("UPDATE projects SET gone = 1 WHERE id = ?", (identity,))
+
+    # Batch exports
+
+    def add_exports(self, exports: Iterable[StoredExport]) -> None:
+        """Keep exports, the first being the oldest."""
+        with self.transaction():
+            self._db.executemany(
+                "INSERT INTO exports (id, project, body) VALUES (?, ?, ?)",
+                ((each.id, each.project, orjson.dumps(each.body)) for each in exports),
+            )
+
+    def export(self, identity: str) -> StoredExport | None:
+        """An export that is not gone."""
+        row = self._db.execute(
+            "SELECT id, project, body FROM exports WHERE id = ? AND gone = 0", (identity,)
+        ).fetchone()
+        return StoredExport(row[0], row[1], orjson.loads(row[2])) if row else None
+
+    def exports(
+        self, projects: list[int], *, limit: int = -1, offset: int = 0
+    ) -> list[StoredExport]:
+        """The exports of some projects, newest first (service-facts 1.10)."""
+        marks = ", ".join("?" * len(projects))
+        rows = self._db.execute(
+            "SELECT id, project, body FROM exports "
+            f"WHERE project IN ({marks}) AND gone = 0 "
+            "ORDER BY position DESC LIMIT ? OFFSET ?",
+            (*projects, limit, offset),
+        )
+        return [StoredExport(row[0], row[1], orjson.loads(row[2])) for row in rows]
+
+    def count_exports(self, projects: list[int]) -> int:
+        """How many there are."""
+        marks = ", ".join("?" * len(projects))
+        row = self._db.execute(
+            f"SELECT COUNT(*) FROM exports WHERE project IN ({marks}) AND gone = 0",  # noqa: S608
+            projects,
+        ).fetchone()
+        return int(row[0])
+
+    def write_export(self, identity: str, body: dict[str, Any]) -> None:
+        """Replace an export's body."""
+        self._db.execute("UPDATE exports SET body = ? WHERE id = ?", (orjson.dumps(body), identity))
+
+    def remove_export(self, identity: str) -> None:
+        """Soft, as the service does it: the row stays and is never shown again."""
+        self._db.execute("UPDATE exports SET gone = 1 WHERE id = ?", (identity,))
