@@ -27,6 +27,9 @@ CREATE INDEX IF NOT EXISTS projects_by_organization ON projects (organization, g
 CREATE TABLE IF NOT EXISTS keys (value TEXT PRIMARY KEY, position INTEGER, body BLOB NOT NULL);
 """
 
+_EXPORTS_OF = "SELECT id, project, body FROM exports WHERE project IN"
+_NEWEST_FIRST = "AND gone = 0 ORDER BY position DESC LIMIT ? OFFSET ?"
+
 _TABLES = ("organizations", "projects", "exports", "keys")
 
 

@@ -114,14 +114,21 @@ def comparable(field: Field, value: JSON) -> JSON:
     return without_secrets(canonical) if isinstance(canonical, (dict, list)) else canonical
 
 
-def seen_fields(kind: Kind, body: JSONObject, paths: frozenset[Path] | None) -> dict[str, JSON]:
-    """The comparable live values by path text, of the given paths or of all leaves.
+def live_fields(kind: Kind, body: JSONObject) -> dict[str, JSON]:
+    """The comparable live values by path text. What is as the server has it anyway is left out.
 
-    A path that the body does not have is given as its default: "not set" is something seen.
+    So a default that is written out and one that is not are the same to whoever compares.
     """
-    found = {
-        leaf.path: (leaf.field, comparable(leaf.field, leaf.value))
-        for leaf in leaves(kind.fields, body, live=True)
-    }
-    wanted = sorted(found if paths is None else paths, key=path_text)
-    return {path_text(path): found[path][1] if path in found else None for path in wanted}
+    found: dict[str, JSON] = {}
+    for leaf in leaves(kind.fields, body, live=True):
+        value = comparable(leaf.field, leaf.value)
+        if value is not None and value != comparable(leaf.field, None):
+            found[path_text(leaf.path)] = value
+    return found
+
+
+def seen_fields(kind: Kind, body: JSONObject, paths: frozenset[Path] | None) -> dict[str, JSON]:
+    """The live values of the given paths, or of all, with None for "not set, or the default"."""
+    found = live_fields(kind, body)
+    wanted = found if paths is None else sorted(path_text(path) for path in paths)
+    return {path: found.get(path) for path in wanted}

@@ -1,0 +1,172 @@
+"""The fewest calls that answer what is live.
+
+One list a kind for the whole organization; the full shape only of the objects that a resource
+could claim, where a kind's list has a short shape. Keys that are limited to projects may not list
+an organization (service-facts, trap 41): then the projects that the files name are read one by one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from reconciler.client import Service, all_pages
+from reconciler.errors import Forbidden, NotFound
+from reconciler.model.kind import Kind
+from reconciler.model.live import Dialect, Live, LiveObject
+from reconciler.model.request import Repeat, Request
+from reconciler.model.resource import Desired, Resource
+from reconciler.model.values import JSONObject
+
+
+async def read_live(
+    service: Service,
+    desired: Desired,
+    *,
+    kinds: Sequence[Kind],
+    detail_all: frozenset[str] = frozenset(),
+) -> Live:
+    """Read every object of the organization that the files could speak about.
+
+    `detail_all` names kinds whose objects are all read in full, claimed or not. Raises
+    ServiceError.
+    """
+    resources = desired.in_order()
+    surveys = await asyncio.gather(*(_survey(service, kind) for kind in kinds))
+    objects: dict[str, tuple[LiveObject, ...]] = {}
+    surveyed: dict[str, frozenset[str | None]] = {}
+    for kind, survey in zip(kinds, surveys, strict=True):
+        if survey is None:
+            bodies, scopes = await _one_by_one(service, kind, resources, objects)
+        else:
+            bodies, scopes = survey, frozenset({None})
+        found = [_live_object(kind, body) for body in bodies]
+        if kind.detail:
+            found = await _detailed(service, kind, resources, found, every=kind.name in detail_all)
+        objects[kind.name] = tuple(found)
+        surveyed[kind.name] = scopes
+    return Live(objects, surveyed, _dialect(kinds, objects))
+
+
+async def _survey(service: Service, kind: Kind) -> list[JSONObject] | None:
+    """All objects of the organization, or None where the key or the server has no such list."""
+    template = kind.paths.survey or kind.paths.collection
+    path = template.format(organization=service.organization)
+    try:
+        return list(await all_pages(service, path))
+    except Forbidden as error:
+        if "scope" in error.message:
+            raise
+        return None
+    except NotFound:
+        # Without a parent the path is the organization's own: it is unknown, and that is final.
+        if kind.parent is None:
+            raise
+        return None
+
+
+async def _one_by_one(
+    service: Service,
+    kind: Kind,
+    resources: Sequence[Resource],
+    objects: Mapping[str, tuple[LiveObject, ...]],
+) -> tuple[list[JSONObject], frozenset[str | None]]:
+    """What can be reached without the organization: objects by id, or the lists of parents."""
+    if kind.parent is None:
+        ids = _named_ids(kind, resources)
+        if not ids:
+            raise Forbidden(
+                f"this API key may not list the {kind.collection} of organization "
+                f"{service.organization}",
+                hint="use a key that is not limited to projects, or pin each project by `id`",
+                status=403,
+            )
+        bodies = await asyncio.gather(*(_read(service, kind, each) for each in ids))
+        return [body for body in bodies if body is not None], frozenset(ids)
+    parents = sorted(
+        {each.id for each in objects.get(kind.parent, ())}
+        | {each.parent.id for each in resources if each.parent is not None and each.parent.id}
+    )
+    lists = await asyncio.gather(
+        *(all_pages(service, kind.paths.collection.format(parent=parent)) for parent in parents)
+    )
+    return [body for found in lists for body in found], frozenset(parents)
+
+
+def _named_ids(kind: Kind, resources: Iterable[Resource]) -> list[str]:
+    """The ids that the files name, as pins or as parents."""
+    pinned = {
+        each.pinned_id for each in resources if each.address.kind == kind.name and each.pinned_id
+    }
+    parents = {each.parent.id for each in resources if each.parent is not None and each.parent.id}
+    return sorted(pinned | parents)
+
+
+async def _read(service: Service, kind: Kind, identity: str) -> JSONObject | None:
+    """One object in full, None if it is not there."""
+    path = kind.paths.collection.format(organization=service.organization) + f"{identity}/"
+    try:
+        answer = await service.send(Request("GET", path, Repeat.SAFE))
+    except NotFound:
+        return None
+    return answer.body if isinstance(answer.body, Mapping) else None
+
+
+async def _detailed(
+    service: Service,
+    kind: Kind,
+    resources: Sequence[Resource],
+    found: Sequence[LiveObject],
+    *,
+    every: bool,
+) -> list[LiveObject]:
+    """The full shape of what a resource could claim; objects on their way out are left out."""
+    names, ids = _claimable(kind, resources)
+
+    async def detailed(each: LiveObject) -> LiveObject | None:
+        if not (every or each.id in ids or each.name.strip().casefold() in names):
+            return LiveObject(each.kind, each.id, each.name, each.body, complete=False)
+        body = await _read(service, kind, each.id)
+        if body is None or kind.pending_deletion(body):
+            return None
+        return _live_object(kind, body)
+
+    read = await asyncio.gather(*(detailed(each) for each in found))
+    return [each for each in read if each is not None]
+
+
+def _claimable(kind: Kind, resources: Sequence[Resource]) -> tuple[set[str], set[str]]:
+    """Names (folded) and ids under which the files could mean an object of this kind."""
+    names: set[str] = set()
+    ids = set(_named_ids(kind, resources))
+    for each in resources:
+        if each.address.kind == kind.name:
+            names |= {name.strip().casefold() for name in each.lifecycle.renamed_from}
+            names.add(each.name.casefold())
+        elif each.parent is not None and each.parent.name is not None:
+            names.add(each.parent.name.strip().casefold())
+    return names, ids
+
+
+def _live_object(kind: Kind, body: Mapping[str, Any]) -> LiveObject:
+    parent = body.get(kind.parent_field) if kind.parent_field else None
+    return LiveObject(
+        kind=kind.name,
+        id=str(body.get("id")),
+        name=str(body.get("name") or ""),
+        body=body,
+        parent_id=str(parent) if parent is not None else None,
+    )
+
+
+def _dialect(
+    kinds: Sequence[Kind], objects: Mapping[str, tuple[LiveObject, ...]]
+) -> Dialect | None:
+    """The first that any object tells (trap 46)."""
+    for kind in kinds:
+        for each in objects[kind.name]:
+            dialect = kind.dialect_of(each.body)
+            if dialect is not None:
+                return dialect
+    return None
