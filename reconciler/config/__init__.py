@@ -1,1 +1,239 @@
-"""TODO."""
+"""Files to values: the workspace, resolved for one environment, or everything wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from reconciler.config.document import Document, Places
+from reconciler.config.gitbase import GitSource, base_commit
+from reconciler.config.references import References
+from reconciler.config.resources import Resolving, declarations, documents, resolve
+from reconciler.config.snippets import finished
+from reconciler.config.sources import WORKSPACE_FILE, FolderSource, Source
+from reconciler.config.workspace import (
+    Workspace,
+    allowed,
+    chosen_environment,
+    connection_of,
+    missing_of,
+    policy_of,
+    read_workspace,
+    variables_of,
+)
+from reconciler.errors import Diagnostic, InvalidConfiguration, Problems, ReconcilerError
+from reconciler.model.address import Address
+from reconciler.model.connection import Connection, SecretSettings
+from reconciler.model.kind import Kind
+from reconciler.model.policy import Policy
+from reconciler.model.resource import Desired
+from reconciler.model.shape import canonical_text
+from reconciler.model.values import SecretValue
+
+__all__ = ["FolderSource", "GitSource", "Loaded", "base_commit", "load", "load_all", "load_at"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A workspace for one environment.
+
+    `connection` is None where the environment lacks what is needed to reach it; `missing` says
+    what. `diagnostics` are warnings: errors raise. `places` tell where fields come from.
+    """
+
+    desired: Desired
+    policy: Policy
+    connection: Connection | None
+    secrets: SecretSettings
+    diagnostics: tuple[Diagnostic, ...]
+    environments: tuple[str, ...]
+    missing: tuple[str, ...]
+    places: Mapping[Address, Places]
+
+    def reachable(self) -> Connection:
+        """The connection. Raises ReconcilerError that says what is missing."""
+        if self.connection is None:
+            raise ReconcilerError(
+                f"environment {self.desired.environment} has no {', no '.join(self.missing)}",
+                hint="add it to the environment in reconciler.yaml, or set the variable",
+            )
+        return self.connection
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """From where, for which kinds and in which surroundings a workspace is read.
+
+    `assume_env` fills environment variables that are not set with a placeholder.
+    """
+
+    folder: Path
+    source: Source
+    kinds: Sequence[Kind]
+    environ: Mapping[str, str]
+    assume_env: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """A workspace that is read and parsed, before any environment is looked at."""
+
+    workspace: Workspace
+    documents: tuple[Document, ...]
+
+    def by_name(self) -> Mapping[str, Document]:
+        """All documents, the workspace file included."""
+        found = {each.file: each for each in self.documents}
+        return {**found, WORKSPACE_FILE: self.workspace.document}
+
+
+def load(
+    folder: Path,
+    *,
+    kinds: Sequence[Kind],
+    environment: str | None,
+    environ: Mapping[str, str],
+    strict: bool = False,
+) -> Loaded:
+    """The workspace in a folder for one environment.
+
+    Raises:
+        InvalidConfiguration: with every diagnostic of the run.
+        BadUsage: no such environment, or several and none named.
+
+    """
+    problems = Problems(strict=strict)
+    source = FolderSource(folder)
+    files = _read(source, problems)
+    loaded = None
+    if files.workspace.value:
+        name = chosen_environment(files.workspace, environment, environ)
+        asked = _Asked(folder, source, kinds, environ)
+        loaded = _resolved(asked, files, name, problems)
+    told = finished(problems.in_order(), files.by_name())
+    if problems.failed or loaded is None:
+        raise InvalidConfiguration(told)
+    return replace(loaded, diagnostics=told)
+
+
+def load_all(
+    folder: Path, *, kinds: Sequence[Kind], environ: Mapping[str, str], strict: bool = False
+) -> tuple[Diagnostic, ...]:
+    """Everything that can be told about the files without a network, over all environments.
+
+    Environment variables that are not set are no problem here: where a workspace is checked and
+    where it is applied are different places.
+    """
+    problems = Problems(strict=strict)
+    source = FolderSource(folder)
+    files = _read(source, problems)
+    if files.workspace.value:
+        names = files.workspace.environments
+        names = names or (chosen_environment(files.workspace, None, environ),)
+        asked = _Asked(folder, source, kinds, environ, assume_env=True)
+        for name in names:
+            _resolved(asked, files, name, problems)
+    return finished(problems.in_order(), files.by_name())
+
+
+def load_at(
+    folder: Path,
+    commit: str,
+    *,
+    kinds: Sequence[Kind],
+    environment: str,
+    environ: Mapping[str, str],
+) -> Desired | None:
+    """The resources of an environment at a git commit; None if there was no such workspace.
+
+    What was wrong with the files then is no concern of now: it is told as an absent base.
+    Raises GitUnavailable.
+    """
+    problems = Problems()
+    source = GitSource(folder, commit)
+    if WORKSPACE_FILE not in source.names():
+        return None
+    files = _read(source, problems)
+    if environment not in (files.workspace.environments or (environment,)):
+        return None
+    asked = _Asked(folder, source, kinds, environ, assume_env=True)
+    loaded = _resolved(asked, files, environment, problems)
+    return loaded.desired if not problems.failed else None
+
+
+def _read(source: Source, problems: Problems) -> _Files:
+    workspace = read_workspace(source, problems)
+    found = documents(source, workspace, problems) if workspace.value else []
+    return _Files(workspace, tuple(found))
+
+
+def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems) -> Loaded:
+    workspace = files.workspace
+    references = References(
+        variables=variables_of(workspace, environment),
+        environ=asked.environ,
+        source=asked.source,
+        problems=problems,
+        allow_exec=allowed(workspace, environment, "allow_exec_secrets"),
+        assume_env=asked.assume_env,
+    )
+    literals: dict[str, SecretValue] = {}
+    connection = connection_of(workspace, environment, references, literals=literals)
+    given = Resolving(
+        environment=environment,
+        workspace=workspace,
+        kinds=asked.kinds,
+        references=references,
+        problems=problems,
+        literals=literals,
+        allow_literals=allowed(workspace, environment, "allow_literal_secrets"),
+    )
+    found = declarations(files.documents, asked.kinds, problems)
+    desired = resolve(found, given)
+    policy = policy_of(workspace, environment, asked.kinds)
+    desired = replace(
+        desired,
+        base_url=connection.base_url if connection is not None else "",
+        organization=connection.organization if connection is not None else "",
+        digest=_digest(desired, policy, connection),
+    )
+    return Loaded(
+        desired=desired,
+        policy=policy,
+        connection=connection,
+        secrets=SecretSettings(str(asked.folder), references.allow_exec, literals),
+        diagnostics=(),
+        environments=workspace.environments,
+        missing=tuple(missing_of(workspace, environment, asked.environ)),
+        places=given.places,
+    )
+
+
+def _digest(desired: Desired, policy: Policy, connection: Connection | None) -> str:
+    """SHA-256 over all that a plan depends on, secrets as references."""
+    digest = sha256()
+    for resource in desired.in_order():
+        parts = (
+            str(resource.address),
+            dict(resource.spec),
+            str(resource.parent),
+            repr(resource.lifecycle),
+            resource.state.value,
+            resource.pinned_id,
+            resource.secret_version,
+        )
+        digest.update(canonical_text(parts).encode())
+    rules = [
+        sorted((scope, mode.value) for scope, mode in policy.prune.items()),
+        policy.ignore,
+        str(policy.max_deletes),
+        str(policy.max_changes),
+        sorted(policy.deletable),
+        policy.allow_replace,
+        policy.deny,
+    ]
+    where = [connection.base_url, connection.organization] if connection is not None else []
+    digest.update(canonical_text([rules, where, desired.environment]).encode())
+    return digest.hexdigest()

@@ -1,0 +1,153 @@
+"""The workspace at a git commit: git is the state file.
+
+Git runs as a process, without a shell. In a CI job the base is what the job's environment tells:
+the merge base with the target branch, or the commit before a push.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import orjson
+
+from reconciler.errors import GitUnavailable
+
+_NOTHING = re.compile(r"0+$")
+_SECONDS = 60.0
+
+
+class GitSource:
+    """The files below a folder as they stand at a commit."""
+
+    def __init__(self, folder: Path, commit: str) -> None:
+        self._folder = folder
+        self._commit = commit
+        self._names: list[str] | None = None
+
+    def names(self) -> Sequence[str]:
+        """Every file below the folder, sorted."""
+        if self._names is None:
+            listed = _git(self._folder, "ls-tree", "-r", "-z", "--name-only", self._commit, ".")
+            self._names = sorted(each for each in listed.decode().split("\0") if each)
+        return self._names
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of a file at the commit."""
+        if name not in self.names():
+            return None
+        return _git(self._folder, "show", f"{self._commit}:./{name}")
+
+
+def base_commit(folder: Path, *, ref: str | None, environ: Mapping[str, str]) -> str | None:
+    """The commit to compare with, None where there is no git or no base.
+
+    Raises:
+        GitUnavailable: a base was asked for, or is told by the CI job, and can't be had.
+
+    """
+    if ref is not None:
+        if ref.startswith("-"):
+            raise GitUnavailable(f"'{ref}' is not a git reference")
+        return _merge_base(folder, ref)
+    told = _told_by_ci(environ)
+    if told is None or not _inside_git(folder):
+        return None
+    return _merge_base(folder, told)
+
+
+def _told_by_ci(environ: Mapping[str, str]) -> str | None:
+    """The base that a CI job's environment names."""
+    if not environ.get("CI") and not environ.get("TF_BUILD"):
+        return None
+    candidates = (
+        _branch(environ.get("GITHUB_BASE_REF")),
+        _before_push(environ),
+        environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"),
+        environ.get("CI_COMMIT_BEFORE_SHA"),
+        _branch(environ.get("BITBUCKET_PR_DESTINATION_BRANCH")),
+        _branch(environ.get("BUILDKITE_PULL_REQUEST_BASE_BRANCH")),
+        _branch((environ.get("SYSTEM_PULLREQUEST_TARGETBRANCH") or "").removeprefix("refs/heads/")),
+        _branch(environ.get("CHANGE_TARGET")),
+    )
+    for each in candidates:
+        if each and not _NOTHING.match(each):
+            return each
+    return None
+
+
+def _branch(name: str | None) -> str | None:
+    return f"origin/{name}" if name else None
+
+
+def _before_push(environ: Mapping[str, str]) -> str | None:
+    """The commit before a push, from the event file of the job."""
+    path = environ.get("GITHUB_EVENT_PATH")
+    if environ.get("GITHUB_EVENT_NAME") != "push" or not path:
+        return None
+    try:
+        event = orjson.loads(Path(path).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    before = event.get("before") if isinstance(event, dict) else None
+    return before if isinstance(before, str) else None
+
+
+def _inside_git(folder: Path) -> bool:
+    try:
+        return _git(folder, "rev-parse", "--is-inside-work-tree").strip() == b"true"
+    except GitUnavailable:
+        return False
+
+
+def _merge_base(folder: Path, ref: str) -> str:
+    if not _inside_git(folder):
+        raise GitUnavailable(
+            f"{folder} is not in a git repository", hint="leave --base out, or run it in a clone"
+        )
+    try:
+        commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
+    except GitUnavailable:
+        raise GitUnavailable(
+            f"git knows no commit '{ref}' here", hint=_how_to_fetch(folder, ref)
+        ) from None
+    try:
+        return _git(folder, "merge-base", "HEAD", commit.decode().strip()).decode().strip()
+    except GitUnavailable:
+        raise GitUnavailable(
+            f"git finds no common ancestor of HEAD and '{ref}'", hint=_how_to_fetch(folder, ref)
+        ) from None
+
+
+def _how_to_fetch(folder: Path, ref: str) -> str:
+    try:
+        shallow = _git(folder, "rev-parse", "--is-shallow-repository").strip() == b"true"
+    except GitUnavailable:
+        shallow = False
+    if not shallow:
+        branch = ref.removeprefix("origin/")
+        return f"fetch it first: git fetch origin {branch}"
+    return (
+        "this clone is shallow: fetch the history (`git fetch --unshallow`, or fetch-depth: 0 in "
+        "the checkout step of the job)"
+    )
+
+
+def _git(folder: Path, *arguments: str) -> bytes:
+    """What git prints. Raises GitUnavailable."""
+    try:
+        return subprocess.run(  # noqa: S603 - no shell, and references are checked before
+            ["git", "-C", str(folder), "--no-pager", *arguments],  # noqa: S607 - git of the PATH
+            capture_output=True,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_SECONDS,
+        ).stdout
+    except FileNotFoundError:
+        raise GitUnavailable("git is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise GitUnavailable(f"git {arguments[0]} did not end in {_SECONDS:g} seconds") from None
+    except subprocess.CalledProcessError as error:
+        raise GitUnavailable(f"git {arguments[0]} failed ({error.returncode})") from None

@@ -1,0 +1,226 @@
+"""`${var:x}`, `${env:X}`, `${file:P}` are filled in; `${secret:…}` stays a reference.
+
+A secret is looked up by the client when a request needs it, so that checking and reviewing need
+none. `$${` is a literal `${`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import cast
+
+from reconciler.config.sources import Source, leaves_workspace
+from reconciler.errors import Mark, Problems
+from reconciler.model.values import JSON, Path, SecretRef, SecretSource, SecretSourceName
+
+_KINDS = ("var", "env", "file", "secret")
+_SECRET_SOURCES = ("env", "file", "exec")
+_REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """A reference that leads nowhere. The problem has been told."""
+
+
+_FAILED = _Failed()
+
+
+@dataclass(slots=True)
+class References:
+    """What references can mean in one environment, and where complaints go.
+
+    `assume_env` fills environment variables that are not set with a placeholder: then nothing
+    depends on where the check runs.
+    """
+
+    variables: Mapping[str, JSON]
+    environ: Mapping[str, str]
+    source: Source
+    problems: Problems
+    allow_exec: bool = False
+    assume_env: bool = False
+    _resolving: list[str] = field(default_factory=list)
+
+    def resolved(self, value: JSON, place: Callable[[Path], Mark], path: Path = ()) -> JSON:
+        """The value with every reference filled in; None where one leads nowhere."""
+        if isinstance(value, str):
+            return self._text(value, lambda: place(path)) if "${" in value else value
+        if isinstance(value, dict):
+            return {key: self.resolved(item, place, (*path, key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [
+                self.resolved(item, place, (*path, position)) for position, item in enumerate(value)
+            ]
+        return value
+
+    def _text(self, text: str, at: Callable[[], Mark]) -> JSON:
+        parts: list[JSON] = []
+        end = 0
+        for match in _REFERENCE.finditer(text):
+            if match.start() > end:
+                parts.append(text[end : match.start()])
+            end = match.end()
+            if match[0] == "$${":
+                parts.append("${")
+            elif not match[2]:
+                self.problems.error(
+                    "unclosed-reference",
+                    "a reference begins here and is not closed",
+                    at=at(),
+                    hint="close it with }, or write $${ for a literal ${",
+                )
+                return None
+            else:
+                found = self._reference(match[1], at)
+                if isinstance(found, _Failed):
+                    return None
+                parts.append(found)
+        if end < len(text):
+            parts.append(text[end:])
+        if len(parts) == 1:
+            return parts[0]
+        return self._joined(parts, at)
+
+    def _joined(self, parts: list[JSON], at: Callable[[], Mark]) -> JSON:
+        pieces: list[str | SecretSource] = []
+        for part in parts:
+            if isinstance(part, SecretRef):
+                pieces.extend(part.parts)
+            elif isinstance(part, (dict, list)) or part is None:
+                self.problems.error(
+                    "not-text",
+                    "a variable that is no text, number or boolean can't stand inside text",
+                    at=at(),
+                    hint="let the reference be the whole value",
+                )
+                return None
+            else:
+                pieces.append(str(part).lower() if isinstance(part, bool) else str(part))
+        if any(isinstance(piece, SecretSource) for piece in pieces):
+            return SecretRef(tuple(pieces))
+        return "".join(cast("list[str]", pieces))
+
+    def _reference(self, inside: str, at: Callable[[], Mark]) -> JSON:
+        kind, colon, argument = inside.partition(":")
+        lookups = {
+            "var": self._variable,
+            "env": self._environment,
+            "file": self._file,
+            "secret": self._secret,
+        }
+        lookup = lookups.get(kind)
+        if lookup is None or not colon or not argument:
+            close = get_close_matches(kind, _KINDS, n=1)
+            meant = f"did you mean '{close[0]}'? " if close and close[0] != kind else ""
+            self.problems.error(
+                "unknown-reference",
+                f"${{{inside}}} is not a reference",
+                at=at(),
+                hint=f"{meant}allowed: ${{var:NAME}}, ${{env:NAME}}, ${{file:PATH}}, "
+                "${secret:env:NAME}; $${ for a literal ${",
+            )
+            return _FAILED
+        return lookup(argument, at)
+
+    def _variable(self, name: str, at: Callable[[], Mark]) -> JSON:
+        if name in self._resolving:
+            circle = " → ".join([*self._resolving, name])
+            self.problems.error(
+                "variable-cycle",
+                f"the variable {name} needs itself: {circle}",
+                at=at(),
+                hint="give one of them a value of its own",
+            )
+            return _FAILED
+        if name not in self.variables:
+            close = get_close_matches(name, list(self.variables), n=1)
+            known = ", ".join(sorted(self.variables)) or "none"
+            self.problems.error(
+                "unknown-variable",
+                f"there is no variable '{name}'",
+                at=at(),
+                hint=f"did you mean '{close[0]}'?" if close else f"variables here: {known}",
+            )
+            return _FAILED
+        self._resolving.append(name)
+        try:
+            return self.resolved(self.variables[name], lambda path: at())  # noqa: ARG005
+        finally:
+            self._resolving.pop()
+
+    def _environment(self, argument: str, at: Callable[[], Mark]) -> JSON:
+        name, dash, default = argument.partition(":-")
+        if not _ENV_NAME.match(name):
+            self._bad_name(name, at)
+            return _FAILED
+        value = self.environ.get(name)
+        if value is not None and (value or not dash):
+            return value
+        if dash:
+            return default
+        if self.assume_env:
+            return f"({name})"
+        self.problems.error(
+            "unset-environment-variable",
+            f"the environment variable {name} is not set",
+            at=at(),
+            hint=f"set it, or give a default: ${{env:{name}:-default}}",
+        )
+        return _FAILED
+
+    def _bad_name(self, name: str, at: Callable[[], Mark]) -> None:
+        self.problems.error(
+            "bad-reference",
+            f"'{name}' is not the name of an environment variable",
+            at=at(),
+            hint="names have letters, digits and _ only",
+        )
+
+    def _file(self, argument: str, at: Callable[[], Mark]) -> JSON:
+        if leaves_workspace(argument):
+            self.problems.error(
+                "outside-workspace",
+                f"{argument} is outside the workspace",
+                at=at(),
+                hint="move the file into the workspace; for secrets use ${secret:file:PATH}",
+            )
+            return _FAILED
+        raw = self.source.read(argument)
+        try:
+            if raw is not None:
+                return raw.decode("utf-8").removesuffix("\n")
+            why = "there is no such file in the workspace"
+        except UnicodeDecodeError:
+            why = "it is not UTF-8 text"
+        self.problems.error(
+            "unreadable-file", f"${{file:{argument}}} can't be read: {why}", at=at()
+        )
+        return _FAILED
+
+    def _secret(self, argument: str, at: Callable[[], Mark]) -> JSON:
+        source, _, rest = argument.partition(":")
+        if source not in _SECRET_SOURCES or not rest:
+            self.problems.error(
+                "unknown-reference",
+                f"${{secret:{argument}}} is not a secret reference",
+                at=at(),
+                hint="allowed: ${secret:env:NAME}, ${secret:file:PATH}, ${secret:exec:COMMAND}",
+            )
+            return _FAILED
+        if source == "env" and not _ENV_NAME.match(rest):
+            self._bad_name(rest, at)
+            return _FAILED
+        if source == "exec" and not self.allow_exec:
+            self.problems.error(
+                "exec-not-allowed",
+                "this workspace does not allow secrets from commands",
+                at=at(),
+                hint="set `policy: {allow_exec_secrets: true}` in reconciler.yaml",
+            )
+            return _FAILED
+        return SecretRef.of(cast("SecretSourceName", source), rest)

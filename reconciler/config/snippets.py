@@ -1,0 +1,95 @@
+"""The line that a diagnostic shows, with everything in it that could be a secret masked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from reconciler.config.document import Document
+from reconciler.config.schema_files import schema, schema_names
+from reconciler.errors import Diagnostic
+
+MASK = "***"
+
+
+def finished(
+    diagnostics: Sequence[Diagnostic], documents: Mapping[str, Document]
+) -> tuple[Diagnostic, ...]:
+    """The diagnostics with their lines, secrets masked there and in the words."""
+    return tuple(_finished(each, documents) for each in diagnostics)
+
+
+def _finished(each: Diagnostic, documents: Mapping[str, Document]) -> Diagnostic:
+    if each.at is None or each.at.file not in documents:
+        return each
+    document = documents[each.at.file]
+    line = document.line(each.at.line)
+    if not line:
+        return each
+    if _inside_a_secret(document, each.at.line):
+        hidden = [line.strip()]
+        shown = f"{line[: len(line) - len(line.lstrip())]}{MASK}"
+    else:
+        hidden = [_value(match) for match in _assignment().finditer(line)]
+        shown = _assignment().sub(lambda match: f"{match['key']}{MASK}", line)
+    message, hint = each.message, each.hint
+    for value in hidden:
+        if value:
+            message = message.replace(value, MASK)
+            hint = hint.replace(value, MASK) if hint is not None else None
+    return replace(each, line=shown, message=message, hint=hint)
+
+
+def _value(match: re.Match[str]) -> str:
+    return match["value"].strip().strip("'\"")
+
+
+def _inside_a_secret(document: Document, number: int) -> bool:
+    """Whether a line belongs to the block of a secret's key above it."""
+    line = document.line(number)
+    indent = len(line) - len(line.lstrip())
+    for above in range(number - 1, 0, -1):
+        text = document.line(above)
+        if text.strip() and len(text) - len(text.lstrip()) < indent:
+            return _secret_key().match(text) is not None
+    return False
+
+
+@cache
+def secret_names() -> frozenset[str]:
+    """Names of fields that hold secrets, over all schemas."""
+    found = {"api_key", "token", "password", "secret"}
+    for name in schema_names():
+        found.update(_secrets(schema(name)))
+    return frozenset(found)
+
+
+def _secrets(node: Any) -> Iterator[str]:
+    if not isinstance(node, dict):
+        return
+    for name, below in node.get("properties", {}).items():
+        if isinstance(below, dict) and (below.get("x-secret") or below.get("x-holds-secrets")):
+            yield name
+        yield from _secrets(below)
+    yield from _secrets(node.get("additionalProperties"))
+
+
+@cache
+def _names() -> str:
+    return "|".join(sorted(map(re.escape, secret_names()), key=lambda each: (-len(each), each)))
+
+
+@cache
+def _assignment() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?P<key>(?<![\w-])[\"']?(?:{_names()})[\"']?\s*:\s+)"
+        r"(?!\$\{)(?P<value>\"(?:[^\"\\]|\\.)*\"?|'[^']*'?|[^,}\n]+)"
+    )
+
+
+@cache
+def _secret_key() -> re.Pattern[str]:
+    return re.compile(rf"\s*(?:-\s+)?[\"']?(?:{_names()})[\"']?\s*:")

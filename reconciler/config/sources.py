@@ -1,0 +1,93 @@
+"""Where files are read from: the folder of the workspace, or a git commit of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from reconciler.errors import ReconcilerError
+
+WORKSPACE_FILE = "reconciler.yaml"
+_SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
+
+
+class Source(Protocol):
+    """A set of files with paths relative to the workspace, forward slashes."""
+
+    def names(self) -> Sequence[str]:
+        """Every file below the folder, sorted."""
+        ...
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file, None if it is not there or can't be read."""
+        ...
+
+
+class FolderSource:
+    """The files as they are on disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        if not folder.is_dir():
+            raise ReconcilerError(
+                f"there is no folder {folder}", hint="name the folder of the workspace with -C"
+            )
+
+    def names(self) -> Sequence[str]:
+        """Every file below the folder, hidden and vendored folders aside."""
+        return sorted(self._walk(self.folder, ""))
+
+    def _walk(self, folder: Path, prefix: str) -> Iterable[str]:
+        for each in folder.iterdir():
+            if each.name in _SKIPPED or (each.name.startswith(".") and each.is_dir()):
+                continue
+            if each.is_dir() and not each.is_symlink():
+                yield from self._walk(each, f"{prefix}{each.name}/")
+            elif not each.is_dir():
+                yield f"{prefix}{each.name}"
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of a file inside the folder; a link that leads outside is not followed."""
+        path = self.folder / name
+        try:
+            if not path.resolve().is_relative_to(self.folder.resolve()):
+                return None
+            return path.read_bytes()
+        except OSError:
+            return None
+
+
+def matching(names: Sequence[str], glob: str) -> list[str]:
+    """The names that a glob means; `**` stands for any number of folders, none included."""
+    pattern = re.compile(_as_regex(glob))
+    return [name for name in names if pattern.fullmatch(name)]
+
+
+def leaves_workspace(glob: str) -> bool:
+    """Whether a path or glob points outside the folder."""
+    path = PurePosixPath(glob.replace("\\", "/"))
+    return path.is_absolute() or ".." in path.parts or bool(re.match(r"[A-Za-z]:", glob))
+
+
+def _as_regex(glob: str) -> str:
+    parts = []
+    at = 0
+    while at < len(glob):
+        if glob.startswith("**/", at):
+            parts.append("(?:.*/)?")
+            at += 3
+        elif glob.startswith("**", at):
+            parts.append(".*")
+            at += 2
+        elif glob[at] == "*":
+            parts.append("[^/]*")
+            at += 1
+        elif glob[at] == "?":
+            parts.append("[^/]")
+            at += 1
+        else:
+            parts.append(re.escape(glob[at]))
+            at += 1
+    return "".join(parts)

@@ -1,0 +1,283 @@
+"""`reconciler.yaml`: environments, variables, defaults and policy (design, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from reconciler.config.document import Document
+from reconciler.config.loader import parse
+from reconciler.config.references import References
+from reconciler.config.schema import Checked, check
+from reconciler.config.sources import WORKSPACE_FILE, Source
+from reconciler.errors import BadUsage, Mark, Problems
+from reconciler.model.connection import Connection
+from reconciler.model.kind import Kind
+from reconciler.model.policy import Limit, Policy, Prune
+from reconciler.model.values import JSON, MISSING, Path, SecretRef, SecretValue, value_at
+
+IMPLICIT_ENVIRONMENT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The workspace file, parsed and checked. `value` is empty where there is no usable one."""
+
+    document: Document
+    value: Mapping[str, Any]
+
+    @property
+    def environments(self) -> tuple[str, ...]:
+        """Their names, in the order of the file."""
+        found = self.value.get("environments")
+        return tuple(found) if isinstance(found, dict) else ()
+
+    def section(self, *path: str) -> Mapping[str, Any]:
+        """A mapping inside, empty where there is none."""
+        found = value_at(self.value, path)
+        return found if isinstance(found, dict) else {}
+
+    def mark(self, path: Path) -> Mark:
+        """The place of a value."""
+        return self.document.mark(path)
+
+
+def read_workspace(source: Source, problems: Problems) -> Workspace:
+    """The workspace of a source. A missing file is told as a problem."""
+    raw = source.read(WORKSPACE_FILE)
+    if raw is None:
+        problems.error(
+            "no-workspace",
+            f"there is no {WORKSPACE_FILE} here",
+            hint="name the folder of the workspace with -C, or begin one with `reconciler init`",
+        )
+        return Workspace(Document(WORKSPACE_FILE, None, None, ()), {})
+    document = parse(raw, WORKSPACE_FILE, problems)
+    if not isinstance(document.value, dict):
+        if document.value is not None or (document.node is None and not problems.failed):
+            problems.error(
+                "not-a-mapping",
+                f"{WORKSPACE_FILE} holds no mapping",
+                at=document.mark(()),
+                hint="begin it with `version: 1`",
+            )
+        return Workspace(document, {})
+    checked = Checked("the workspace", document.mark, document.key_mark)
+    check("workspace", document.value, checked, problems)
+    return Workspace(document, document.value)
+
+
+def chosen_environment(workspace: Workspace, asked: str | None, environ: Mapping[str, str]) -> str:
+    """The environment to work on. Raises BadUsage, which names those there are."""
+    names = workspace.environments
+    wanted = asked or environ.get("RECONCILER_ENVIRONMENT") or workspace.value.get("default")
+    if not names:
+        return str(wanted or IMPLICIT_ENVIRONMENT)
+    listed = ", ".join(names)
+    if wanted is None:
+        if len(names) == 1:
+            return names[0]
+        raise BadUsage(
+            f"this workspace has {len(names)} environments: {listed}",
+            hint="name one with -e, or set `default:` in reconciler.yaml",
+        )
+    if wanted not in names:
+        close = get_close_matches(str(wanted), names, n=1)
+        meant = f"did you mean '{close[0]}'? " if close else ""
+        raise BadUsage(f"there is no environment '{wanted}'", hint=f"{meant}There are: {listed}")
+    return str(wanted)
+
+
+def variables_of(workspace: Workspace, environment: str) -> Mapping[str, JSON]:
+    """Variables of the workspace with those of the environment over them."""
+    return {
+        **workspace.section("vars"),
+        **workspace.section("environments", environment, "vars"),
+    }
+
+
+def policy_of(workspace: Workspace, environment: str, kinds: Sequence[Kind]) -> Policy:
+    """The policy of the workspace with that of the environment over it, key by key."""
+    above = workspace.section("policy")
+    own = workspace.section("environments", environment, "policy")
+    merged = {**above, **own}
+    marks = {
+        name: workspace.mark(
+            ("environments", environment, "policy", name) if name in own else ("policy", name)
+        )
+        for name in merged
+    }
+    return Policy(
+        prune=_prune(merged.get("prune")),
+        ignore=_texts(merged.get("ignore")),
+        max_deletes=_limit(merged.get("max_deletes")),
+        max_changes=_limit(merged.get("max_changes")),
+        deletable=frozenset(
+            kind.name
+            for kind in kinds
+            if kind.deletion_switch is not None and merged.get(kind.deletion_switch) is True
+        ),
+        allow_replace=merged.get("allow_replace") is True,
+        deny=_texts(merged.get("deny")),
+        marks=marks,
+    )
+
+
+def allowed(workspace: Workspace, environment: str, name: str) -> bool:
+    """Whether a switch of the policy is on, such as allow_exec_secrets."""
+    own = workspace.section("environments", environment, "policy")
+    return own.get(name, workspace.section("policy").get(name)) is True
+
+
+def _prune(value: JSON) -> Mapping[str, Prune]:
+    if isinstance(value, dict):
+        return {scope: mode for scope, each in value.items() if (mode := _mode(each)) is not None}
+    mode = _mode(value)
+    return {"*": mode} if mode is not None else {}
+
+
+def _mode(value: JSON) -> Prune | None:
+    return {True: Prune.UNMANAGED, False: Prune.NEVER, "git": Prune.GIT}.get(
+        value if isinstance(value, (bool, str)) else ""
+    )
+
+
+def _texts(value: JSON) -> tuple[str, ...]:
+    return tuple(str(each) for each in value) if isinstance(value, list) else ()
+
+
+def _limit(value: JSON) -> Limit | None:
+    if isinstance(value, str) and value.endswith("%"):
+        try:
+            return Limit(float(value[:-1]), percent=True)
+        except ValueError:
+            return None
+    return Limit(float(value)) if isinstance(value, (int, float)) else None
+
+
+def connection_of(
+    workspace: Workspace,
+    environment: str,
+    references: References,
+    *,
+    literals: dict[str, SecretValue],
+) -> Connection | None:
+    """Where the environment lives, None where something is missing. Told when it is needed."""
+    entry = workspace.section("environments", environment)
+    environ = references.environ
+    base_url = _text_of(workspace, environment, "base_url", references)
+    base_url = base_url or environ.get("RECONCILER_BASE_URL")
+    organization = _text_of(workspace, environment, "organization", references)
+    organization = organization or environ.get("RECONCILER_ORGANIZATION")
+    key = _key_of(workspace, environment, entry.get("api_key"), references, literals)
+    if base_url is not None:
+        _check_url(workspace, environment, base_url, references.problems)
+    if base_url is None or organization is None or key is None:
+        return None
+    return Connection(environment, base_url.rstrip("/"), organization, key)
+
+
+def missing_of(workspace: Workspace, environment: str, environ: Mapping[str, str]) -> list[str]:
+    """What an environment lacks to be reached, in words."""
+    entry = workspace.section("environments", environment)
+    needed = {
+        "base_url": "RECONCILER_BASE_URL",
+        "organization": "RECONCILER_ORGANIZATION",
+        "api_key": "RECONCILER_API_KEY",
+    }
+    return [
+        f"`{name}` (or the variable {variable})"
+        for name, variable in needed.items()
+        if entry.get(name) is None and not environ.get(variable)
+    ]
+
+
+def _text_of(
+    workspace: Workspace, environment: str, name: str, references: References
+) -> str | None:
+    path = ("environments", environment, name)
+    value = value_at(workspace.value, path)
+    if value is MISSING or value is None:
+        return None
+    found = references.resolved(value, lambda _: workspace.mark(path))
+    if isinstance(found, SecretRef):
+        references.problems.error(
+            "secret-in-plain-field",
+            f"`{name}` of environment {environment} is printed in plans and can't be a secret",
+            at=workspace.mark(path),
+        )
+        return None
+    return str(found) if found is not None else None
+
+
+def _key_of(
+    workspace: Workspace,
+    environment: str,
+    written: JSON,
+    references: References,
+    literals: dict[str, SecretValue],
+) -> SecretRef | None:
+    """The API key as a reference: `${env:X}` is looked up only when a request is made."""
+    if written is None:
+        named = "RECONCILER_API_KEY"
+        return SecretRef.of("env", named) if references.environ.get(named) else None
+    path = ("environments", environment, "api_key")
+    text = str(written).replace("${env:", "${secret:env:")
+    found = references.resolved(text, lambda _: workspace.mark(path))
+    if isinstance(found, SecretRef) or found is None:
+        return found
+    if allowed(workspace, environment, "allow_literal_secrets"):
+        argument = f"environments.{environment}:api_key"
+        literals[argument] = SecretValue(str(found))
+        return SecretRef.of("literal", argument)
+    references.problems.error(
+        "literal-secret",
+        f"the API key of environment {environment} stands in the file",
+        at=workspace.mark(path),
+        hint="revoke it, and write a reference such as ${env:API_KEY}",
+    )
+    return None
+
+
+def _check_url(workspace: Workspace, environment: str, base_url: str, problems: Problems) -> None:
+    at = workspace.mark(("environments", environment, "base_url"))
+    try:
+        parts = urlsplit(base_url)
+        host = parts.hostname
+        _ = parts.port
+    except ValueError:
+        parts, host = urlsplit(""), None
+    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
+        problems.error(
+            "bad-url",
+            f"base_url of environment {environment}: '{base_url}' is not an address",
+            at=at,
+            hint="write it like https://eu.posthog.com",
+        )
+    elif parts.username or parts.password:
+        problems.error(
+            "bad-url",
+            f"base_url of environment {environment} holds a user name or password",
+            at=at,
+            hint="remove them: only `api_key` is sent",
+        )
+    elif parts.scheme == "http" and not _loopback(host):
+        problems.warning(
+            "clear-text",
+            f"base_url of environment {environment} is http: the API key travels in clear text",
+            at=at,
+            hint="use https",
+        )
+
+
+def _loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
