@@ -19,7 +19,7 @@ from reconciler.commands.planning import (
 )
 from reconciler.commands.runtime import Runtime
 from reconciler.config import Loaded
-from reconciler.errors import ReconcilerError, RefusedByPolicy, StalePlan
+from reconciler.errors import Diagnostic, ReconcilerError, RefusedByPolicy, StalePlan
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Event, Planned, Report
 from reconciler.model.plan import Plan
@@ -52,13 +52,14 @@ class Applied:
     approved: bool = True
     left: Plan | None = None
     mask: Callable[[str], str] = field(default=str, repr=False)
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 async def apply(
     request: ApplyRequest,
     runtime: Runtime,
     *,
-    show: Callable[[Plan], None],
+    show: Callable[[Plan, Callable[[str], str]], None],
     approve: Callable[[Plan], bool],
 ) -> Applied:
     """Plan (or take a saved plan), show it, ask, carry it out, verify.
@@ -75,23 +76,37 @@ async def apply(
     loaded = load_workspace(request.plan.workspace, runtime.environ)
     resolver = resolver_for(loaded, runtime.environ)
     async with connected(loaded, resolver, runtime) as service:
+
+        def ended(
+            plan: Plan, report: Report | None, *, approved: bool = True, left: Plan | None = None
+        ) -> Applied:
+            return Applied(
+                plan,
+                report,
+                service.calls.total,
+                approved=approved,
+                left=left,
+                mask=resolver.mask,
+                diagnostics=loaded.diagnostics,
+            )
+
         made = await _plan_of(request, loaded, service, runtime)
-        show(made)
+        show(made, resolver.mask)
         if made.refusals:
             count = len(made.refusals)
             raise RefusedByPolicy(
                 f"refused by policy ({count} rule{'s' if count != 1 else ''}); nothing was sent"
             )
         if made.empty:
-            return Applied(made, None, service.calls.total, mask=resolver.mask)
+            return ended(made, None)
         if not approve(made):
-            return Applied(made, None, service.calls.total, approved=False, mask=resolver.mask)
+            return ended(made, None, approved=False)
         report = await _carry_out(request, made, service, resolver, runtime=runtime)
         left = None
         if request.verify and not (report.failed or report.skipped or report.interrupted):
             live = await read_for(service, loaded)
             left = decide(_without_rotation(request.plan), loaded, live, base=None, runtime=runtime)
-        return Applied(made, report, service.calls.total, left=left, mask=resolver.mask)
+        return ended(made, report, left=left)
 
 
 def _without_rotation(request: PlanRequest) -> PlanRequest:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from reconciler.client import SecretResolver, Service, open_service
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
@@ -41,12 +40,16 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, what it was made from, and how many calls reading took."""
+    """A plan, what it was made from, and how many calls reading took.
+
+    `mask` hides known secrets in whatever is printed of it.
+    """
 
     plan: Plan
     loaded: Loaded
     live: Live
     calls: int
+    mask: Callable[[str], str]
 
 
 def load_workspace(options: WorkspaceOptions, environ: Mapping[str, str]) -> Loaded:
@@ -131,7 +134,7 @@ async def plan(request: PlanRequest, runtime: Runtime) -> Planned:
         live = await read_for(service, loaded, base.desired if base is not None else None)
         calls = service.calls.total
     made = decide(request, loaded, live, base=base, runtime=runtime)
-    return Planned(made, loaded, live, calls)
+    return Planned(made, loaded, live, calls, resolver.mask)
 
 
 def decide(
@@ -167,12 +170,3 @@ def collector_paused() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-def save(data: bytes, path: Path) -> None:
-    """Write a plan file that only its owner can read, replacing an older one whole."""
-    draft = path.with_name(f".{path.name}.draft")
-    draft.unlink(missing_ok=True)
-    draft.touch(mode=0o600, exist_ok=False)
-    draft.write_bytes(data)
-    draft.replace(path)

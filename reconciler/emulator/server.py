@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -22,7 +25,9 @@ class _Server(uvicorn.Server):
     """Tells where it is once the port answers."""
 
     def __init__(self, app: ASGIApp, listening: socket.socket, line: bytes) -> None:
-        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
+        )
         super().__init__(config)
         self._listening = listening
         self._line = line
@@ -32,6 +37,13 @@ class _Server(uvicorn.Server):
         await super().startup(sockets=sockets)
         sys.stdout.write(self._line.decode() + "\n")
         sys.stdout.flush()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End cleanly on SIGTERM and Ctrl-C; uvicorn would raise the signal again afterwards."""
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, self.handle_exit)
+        yield
 
     def serve_until_told(self) -> None:
         """Run until SIGTERM or Ctrl-C."""
@@ -81,8 +93,6 @@ def command(port: int, host: str, db: Path | None, seed: Path | None) -> None:
         line = orjson.dumps(_whereabouts(store, host, listening.getsockname()[1]))
         try:
             _Server(build(store, clock, replant), listening, line).serve_until_told()
-        except KeyboardInterrupt:
-            pass
         finally:
             store.close()
 

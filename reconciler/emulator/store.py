@@ -28,8 +28,6 @@ CREATE TABLE IF NOT EXISTS keys (value TEXT PRIMARY KEY, position INTEGER, body 
 """
 
 _EXPORTS_OF = "SELECT id, project, body FROM exports WHERE project IN"
-_NEWEST_FIRST = "AND gone = 0 ORDER BY position DESC LIMIT ? OFFSET ?"
-
 _TABLES = ("organizations", "projects", "exports", "keys")
 
 
@@ -198,21 +196,20 @@ class Store:
         self, projects: list[int], *, limit: int = -1, offset: int = 0
     ) -> list[StoredExport]:
         """The exports of some projects, newest first (service-facts 1.10)."""
-        marks = ", ".join("?" * len(projects))
         rows = self._db.execute(
             "SELECT id, project, body FROM exports "
-            f"WHERE project IN ({marks}) AND gone = 0 "
+            "WHERE project IN (SELECT value FROM json_each(?)) AND gone = 0 "
             "ORDER BY position DESC LIMIT ? OFFSET ?",
-            (*projects, limit, offset),
+            (orjson.dumps(projects).decode(), limit, offset),
         )
         return [StoredExport(row[0], row[1], orjson.loads(row[2])) for row in rows]
 
     def count_exports(self, projects: list[int]) -> int:
         """How many there are."""
-        marks = ", ".join("?" * len(projects))
         row = self._db.execute(
-            f"SELECT COUNT(*) FROM exports WHERE project IN ({marks}) AND gone = 0",  # noqa: S608
-            projects,
+            "SELECT COUNT(*) FROM exports "
+            "WHERE project IN (SELECT value FROM json_each(?)) AND gone = 0",
+            (orjson.dumps(projects).decode(),),
         ).fetchone()
         return int(row[0])
 

@@ -232,9 +232,7 @@ def _to_value(value: JSON) -> JSON:
     if isinstance(value, dict):
         if set(value) == {_SECRET_KEY}:
             return _to_secret(value[_SECRET_KEY])
-        return {
-            key.removeprefix("$"): _to_value(item) for key, item in value.items()
-        }
+        return {key.removeprefix("$"): _to_value(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_to_value(item) for item in value]
     return value

@@ -97,7 +97,7 @@ def make_plan(
     idle = sorted(
         (each for each in changes if each.action is Action.NO_OP), key=lambda each: each.address
     )
-    notes += _notes(matching, policy, given, live)
+    notes += _notes(matching, policy, given)
     plan_changes = (*ordered.changes, *idle)
     proposal = Proposal(
         changes=plan_changes,
@@ -162,12 +162,12 @@ def _told(
         )
 
 
-def _notes(matching: Matching, policy: Policy, given: Circumstances, live: Live) -> Iterator[Note]:
+def _notes(matching: Matching, policy: Policy, given: Circumstances) -> Iterator[Note]:
     if given.base is None:
         yield Note(
             "no-git-base",
-            "no git base: this plan can't tell what was removed from the files, which side a "
-            "difference comes from, or whether a secret reference changed (use --base REF)",
+            "without a git base (--base REF) it can't be told what was removed from the files, "
+            "which side a difference comes from, or whether a secret reference changed",
         )
     elif matching.removed:
         kept = [
@@ -181,11 +181,6 @@ def _notes(matching: Matching, policy: Policy, given: Circumstances, live: Live)
                 f"removed from the files and still live: {', '.join(map(str, kept))}; nothing is "
                 "deleted without `prune: git`, `prune: true` or `state: absent`",
             )
-    if live.dialect is None and any(live.objects.values()):
-        yield Note(
-            "dialect-unknown",
-            "nothing that was read tells which version of the service this is",
-        )
     for address, near in matching.near_names:
         yield Note(
             "near-name",

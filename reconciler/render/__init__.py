@@ -1,1 +1,1 @@
-"""TODO."""
+"""Drawing: values to text. Decides nothing, and every plan is drawn from its saved form."""

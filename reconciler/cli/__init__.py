@@ -1,0 +1,132 @@
+"""The command line: options to a frozen value, the use case, the renderer. No decisions here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from reconciler.errors import ExitCode, InvalidConfiguration, ReconcilerError
+from reconciler.version import __version__
+
+_COMMANDS = {
+    "plan": "show what would be done",
+    "apply": "do it, after showing it",
+    "validate": "check the files, without a network",
+    "show": "draw a saved plan, or a resolved resource",
+    "schema": "print a JSON Schema of the files",
+    "emulator": "serve the interface on loopback, to try things",
+    "demo": "the whole way, against the embedded service",
+}
+
+
+class _LazyGroup(click.Group):
+    """Imports a sub-command when it is called: start-up stays fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"reconciler.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], list(_COMMANDS), n=1)
+            meant = f" Did you mean '{close[0]}'?" if close else ""
+            raise click.UsageError(f"No such command '{args[0]}'.{meant}", error.ctx) from None
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="reconciler")
+def cli() -> None:
+    """GitOps for data pipelines: YAML files in, a plan, and the calls that carry it out.
+
+    Exit codes: 0 fine, 1 error, 2 changes present (plan --detailed-exitcode), 3 partly applied,
+    4 stale plan, 5 refused by policy, 64 bad usage, 130 interrupted.
+    """
+
+
+def main() -> NoReturn:
+    """The entry point. Every way out goes through here, and none shows a traceback."""
+    sys.exit(_run(sys.argv[1:]))
+
+
+def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one for each way out
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal of another encoding must not end a plan with a traceback.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        result = cli.main(arguments, prog_name="reconciler", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help(), err=True)
+        return ExitCode.USAGE
+    except click.UsageError as error:
+        error.show()
+        return ExitCode.USAGE
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.ERROR
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return ExitCode.INTERRUPTED
+    except ReconcilerError as error:
+        _tell(error)
+        return error.exit_code
+    except BrokenPipeError:
+        # Whoever read the output has left, as `| head` does: nothing more can be said.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FINE
+    except Exception as error:  # noqa: BLE001 - the last resort: our bug, told as one
+        return _tell_bug(error)
+    return int(result or 0)
+
+
+def _tell(error: ReconcilerError) -> None:
+    from reconciler.cli.output import colour_wanted
+    from reconciler.render.diagnostics import diagnostics_as_text
+    from reconciler.render.progress import error_as_text
+
+    colour = colour_wanted(sys.stderr)
+    if isinstance(error, InvalidConfiguration):
+        click.echo(diagnostics_as_text(error.diagnostics, colour=colour), nl=False, err=True)
+    else:
+        click.echo(error_as_text(error, colour=colour), nl=False, err=True)
+
+
+def _tell_bug(error: Exception) -> int:
+    """Where it happened, without the values that it happened with: they may be secret."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = (
+        f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"  # noqa: PTH119
+        if trace is not None
+        else "?"
+    )
+    click.echo(
+        f"error: this is a bug in reconciler {__version__}: {type(error).__name__} at {place}\n"
+        "  please report it, with the command that you ran",
+        err=True,
+    )
+    return ExitCode.ERROR

@@ -1,0 +1,133 @@
+"""`reconciler apply`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reconciler.cli.options import plan_options, plan_request, workspace_options
+from reconciler.cli.output import plan_text, read_file, runtime, tell_warnings
+from reconciler.commands.applying import Applied, ApplyRequest, apply
+from reconciler.commands.runtime import Runtime
+from reconciler.errors import BadUsage, ExitCode
+from reconciler.model.event import Event
+from reconciler.model.plan import Plan
+from reconciler.render.plan.view import summary
+from reconciler.render.progress import event_as_text, report_as_text
+
+
+@click.command("apply")
+@click.argument(
+    "plan_file",
+    required=False,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="[PLAN_FILE]",
+)
+@workspace_options
+@plan_options
+@click.option("--auto-approve", is_flag=True, help="Do not ask.")
+@click.option("--verify/--no-verify", default=True, help="Read and plan again afterwards.")
+@click.option(
+    "--log-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Append an audit log: JSON lines, one for each request and change.",
+)
+def command(
+    plan_file: Path | None,
+    *,
+    auto_approve: bool,
+    verify: bool,
+    log_file: Path | None,
+    **options: Any,
+) -> int:
+    """Print the plan, ask, and carry it out.
+
+    With PLAN_FILE exactly that plan is carried out, or nothing if it is stale (exit code 4).
+    Without a terminal, --auto-approve or a plan file is needed.
+    """
+    request = plan_request(options)
+    if plan_file is not None and _steers(options):
+        raise BadUsage(
+            "a saved plan is carried out as it is: options that steer planning do not go with it"
+        )
+    if plan_file is None and not auto_approve and not sys.stdin.isatty():
+        raise BadUsage(
+            "there is no terminal to ask on, and nothing was done",
+            hint="pass --auto-approve, or a plan that was saved with `plan --out FILE`",
+        )
+    saved = read_file(plan_file) if plan_file is not None else None
+    asked = ApplyRequest(request, saved=saved, verify=verify, log_file=log_file)
+
+    def show(plan: Plan, mask: Callable[[str], str]) -> None:
+        text = plan_text(plan, "text", show_unmanaged=options["show_unmanaged"])
+        click.echo(mask(text), nl=False)
+
+    def approve(plan: Plan) -> bool:
+        if auto_approve or plan_file is not None:
+            return True
+        return click.confirm(f"\n{summary(plan)}. Apply this?", default=False, err=True)
+
+    world = runtime(_tell)
+    result = asyncio.run(_interruptibly(asked, world, show, approve))
+    return _ended(result)
+
+
+def _steers(options: dict[str, Any]) -> bool:
+    names = ("target", "exclude", "kind", "project", "base", "no_base", "rotate_secrets")
+    return any(options[name] for name in names) or bool(options["allow_replace"])
+
+
+async def _interruptibly(
+    request: ApplyRequest,
+    world: Runtime,
+    show: Callable[[Plan, Callable[[str], str]], None],
+    approve: Callable[[Plan], bool],
+) -> Applied:
+    """Ctrl-C and SIGTERM ask for a stop once changes are being made."""
+    loop = asyncio.get_running_loop()
+
+    def ask_first(plan: Plan) -> bool:
+        approved = approve(plan)
+        if approved:
+            for each in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(each, world.stop.ask)
+        return approved
+
+    return await apply(request, world, show=show, approve=ask_first)
+
+
+def _tell(event: Event) -> None:
+    line = event_as_text(event)
+    if line is not None:
+        click.echo(line, err=True)
+
+
+def _ended(result: Applied) -> int:
+    tell_warnings(result.diagnostics)
+    if not result.approved:
+        click.echo("Nothing was done.", err=True)
+        return ExitCode.ERROR
+    if result.report is None:
+        return ExitCode.FINE
+    click.echo(f"\n{report_as_text(result.report)}", nl=False)
+    click.echo(f"{result.calls} calls in all", err=True)
+    if result.report.interrupted and (result.report.skipped or result.report.failed):
+        return ExitCode.INTERRUPTED
+    if result.report.failed or result.report.skipped:
+        return ExitCode.PARTLY_APPLIED
+    if result.left is not None and not result.left.empty:
+        click.echo(
+            "error: after applying, a second plan still finds something to do:\n"
+            + result.mask(plan_text(result.left, "text")),
+            nl=False,
+            err=True,
+        )
+        return ExitCode.ERROR
+    return ExitCode.FINE

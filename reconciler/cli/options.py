@@ -1,0 +1,104 @@
+"""Options that more than one command has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from reconciler.commands.planning import PlanRequest
+from reconciler.commands.runtime import WorkspaceOptions
+from reconciler.errors import BadUsage
+from reconciler.model.plan import Selection
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Decorator = Callable[[_Function], _Function]
+
+
+def workspace_options(function: _Function) -> _Function:
+    """-C, -e, --strict."""
+    return _all(
+        function,
+        click.option(
+            "-C",
+            "--workspace",
+            "folder",
+            type=click.Path(path_type=Path),
+            default=Path(),
+            metavar="DIR",
+            help="Folder of the workspace. Default: here.",
+        ),
+        click.option(
+            "-e",
+            "--environment",
+            metavar="NAME",
+            help="Environment. Default: the only one, or `default:` of the workspace.",
+        ),
+        click.option("--strict", is_flag=True, help="Take warnings about the files as errors."),
+    )
+
+
+def plan_options(function: _Function) -> _Function:
+    """What narrows or steers a plan."""
+    globs: dict[str, Any] = {"multiple": True, "metavar": "GLOB"}
+    return _all(
+        function,
+        click.option("--target", **globs, help="Only these addresses, and what they need."),
+        click.option("--exclude", **globs, help="All but these addresses."),
+        click.option("--kind", **globs, help="Only resources of these kinds."),
+        click.option("--project", **globs, help="Only these projects and what is in them."),
+        click.option(
+            "--base",
+            metavar="REF",
+            help="Git reference to compare the files with. Default: what the CI job tells.",
+        ),
+        click.option("--no-base", is_flag=True, help="Leave git out of it."),
+        click.option(
+            "--rotate-secrets",
+            multiple=True,
+            is_flag=False,
+            flag_value="*",
+            metavar="[GLOB]",
+            help="Send the secrets again: all, or those of these addresses.",
+        ),
+        click.option(
+            "--allow-replace", is_flag=True, help="Allow changes that delete and create again."
+        ),
+        click.option(
+            "--show-unmanaged", is_flag=True, help="List live objects that no resource claims."
+        ),
+    )
+
+
+def _all(function: _Function, *decorators: _Decorator[Any]) -> _Function:
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
+
+
+def workspace_of(options: dict[str, Any]) -> WorkspaceOptions:
+    """The workspace that the options name."""
+    return WorkspaceOptions(
+        folder=options["folder"], environment=options["environment"], strict=options["strict"]
+    )
+
+
+def plan_request(options: dict[str, Any]) -> PlanRequest:
+    """The plan that the options ask for. Raises BadUsage for options that contradict."""
+    if options["base"] is not None and options["no_base"]:
+        raise BadUsage("--base and --no-base contradict each other")
+    return PlanRequest(
+        workspace=workspace_of(options),
+        selection=Selection(
+            targets=options["target"],
+            excludes=options["exclude"],
+            kinds=options["kind"],
+            parents=options["project"],
+        ),
+        base=options["base"],
+        no_base=options["no_base"],
+        rotate=options["rotate_secrets"],
+        allow_replace=options["allow_replace"],
+    )

@@ -1,0 +1,53 @@
+"""`reconciler plan`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reconciler.cli.options import plan_options, plan_request, workspace_options
+from reconciler.cli.output import PLAN_FORMATS, plan_text, runtime, tell_warnings, write_private
+from reconciler.commands.planning import plan
+from reconciler.errors import ExitCode
+from reconciler.planning.planfile import encode
+
+
+@click.command("plan")
+@workspace_options
+@plan_options
+@click.option(
+    "--format",
+    "plan_format",
+    type=click.Choice(PLAN_FORMATS),
+    default="text",
+    show_default=True,
+    help="How to draw it.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Save the plan, to be applied as it is with `apply FILE`.",
+)
+@click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there is something to do.")
+def command(plan_format: str, out: Path | None, *, detailed_exitcode: bool, **options: Any) -> int:
+    """Show what would be done to make the live side as the files say. Changes nothing.
+
+    Exits with 5 if the policy refuses the plan.
+    """
+    made = asyncio.run(plan(plan_request(options), runtime()))
+    tell_warnings(made.loaded.diagnostics)
+    text = plan_text(made.plan, plan_format, show_unmanaged=options["show_unmanaged"])
+    click.echo(made.mask(text), nl=False)
+    if out is not None:
+        write_private(out, encode(made.plan))
+        click.echo(f"saved to {out}; carry it out with: reconciler apply {out}", err=True)
+    click.echo(f"{made.calls} calls to read", err=True)
+    if made.plan.refusals:
+        return ExitCode.REFUSED
+    if detailed_exitcode and not made.plan.empty:
+        return ExitCode.CHANGES
+    return ExitCode.FINE

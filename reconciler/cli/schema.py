@@ -1,0 +1,24 @@
+"""`reconciler schema`."""
+
+from __future__ import annotations
+
+import click
+import orjson
+
+from reconciler.config.schema_files import schema, schema_names
+from reconciler.errors import BadUsage
+
+
+@click.command("schema")
+@click.argument("name", required=False)
+def command(name: str | None) -> None:
+    """Print a JSON Schema (2020-12) by name, or list the names."""
+    if name is None:
+        click.echo("\n".join(schema_names()))
+        return
+    found = schema(name) if name in schema_names() else None
+    if found is None:
+        raise BadUsage(
+            f"there is no schema '{name}'", hint=f"there are: {', '.join(schema_names())}"
+        )
+    click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
