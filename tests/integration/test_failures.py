@@ -1,0 +1,169 @@
+"""What can go wrong at the edge: one clear message, the right exit code, nothing applied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import reconciler, write
+from tests.support.emulator import RunningEmulator
+
+WORKSPACE = {
+    "reconciler.yaml": "version: 1\n",
+    "exports.yaml": """\
+projects:
+  web: {name: Web}
+batch_exports:
+  lake:
+    project: web
+    name: Lake
+    interval: hour
+    destination:
+      type: S3
+      config:
+        bucket_name: acme
+        region: eu-central-1
+        prefix: a/
+        aws_access_key_id: ${secret:env:KEY_ID}
+        aws_secret_access_key: ${secret:env:KEY}
+""",
+}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return write(tmp_path, WORKSPACE)
+
+
+def apply(workspace: Path, environ: dict[str, str]):
+    return reconciler("apply", "-C", workspace, "--auto-approve", environ=environ)
+
+
+def test_a_wrong_key(workspace: Path, emulator: RunningEmulator) -> None:
+    ran = apply(workspace, {**emulator.environ(), "RECONCILER_API_KEY": "phx_wrong"})
+    assert ran.code == 1
+    assert "401" in ran.err
+    assert "check `api_key`" in ran.err
+    assert "phx_wrong" not in ran.err + ran.out
+
+
+def test_an_unreachable_host(workspace: Path, emulator: RunningEmulator) -> None:
+    ran = reconciler(
+        *("plan", "-C", workspace),
+        environ={**emulator.environ(), "RECONCILER_BASE_URL": "http://127.0.0.1:1"},
+    )
+    assert ran.code == 1
+    assert "can't connect to http://127.0.0.1:1" in ran.err
+
+
+def test_an_unknown_organization(workspace: Path, emulator: RunningEmulator) -> None:
+    ran = apply(workspace, {**emulator.environ(), "RECONCILER_ORGANIZATION": "nope"})
+    assert ran.code == 1
+    assert "check `organization`" in ran.err
+
+
+def test_a_misspelt_field(workspace: Path, emulator: RunningEmulator) -> None:
+    path = workspace / "exports.yaml"
+    path.write_text(path.read_text().replace("bucket_name", "buckett_name"))
+    ran = apply(workspace, emulator.environ())
+    assert ran.code == 1
+    assert "exports.yaml:11:9: error: unknown field 'buckett_name'" in ran.err
+    assert "^^^^^^^^^^^^ did you mean 'bucket_name'?" in ran.err
+    assert emulator.requests() == []
+
+
+def test_a_missing_secret_stops_everything_before_the_first_request(
+    workspace: Path, emulator: RunningEmulator
+) -> None:
+    ran = apply(workspace, {**emulator.environ(), "KEY_ID": "set"})
+    assert ran.code == 1
+    assert "secret ${secret:env:KEY} is not set" in ran.err
+    assert "needed by batch_export.lake" in ran.err
+    assert emulator.writes() == []
+
+
+def test_an_empty_secret_is_no_secret(workspace: Path, emulator: RunningEmulator) -> None:
+    ran = apply(workspace, {**emulator.environ(), "KEY_ID": "set", "KEY": " "})
+    assert ran.code == 1
+    assert "is empty" in ran.err
+    assert emulator.writes() == []
+
+
+def test_an_environment_without_a_url(workspace: Path) -> None:
+    ran = reconciler("plan", "-C", workspace)
+    assert ran.code == 1
+    assert "RECONCILER_BASE_URL" in ran.err
+
+
+def test_a_folder_without_a_workspace(tmp_path: Path) -> None:
+    ran = reconciler("plan", "-C", tmp_path)
+    assert ran.code == 1
+    assert "there is no reconciler.yaml here" in ran.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan", "--no-such-option"),
+        ("plna",),
+        ("plan", "--format", "nope"),
+        ("show",),
+        ("plan", "--base", "x", "--no-base"),
+        ("schema", "nope"),
+    ],
+)
+def test_bad_usage_exits_with_64(arguments: tuple[str, ...]) -> None:
+    assert reconciler(*arguments).code == 64
+
+
+def test_a_key_without_write_scope_fails_each_change_and_says_so(
+    workspace: Path, tmp_path: Path
+) -> None:
+    from tests.support.emulator import start_emulator
+
+    seed = tmp_path / "seed.json"
+    seed.write_text(
+        '{"organizations": [{"id": "org", "name": "O", "projects": [{"name": "Other"}]}],'
+        ' "keys": [{"value": "phx_read", "scopes": ["batch_export:read", "project:read"]}]}'
+    )
+    with start_emulator(seed=seed) as running:
+        ran = apply(workspace, {**running.environ(), "KEY_ID": "a-key", "KEY": "a-secret"})
+    assert ran.code == 3
+    assert "missing required scope 'project:write'" in ran.err
+    assert "skipped: create of project.web failed" in ran.err
+    assert "Running it again" in ran.out
+
+
+def test_an_ambiguous_name_lists_ids_and_the_lines_to_paste(
+    workspace: Path, emulator: RunningEmulator
+) -> None:
+    project = emulator.call(
+        "POST", f"/api/organizations/{emulator.organization}/projects/", {"name": "Web"}
+    ).json()["id"]
+    body = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+    ids = [
+        emulator.call("POST", f"/api/projects/{project}/batch_exports/", body).json()["id"]
+        for _ in range(2)
+    ]
+    ran = reconciler("plan", "-C", workspace, environ=emulator.environ())
+    assert ran.code == 1
+    assert all(each in ran.err for each in ids)
+    assert "created 20" in ran.err
+    assert f"{{lake: {{id: {ids[0]}}}}}" in ran.err
+
+
+def test_somebody_elses_live_secret_is_masked_in_a_plan(
+    workspace: Path, emulator: RunningEmulator
+) -> None:
+    """A colleague pasted the key into the prefix: the plan must not carry it to a reviewer."""
+    environ = {**emulator.environ(), "KEY_ID": "key-id-1234", "KEY": "hunter2hunter2"}
+    assert apply(workspace, environ).code == 0
+    export = emulator.exports()["Lake"]
+    path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
+    leak = {"destination": {"type": "S3", "config": {"prefix": "x/hunter2hunter2/"}}}
+    emulator.call("PATCH", path, leak).raise_for_status()
+    for told_as in ("text", "json", "markdown"):
+        ran = reconciler("plan", "-C", workspace, "--format", told_as, environ=environ)
+        assert "hunter2" not in ran.out + ran.err
+        assert "***" in ran.out

@@ -1,0 +1,90 @@
+"""The embedded service as a process, for tests that speak real HTTP."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+
+@dataclass
+class RunningEmulator:
+    """A service that this process started, and ends."""
+
+    base_url: str
+    organization: str
+    project_id: int
+    api_key: str
+    process: subprocess.Popen[bytes]
+    http: httpx.Client = field(repr=False)
+
+    def call(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Any:
+        """A request of the imitated interface; the answer with its status."""
+        headers = {"Authorization": f"Bearer {self.api_key if key is None else key}"}
+        return self.http.request(method, path, json=body, headers=headers)
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Everything that was asked so far."""
+        return self.http.get("/_emulator/requests").json()["requests"]
+
+    def clear_requests(self) -> None:
+        self.http.delete("/_emulator/requests").raise_for_status()
+
+    def writes(self) -> list[tuple[str, str]]:
+        """Method and last part of the path of everything that was not a GET."""
+        return [
+            (each["method"], each["path"].rstrip("/").rpartition("/")[2])
+            for each in self.requests()
+            if each["method"] != "GET"
+        ]
+
+    def state(self) -> dict[str, Any]:
+        """All stored objects, secrets as fingerprints."""
+        return self.http.get("/_emulator/state").json()
+
+    def exports(self) -> dict[str, dict[str, Any]]:
+        """All exports by name."""
+        return {
+            each["name"]: each
+            for project in self.state()["projects"]
+            for each in project["batch_exports"]
+        }
+
+    def reset(self) -> None:
+        self.http.post("/_emulator/reset").raise_for_status()
+
+    def environ(self) -> dict[str, str]:
+        """Variables with which the command line finds it without an entry in the workspace."""
+        return {
+            "RECONCILER_BASE_URL": self.base_url,
+            "RECONCILER_ORGANIZATION": self.organization,
+            "RECONCILER_API_KEY": self.api_key,
+        }
+
+
+@contextmanager
+def start_emulator(
+    *, seed: Path | None = None, db: Path | None = None, extra: tuple[str, ...] = ()
+) -> Iterator[RunningEmulator]:
+    """Start it on a free port, and end it."""
+    command = [sys.executable, "-m", "reconciler", "emulator", "--port", "0", *extra]
+    command += ["--seed", str(seed)] if seed is not None else []
+    command += ["--db", str(db)] if db is not None else []
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        where = json.loads(process.stdout.readline())
+        with httpx.Client(base_url=where["base_url"], timeout=30) as http:
+            yield RunningEmulator(**where, process=process, http=http)
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+        if process.stdout is not None:
+            process.stdout.close()
