@@ -84,50 +84,64 @@ def make_plan(
         now=given.now,
         rotate=given.options.rotate,
     )
-    selected, selection_notes = selected_addresses(matching.matches, given.options.selection, kinds)
-    changes: list[Change] = []
-    notes: list[Note] = list(selection_notes)
-    for address in sorted(selected):
-        outcome = resource_changes(matching.matches[address], around)
-        changes += outcome.changes
-        notes += outcome.notes
     doomed = tuple(_selected_doomed(condemned(matching, policy, around), given, kinds))
-    changes += [deletion_of(each.match, each.reason, around) for each in doomed]
-    ordered = in_order([each for each in changes if each.action is not Action.NO_OP], kinds)
-    idle = sorted(
-        (each for each in changes if each.action is Action.NO_OP), key=lambda each: each.address
-    )
-    notes += _notes(matching, policy, given)
-    plan_changes = (*ordered.changes, *idle)
+    changes, notes, circles = _decided(matching, doomed, around, given, kinds)
     proposal = Proposal(
-        changes=plan_changes,
+        changes=changes,
         policy=policy,
         kinds=kinds,
         resources={**(base.resources if base else {}), **desired.resources},
         managed=sum(each.live is not None for each in matching.matches.values()),
         allow_replace=given.options.allow_replace,
         untouchable=matching.untouchable,
-        circles=ordered.circles,
+        circles=circles,
     )
     gone = {each.match.live.id for each in doomed if each.match.live is not None}
     return Plan(
-        source=PlanSource(
-            environment=desired.environment,
-            organization=desired.organization,
-            base_url=desired.base_url,
-            tool_version=given.tool_version,
-            config_digest=desired.digest,
-            live_digest=live_digest(live, kinds),
-            dialect=live.dialect,
-            base=given.base.commit if given.base is not None else None,
-        ),
-        changes=plan_changes,
+        source=_source(desired, live, kinds, given),
+        changes=changes,
         unmanaged=tuple(_told(_left_alone(matching, gone), live, around.kinds)),
         ignored=tuple(_told(matching.ignored, live, around.kinds)),
-        notes=tuple(notes),
+        notes=(*notes, *_notes(matching, policy, given)),
         refusals=refusals(proposal),
         selection=given.options.selection,
         created_at=given.now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+    )
+
+
+def _decided(
+    matching: Matching,
+    doomed: Sequence[Condemned],
+    around: Around,
+    given: Circumstances,
+    kinds: Sequence[Kind],
+) -> tuple[tuple[Change, ...], tuple[Note, ...], tuple[tuple[Address, ...], ...]]:
+    """The changes in order, what a reader must know, and names that go round in a circle."""
+    selected, told = selected_addresses(matching.matches, given.options.selection, kinds)
+    changes: list[Change] = []
+    notes = list(told)
+    for address in sorted(selected):
+        outcome = resource_changes(matching.matches[address], around)
+        changes += outcome.changes
+        notes += outcome.notes
+    changes += [deletion_of(each.match, each.reason, around) for each in doomed]
+    ordered = in_order([each for each in changes if each.action is not Action.NO_OP], kinds)
+    idle = [each for each in changes if each.action is Action.NO_OP]
+    return (*ordered.changes, *idle), tuple(notes), ordered.circles
+
+
+def _source(
+    desired: Desired, live: Live, kinds: Sequence[Kind], given: Circumstances
+) -> PlanSource:
+    return PlanSource(
+        environment=desired.environment,
+        organization=desired.organization,
+        base_url=desired.base_url,
+        tool_version=given.tool_version,
+        config_digest=desired.digest,
+        live_digest=live_digest(live, kinds),
+        dialect=live.dialect,
+        base=given.base.commit if given.base is not None else None,
     )
 
 

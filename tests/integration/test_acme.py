@@ -179,13 +179,18 @@ def test_a_plan_is_only_for_the_files_it_was_made_from(
 def test_state_absent_deletes_and_max_deletes_refuses(
     applied: Path, environ: dict[str, str], emulator: RunningEmulator
 ) -> None:
-    edit(applied / "exports/operations.yaml", "name: Dry run\n", "name: Dry run\n    state: absent\n")
+    edit(
+        applied / "exports/operations.yaml", "name: Dry run\n", "name: Dry run\n    state: absent\n"
+    )
     ran = reconciler("apply", "-C", applied, "--auto-approve", environ=environ)
     assert ran.code == 0, ran.err
     assert "Dry run" not in emulator.exports()
     edit(applied / "reconciler.yaml", "max_deletes: 3", "max_deletes: 0")
-    edit(applied / "exports/lake.yaml", "name: App events to S3\n",
-         "name: App events to S3\n    state: absent\n")
+    edit(
+        applied / "exports/lake.yaml",
+        "name: App events to S3\n",
+        "name: App events to S3\n    state: absent\n",
+    )
     emulator.clear_requests()
     ran = reconciler("apply", "-C", applied, "--auto-approve", environ=environ)
     assert ran.code == 5

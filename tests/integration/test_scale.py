@@ -34,9 +34,7 @@ def test_a_thousand_exports_in_twenty_projects_take_twelve_lists_at_most(tmp_pat
     )
     declared = {
         "projects": {f"p{n}": {"name": f"P{n}"} for n in range(20)},
-        "batch_exports": {
-            f"e{n}": {**_export(n), "project": f"p{n // 50}"} for n in range(1000)
-        },
+        "batch_exports": {f"e{n}": {**_export(n), "project": f"p{n // 50}"} for n in range(1000)},
     }
     workspace = write(
         tmp_path / "workspace",

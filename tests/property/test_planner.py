@@ -1,0 +1,119 @@
+"""Invariants of planning, over worlds that hypothesis makes up. No network, no service."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.model.change import Action
+from reconciler.model.live import Live
+from reconciler.model.plan import Selection
+from reconciler.model.policy import Limit, Policy, Prune
+from reconciler.model.resource import Desired, State
+from reconciler.planning.planfile import decode, encode
+from reconciler.planning.planner import PlanOptions
+from reconciler.render.plan.markdown import plan_as_markdown
+from reconciler.render.plan.text import Style, plan_as_text
+from tests.support.worlds import PureServer, planned, worlds
+
+_policies = st.builds(
+    Policy,
+    prune=st.dictionaries(
+        st.sampled_from(["*", "batch_export", "project.a"]),
+        st.sampled_from(list(Prune)),
+        max_size=2,
+    ),
+    ignore=st.sampled_from([(), ("E1",), ("E*",)]),
+    max_deletes=st.none() | st.builds(Limit, st.integers(0, 3).map(float)),
+    max_changes=st.none() | st.builds(Limit, st.integers(0, 5).map(float)),
+    deletable=st.sampled_from([frozenset(), frozenset({"project"})]),
+    deny=st.sampled_from([(), ("history-lost",)]),
+)
+
+
+@given(worlds())
+def test_a_plan_of_what_was_applied_is_empty(world: tuple[Desired, Live]) -> None:
+    desired, live = world
+    server = PureServer(live)
+    server.carry_out(planned(desired, live))
+    again = planned(desired, server.live())
+    assert again.empty, plan_as_text(again, Style())
+
+
+@given(worlds(), st.randoms(use_true_random=False))
+def test_order_of_input_never_matters(world: tuple[Desired, Live], shuffler: random.Random) -> None:
+    desired, live = world
+    shuffled_resources = list(desired.resources.items())
+    shuffler.shuffle(shuffled_resources)
+    shuffled_objects = {}
+    for kind in sorted(live.objects, reverse=True):
+        found = list(live.objects[kind])
+        shuffler.shuffle(found)
+        shuffled_objects[kind] = tuple(found)
+    other = planned(
+        replace(desired, resources=dict(shuffled_resources)),
+        replace(live, objects=shuffled_objects),
+    )
+    assert encode(other) == encode(planned(desired, live))
+
+
+@given(worlds(), _policies)
+def test_nothing_is_deleted_that_no_rule_allows(
+    world: tuple[Desired, Live], policy: Policy
+) -> None:
+    desired, live = world
+    plan = planned(desired, live, policy)
+    for change in plan.effective:
+        if change.action is not Action.DELETE:
+            continue
+        resource = desired.resources.get(change.address)
+        asked = resource is not None and resource.state is State.ABSENT
+        pruned = Prune.UNMANAGED in policy.prune.values() and change.address.is_unmanaged
+        assert asked or pruned
+        assert not any(glob in ("E*", change.name) for glob in policy.ignore)
+
+
+@given(worlds(), _policies)
+def test_a_stricter_policy_never_allows_more(world: tuple[Desired, Live], policy: Policy) -> None:
+    desired, live = world
+    stricter = replace(
+        policy,
+        max_deletes=Limit(0),
+        max_changes=Limit(0),
+        deletable=frozenset(),
+        deny=("history-lost", "destination-moved"),
+    )
+    if planned(desired, live, policy).refusals:
+        assert planned(desired, live, stricter).refusals
+
+
+@given(worlds())
+def test_an_empty_workspace_deletes_nothing(world: tuple[Desired, Live]) -> None:
+    desired, live = world
+    nothing = replace(desired, resources={})
+    plan = planned(nothing, live, Policy(prune={"*": Prune.UNMANAGED}))
+    assert plan.empty
+
+
+@given(worlds(), _policies)
+def test_a_plan_is_saved_and_read_without_loss(world: tuple[Desired, Live], policy: Policy) -> None:
+    plan = planned(*world, policy)
+    assert decode(encode(plan)) == plan
+
+
+@given(worlds(), st.sampled_from(["batch_export.*", "batch_export.e1", "project.a", "*"]))
+def test_a_narrowed_plan_is_part_of_the_whole(world: tuple[Desired, Live], glob: str) -> None:
+    desired, live = world
+    whole = {change.id for change in planned(desired, live).effective}
+    options = PlanOptions(selection=Selection(targets=(glob,)))
+    part = {change.id for change in planned(desired, live, options=options).effective}
+    assert part <= whole
+
+
+@given(worlds(), st.integers(2_000, 20_000))
+def test_markdown_keeps_to_its_budget(world: tuple[Desired, Live], limit: int) -> None:
+    plan = planned(*world)
+    assert len(plan_as_markdown(plan, limit=limit)) <= limit

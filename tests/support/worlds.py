@@ -1,0 +1,262 @@
+"""Desired and live sides made by hand or by hypothesis, and a server small enough to be pure."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import strategies as st
+
+from reconciler.kinds import all_kinds
+from reconciler.model.address import Address
+from reconciler.model.change import Action
+from reconciler.model.live import Dialect, Live, LiveObject
+from reconciler.model.plan import Plan
+from reconciler.model.policy import Policy
+from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
+from reconciler.model.values import SecretRef
+from reconciler.planning.planner import Base, Circumstances, PlanOptions, make_plan
+
+KINDS = all_kinds()
+BY_NAME = {kind.name: kind for kind in KINDS}
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+def given_now(options: PlanOptions | None = None, base: Desired | None = None) -> Circumstances:
+    return Circumstances(
+        now=NOW,
+        tool_version="test",
+        base=Base(base, "c0ffee") if base is not None else None,
+        options=options or PlanOptions(),
+    )
+
+
+def planned(
+    desired: Desired,
+    live: Live,
+    policy: Policy | None = None,
+    *,
+    options: PlanOptions | None = None,
+    base: Desired | None = None,
+) -> Plan:
+    return make_plan(desired, live, policy or Policy(), KINDS, given=given_now(options, base))
+
+
+def desired_of(*resources: Resource) -> Desired:
+    return Desired(
+        "staging", "https://x.example", "org", {each.address: each for each in resources}
+    )
+
+
+def project(key: str = "web", **spec: Any) -> Resource:
+    return Resource(Address("project", key), {"name": key.title(), **spec})
+
+
+def export(
+    key: str = "lake",
+    *,
+    parent: str | None = "web",
+    lifecycle: Lifecycle | None = None,
+    state: State = State.PRESENT,
+    pinned_id: str | None = None,
+    secret_version: str | None = None,
+    **spec: Any,
+) -> Resource:
+    return Resource(
+        Address("batch_export", key),
+        {"name": key.title(), "interval": "hour", "destination": s3(), **spec},
+        parent=ParentRef(key=parent) if parent is not None else None,
+        lifecycle=lifecycle or Lifecycle(),
+        state=state,
+        pinned_id=pinned_id,
+        secret_version=secret_version,
+    )
+
+
+def s3(**config: Any) -> dict[str, Any]:
+    whole = {"bucket_name": "b", "region": "r", "prefix": "p/", **config}
+    return {"type": "S3", "config": whole}
+
+
+def with_secrets(**config: Any) -> dict[str, Any]:
+    return s3(
+        aws_access_key_id=SecretRef.of("env", "ID"),
+        aws_secret_access_key=SecretRef.of("env", "KEY"),
+        **config,
+    )
+
+
+def live_project(identity: int = 1, name: str = "Web", **body: Any) -> LiveObject:
+    whole = {"id": identity, "name": name, "timezone": "UTC", **body}
+    return LiveObject("project", str(identity), name, whole)
+
+
+def live_export(
+    identity: str = "e1", name: str = "Lake", *, parent: int = 1, **body: Any
+) -> LiveObject:
+    whole = {
+        "id": identity,
+        "team_id": parent,
+        "name": name,
+        "model": "events",
+        "interval": "hour",
+        "paused": False,
+        "destination": s3(),
+        "sql_query": None,
+        "created_at": "2026-01-01T00:00:00Z",
+        "last_updated_at": "2026-01-01T00:00:00Z",
+        **body,
+    }
+    return LiveObject("batch_export", identity, name, whole, parent_id=str(parent))
+
+
+def live_of(*objects: LiveObject, dialect: Dialect | None = Dialect.INTERFACE) -> Live:
+    found: dict[str, list[LiveObject]] = {kind.name: [] for kind in KINDS}
+    for each in objects:
+        found[each.kind].append(each)
+    return Live({name: tuple(each) for name, each in found.items()}, dialect=dialect)
+
+
+class PureServer:
+    """What a plan leads to, by the interface's rules: PATCH merges, secrets are not shown."""
+
+    def __init__(self, live: Live) -> None:
+        self.dialect = live.dialect
+        self.objects = {
+            (each.kind, each.id): copy.deepcopy(each)
+            for found in live.objects.values()
+            for each in found
+        }
+        self.created: dict[Address, str] = {}
+        self.deleted: list[str] = []
+
+    def carry_out(self, plan: Plan) -> None:
+        for change in plan.effective:
+            assert all(
+                needed in {each.id for each in plan.effective} for needed in change.depends_on
+            )
+            if change.action is Action.CREATE:
+                self._create(change)
+            elif change.action is Action.DELETE:
+                self.deleted.append(change.live_id or "")
+                del self.objects[change.address.kind, change.live_id or ""]
+            elif change.action is Action.REPLACE:
+                self._create(change)
+                del self.objects[change.address.kind, change.live_id or ""]
+            elif change.action is Action.UPDATE:
+                self._patch(change.address.kind, change.live_id or "", change.body or {})
+            else:
+                self._patch(
+                    change.address.kind,
+                    change.live_id or "",
+                    {"paused": change.action is Action.PAUSE},
+                )
+
+    def _create(self, change: Any) -> None:
+        kind = BY_NAME[change.address.kind]
+        identity = f"new-{len(self.created)}-{change.address.key}"
+        self.created[change.address] = identity
+        parent = change.parent_id
+        if parent is None and change.parent is not None and kind.parent:
+            parent = self.created[Address(kind.parent, change.parent.key)]
+        body = {"id": identity, **_shown(change.body), **_shown(change.after_create or {})}
+        if kind.parent_field:
+            body[kind.parent_field] = parent
+        body.setdefault("sql_query", None)
+        self._keep(kind.name, identity, body, parent)
+
+    def _patch(self, kind: str, identity: str, body: Mapping[str, Any]) -> None:
+        old = self.objects[kind, identity]
+        self._keep(kind, identity, _merged(old.body, _shown(body)), old.parent_id)
+
+    def _keep(self, kind: str, identity: str, body: Mapping[str, Any], parent: Any) -> None:
+        name = str(body["name"]).strip()
+        self.objects[kind, identity] = LiveObject(kind, identity, name, body, parent_id=parent)
+
+    def live(self) -> Live:
+        return live_of(*self.objects.values(), dialect=self.dialect)
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _shown(item) for key, item in value.items() if not isinstance(item, SecretRef)}
+    return value
+
+
+def _merged(old: Any, new: Any) -> Any:
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
+        return new
+    return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}
+
+
+# Strategies
+
+_names = st.text("abcXYZ üß/:#", min_size=1, max_size=6).filter(lambda text: text.strip())
+_moments = st.sampled_from(
+    ["2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00", "2026-02-01", "2027-01-01 00:00:00"]
+)
+_configs = st.fixed_dictionaries(
+    {"bucket_name": st.sampled_from("ab"), "region": st.just("r"), "prefix": _names},
+    optional={
+        "compression": st.sampled_from([None, "gzip", "brotli"]),
+        "max_file_size_mb": st.sampled_from([None, 5, 10]),
+        "exclude_events": st.lists(st.sampled_from("abc"), max_size=3),
+        "use_virtual_style_addressing": st.booleans(),
+        "aws_access_key_id": st.just(SecretRef.of("env", "ID")),
+    },
+)
+_specs = st.fixed_dictionaries(
+    {
+        "interval": st.sampled_from(["hour", "day"]),
+        "destination": st.builds(lambda config: {"type": "S3", "config": config}, _configs),
+    },
+    optional={
+        "model": st.sampled_from(["events", "persons", None]),
+        "paused": st.booleans(),
+        "start_at": st.none() | _moments,
+        "end_at": st.none() | _moments,
+        "sql_query": st.sampled_from(["select event from events", "SELECT event, 1+1 FROM events"]),
+    },
+)
+_project_specs = st.fixed_dictionaries(
+    {},
+    optional={
+        "timezone": st.sampled_from(["UTC", "Europe/Berlin"]),
+        "anonymize_ips": st.booleans(),
+        "session_recording_sample_rate": st.sampled_from([0, 0.5, "0.25", 1, None]),
+        "app_urls": st.lists(st.sampled_from(["https://a", "https://b", ""]), max_size=3),
+        "modifiers": st.dictionaries(st.sampled_from("ab"), st.integers(0, 3), max_size=2),
+        "primary_dashboard": st.none() | st.integers(1, 5),
+    },
+)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[Desired, Live]:
+    """A desired side and a live side that overlap somewhat, without doubled names."""
+    keys = draw(st.lists(st.sampled_from("abcd"), min_size=1, max_size=3, unique=True))
+    resources = [
+        Resource(Address("project", key), {"name": f"P{key}", **draw(_project_specs)})
+        for key in keys
+    ]
+    objects: list[LiveObject] = []
+    for number, key in enumerate(draw(st.lists(st.sampled_from("abcde"), max_size=4, unique=True))):
+        objects.append(live_project(number + 1, f"P{key}", **_shown(draw(_project_specs))))
+    for number in range(draw(st.integers(0, 5))):
+        state = draw(st.sampled_from([State.PRESENT, State.PRESENT, State.ABSENT]))
+        resources.append(
+            Resource(
+                Address("batch_export", f"e{number}"),
+                {"name": f"E{number}", **draw(_specs)},
+                parent=ParentRef(key=draw(st.sampled_from(keys))),
+                state=state,
+            )
+        )
+    for number in range(draw(st.integers(0, 6))):
+        if objects:
+            parent = draw(st.sampled_from([each for each in objects if each.kind == "project"]))
+            spec = _shown(draw(_specs))
+            objects.append(live_export(f"id{number}", f"E{number}", parent=int(parent.id), **spec))
+    return desired_of(*resources), live_of(*objects)
