@@ -1,0 +1,32 @@
+"""The README says what is so."""
+
+from __future__ import annotations
+
+import re
+
+from reconciler.cli import _COMMANDS
+from tests.conftest import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_gate_runs_the_readmes_test_command() -> None:
+    (command,) = re.findall(r"^python3 .*pytest$", README, re.MULTILINE)
+    assert command in (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
+
+
+def test_the_table_of_commands_is_whole() -> None:
+    table = README.split("## Commands")[1].split("`-C DIR`")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(_COMMANDS)
+
+
+def test_every_consequence_is_documented() -> None:
+    documented = set(
+        re.findall(r"^\| `([\w-]+)`", (ROOT / "docs/consequences.md").read_text(), re.MULTILINE)
+    )
+    used = {
+        rule
+        for path in (ROOT / "reconciler/kinds").rglob("*.py")
+        for rule in re.findall(r'Consequence\(\s*"([\w-]+)"', path.read_text(encoding="utf-8"))
+    }
+    assert used == documented
