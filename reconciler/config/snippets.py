@@ -13,6 +13,8 @@ from reconciler.config.schema_files import schema, schema_names
 from reconciler.errors import Diagnostic
 
 MASK = "***"
+_ANY_KEY = re.compile(r"\s*(?:-\s+)?[\w.-]+\s*:(?:\s|$)")
+_BLOCK = re.compile(r":\s*[|>][0-9+-]*\s*$")
 
 
 def finished(
@@ -48,11 +50,16 @@ def _value(match: re.Match[str]) -> str:
 
 
 def _inside_a_secret(document: Document, number: int) -> bool:
-    """Whether a line belongs to the block of a secret's key above it."""
+    """Whether a line belongs, or may belong, to the block of a secret's key above it."""
     line = document.line(number)
+    if not _ANY_KEY.match(line):
+        # Where the indentation is broken, the block's end can't be told: better to hide too much.
+        above = (document.line(each) for each in range(1, number))
+        if any(_secret_key().match(each) and _BLOCK.search(each) for each in above):
+            return True
     indent = len(line) - len(line.lstrip())
-    for above in range(number - 1, 0, -1):
-        text = document.line(above)
+    for each in range(number - 1, 0, -1):
+        text = document.line(each)
         if text.strip() and len(text) - len(text.lstrip()) < indent:
             return _secret_key().match(text) is not None
     return False

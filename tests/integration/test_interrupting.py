@@ -1,0 +1,81 @@
+"""Ctrl-C and SIGTERM: what is in flight is finished, nothing new is begun, and it is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.cli import reconciler, write
+from tests.support.emulator import RunningEmulator
+
+EXPORT = "{project: web, name: E%d, interval: hour, destination: {type: NoOp, config: {}}}"
+
+
+def test_a_stop_is_reported_and_running_again_converges(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    exports = "\n".join(f"  e{n}: {EXPORT % n}" for n in range(150))
+    write(
+        tmp_path,
+        {
+            "reconciler.yaml": "version: 1\n",
+            "a.yaml": f"projects:\n  web: {{name: Web}}\nbatch_exports:\n{exports}\n",
+        },
+    )
+    environ = {**os.environ, **emulator.environ()}
+    with subprocess.Popen(
+        [sys.executable, "-m", "reconciler", "apply", "-C", str(tmp_path), "--auto-approve"],
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "created batch_export" in line:
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stderr.read()
+        out = process.stdout.read() if process.stdout is not None else ""
+    assert process.returncode == 130, rest
+    assert "Stopping: what is in flight is finished" in rest
+    assert "Interrupted: " in out
+    assert "skipped: the run was interrupted" in rest
+    again = reconciler("apply", "-C", tmp_path, "--auto-approve", environ=emulator.environ())
+    assert again.code == 0, again.err
+    names = [
+        each["name"]
+        for project in emulator.state()["projects"]
+        for each in project["batch_exports"]
+    ]
+    assert sorted(names) == sorted(f"E{n}" for n in range(150))
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path, emulator: RunningEmulator) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "reconciler", "schema", "batch_export"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        err = process.stderr.read() if process.stderr is not None else b""
+    assert b"Traceback" not in err
+
+
+def test_the_embedded_service_ends_cleanly_and_keeps_its_data(tmp_path: Path) -> None:
+    from tests.support.emulator import start_emulator
+
+    db = tmp_path / "service.db"
+    with start_emulator(db=db) as running:
+        first = running.state()
+        key = running.api_key
+        running.process.kill()
+    with start_emulator(db=db) as again:
+        assert again.state() == first
+        assert again.api_key == key
+        again.process.send_signal(signal.SIGTERM)
+        assert again.process.wait(timeout=20) == 0

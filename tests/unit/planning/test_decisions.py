@@ -1,0 +1,536 @@
+"""What the planner decides, case by case. No network, no service."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.errors import AmbiguousIdentity
+from reconciler.model.change import Action, Origin, Reason, SecretUse
+from reconciler.model.live import Dialect
+from reconciler.model.plan import Plan, Selection
+from reconciler.model.policy import Limit, Policy, Prune
+from reconciler.model.resource import Lifecycle, ParentRef, State
+from reconciler.model.values import SecretRef
+from reconciler.planning.planner import PlanOptions
+from tests.support.worlds import (
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+    s3,
+    with_secrets,
+)
+
+WEB = project()
+
+
+def actions(plan: Plan) -> list[tuple[str, str]]:
+    return [(each.action.value, str(each.address)) for each in plan.effective]
+
+
+def one(plan: Plan):
+    (change,) = plan.effective
+    return change
+
+
+# Comparison
+
+
+@pytest.mark.parametrize(
+    ("declared", "answered"),
+    [
+        ({"start_at": "2026-01-01T01:00:00+01:00"}, {"start_at": "2026-01-01T00:00:00Z"}),
+        ({"start_at": "2026-01-01"}, {"start_at": "2026-01-01T00:00:00Z"}),
+        ({"model": None}, {"model": "events"}),
+        ({"name": " Lake "}, {"name": "Lake"}),
+        ({"destination": s3(compression=None)}, {"destination": s3()}),
+        ({"destination": s3(file_format="JSONLines")}, {"destination": s3()}),
+        (
+            {"destination": s3(use_virtual_style_addressing=True)},
+            {"destination": s3(use_virtual_style_addressing="True")},
+        ),
+        (
+            {"destination": s3(max_file_size_mb=5)},
+            {"destination": s3(max_file_size_mb="5")},
+        ),
+        (
+            {"destination": s3(exclude_events=["b", "a"])},
+            {"destination": s3(exclude_events=["a", "b"])},
+        ),
+        ({"destination": s3(exclude_events=[])}, {"destination": s3()}),
+        (
+            {"sql_query": "select event, toInt(1+1) as n from events"},
+            {
+                "sql_query": None,
+                "schema": {"hogql_query": "SELECT event, toInt(plus(1, 1)) AS n FROM events"},
+            },
+        ),
+        ({"destination": s3()}, {"destination": s3(legacy_parquet_extension=False)}),
+    ],
+)
+def test_what_the_server_makes_of_a_value_is_no_change(declared, answered) -> None:
+    desired = desired_of(WEB, export(**declared))
+    assert planned(desired, live_of(live_project(), live_export(**answered))).empty
+
+
+@pytest.mark.parametrize(
+    ("declared", "answered"),
+    [
+        ({"session_recording_sample_rate": 0.4}, {"session_recording_sample_rate": "0.40"}),
+        ({"modifiers": {"a": 1}}, {"modifiers": {"a": 1, "b": 2}}),
+        ({"modifiers": {"a": None}}, {"modifiers": None}),
+        (
+            {"session_replay_config": {"x": {"a": 1}}},
+            {"session_replay_config": {"x": {"a": 1, "b": 2}}},
+        ),
+        ({"extra_settings": {"k": 1}}, {"extra_settings": {"k": 1, "recorder_script": "p"}}),
+        ({"app_urls": ["b", "", "a"]}, {"app_urls": ["a", "b"]}),
+        (
+            {"autocapture_exceptions_errors_to_ignore": []},
+            {"autocapture_exceptions_errors_to_ignore": None},
+        ),
+        ({"correlation_config": {"b": 1, "a": 2}}, {"correlation_config": {"a": 2, "b": 1}}),
+    ],
+)
+def test_what_the_server_makes_of_a_setting_is_no_change(declared, answered) -> None:
+    assert planned(desired_of(project(**declared)), live_of(live_project(**answered))).empty
+
+
+def test_null_and_false_differ_in_a_three_state_boolean() -> None:
+    plan = planned(
+        desired_of(project(surveys_opt_in=False)), live_of(live_project(surveys_opt_in=None))
+    )
+    assert one(plan).body == {"surveys_opt_in": False}
+
+
+def test_a_setting_of_the_servers_own_is_sent_along() -> None:
+    plan = planned(
+        desired_of(project(extra_settings={"k": 2})),
+        live_of(live_project(extra_settings={"k": 1, "recorder_script": "p"})),
+    )
+    assert one(plan).body == {"extra_settings": {"k": 2, "recorder_script": "p"}}
+
+
+def test_an_ignored_change_is_left_as_it_is() -> None:
+    life = Lifecycle(ignore_changes=("destination.config.prefix", "paused"))
+    desired = desired_of(WEB, export(lifecycle=life, paused=True, destination=s3(prefix="new/")))
+    assert planned(desired, live_of(live_project(), live_export())).empty
+
+
+# Bodies
+
+
+def test_a_patch_of_a_destination_carries_its_type_and_integration() -> None:
+    desired = desired_of(WEB, export(destination=s3(prefix="new/")))
+    live = live_export(destination={**s3(), "integration": 7})
+    plan = planned(desired, live_of(live_project(), live))
+    assert one(plan).body == {
+        "destination": {"type": "S3", "integration": 7, "config": {"prefix": "new/"}}
+    }
+
+
+def test_compression_travels_with_its_format() -> None:
+    desired = desired_of(WEB, export(destination=s3(compression="zstd")))
+    live = live_export(destination=s3(file_format="Parquet", compression="snappy"))
+    plan = planned(desired, live_of(live_project(), live))
+    assert one(plan).body["destination"]["config"] == {
+        "compression": "zstd",
+        "file_format": "Parquet",
+    }
+
+
+def test_offsets_travel_with_the_interval() -> None:
+    desired = desired_of(WEB, export(interval="day", timezone="UTC", offset_hour=5))
+    live = live_export(interval="day", timezone="UTC", offset_hour=0)
+    plan = planned(desired, live_of(live_project(), live, dialect=Dialect.V2026))
+    assert one(plan).body == {"interval": "day", "timezone": "UTC", "offset_hour": 5}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "names"),
+    [
+        (Dialect.INTERFACE, {"sql_query"}),
+        (Dialect.V2025, {"hogql_query"}),
+        (Dialect.V2026, {"hogql_query"}),
+        (None, {"sql_query", "hogql_query"}),
+    ],
+)
+def test_a_query_is_sent_under_the_name_that_the_server_knows(dialect, names) -> None:
+    desired = desired_of(WEB, export(sql_query="select event from events"))
+    change = planned(desired, live_of(live_project(), dialect=dialect)).effective[0]
+    assert {name for name in change.body if name.endswith("_query")} == names
+
+
+def test_an_export_that_is_to_be_paused_is_created_paused() -> None:
+    plan = planned(desired_of(WEB, export(paused=True)), live_of(live_project()))
+    assert actions(plan) == [("create", "batch_export.lake")]
+    assert one(plan).body["paused"] is True
+
+
+def test_a_dashboard_is_set_after_the_create() -> None:
+    change = one(planned(desired_of(project(primary_dashboard=4)), live_of()))
+    assert "primary_dashboard" not in change.body
+    assert change.after_create == {"primary_dashboard": 4}
+
+
+# Identity
+
+
+def test_a_rename_is_an_update() -> None:
+    desired = desired_of(WEB, export(name="New", lifecycle=Lifecycle(renamed_from=("Lake",))))
+    change = one(planned(desired, live_of(live_project(), live_export())))
+    assert change.action is Action.UPDATE
+    assert change.body == {"name": "New"}
+    assert Reason.RENAMED in change.reasons
+
+
+def test_two_live_candidates_are_never_guessed_between() -> None:
+    live = live_of(live_project(), live_export("a"), live_export("b"))
+    with pytest.raises(AmbiguousIdentity, match="2 live batch_exports are named 'Lake'") as told:
+        planned(desired_of(WEB, export()), live)
+    assert "{lake: {id: a}}" in (told.value.hint or "")
+
+
+def test_a_pin_tells_twins_apart() -> None:
+    live = live_of(live_project(), live_export("a"), live_export("b"))
+    plan = planned(desired_of(WEB, export(pinned_id="b", interval="day")), live)
+    assert one(plan).live_id == "b"
+
+
+def test_a_pin_that_leads_nowhere_is_an_error() -> None:
+    with pytest.raises(AmbiguousIdentity, match="no live batch_export has the id zz"):
+        planned(desired_of(WEB, export(pinned_id="zz")), live_of(live_project()))
+
+
+def test_two_resources_that_claim_one_object_are_an_error() -> None:
+    desired = desired_of(WEB, export(), export("other", name="Lake2", pinned_id="e1"))
+    desired_same = desired_of(WEB, export("a", pinned_id="e1"), export("b", pinned_id="e1"))
+    live = live_of(live_project(), live_export())
+    assert actions(planned(desired, live)) == [
+        ("update", "batch_export.other"),
+        ("create", "batch_export.lake"),
+    ]
+    with pytest.raises(AmbiguousIdentity, match="claim the same live"):
+        planned(desired_same, live)
+
+
+def test_names_are_looked_for_in_their_own_project_only() -> None:
+    live = live_of(live_project(1), live_project(2, "App"), live_export("x", parent=2))
+    assert actions(planned(desired_of(WEB, export()), live)) == [("create", "batch_export.lake")]
+
+
+def test_an_export_of_a_project_named_by_id_needs_no_declaration() -> None:
+    desired = desired_of(export().__class__(**{**_fields(export()), "parent": ParentRef(id="1")}))
+    assert planned(desired, live_of(live_project(), live_export())).empty
+
+
+def _fields(resource):
+    return {name: getattr(resource, name) for name in resource.__slots__}
+
+
+# Replacement
+
+
+def test_a_type_change_is_a_replacement_where_the_server_fixes_it() -> None:
+    desired = desired_of(WEB, export(destination={"type": "NoOp", "config": {}}))
+    live = [live_project(), live_export(paused=True, end_at="2030-01-01T00:00:00Z", timezone="UTC")]
+    in_place = planned(desired, live_of(*live))
+    assert one(in_place).action is Action.UPDATE
+    replaced = planned(desired, live_of(*live, dialect=Dialect.V2026))
+    change = one(replaced)
+    assert change.action is Action.REPLACE
+    assert change.body["paused"] is True
+    assert change.body["end_at"] == "2030-01-01T00:00:00Z"
+    assert [each.rule for each in replaced.refusals] == ["allow_replace"]
+    allowed = planned(
+        desired, live_of(*live, dialect=Dialect.V2026), options=PlanOptions(allow_replace=True)
+    )
+    assert allowed.refusals == ()
+    assert "history-lost" in {each.rule for each in change.consequences}
+
+
+def test_a_move_is_told_by_the_git_base() -> None:
+    app = project("app")
+    live = live_of(live_project(1), live_project(2, "App"), live_export())
+    plan = planned(
+        desired_of(WEB, app, export(parent="app")), live, base=desired_of(WEB, app, export())
+    )
+    change = one(plan)
+    assert change.action is Action.REPLACE
+    assert change.reasons == (Reason.MOVED,)
+    assert (change.parent_id, change.old_parent_id) == ("2", "1")
+
+
+# Secrets
+
+
+@pytest.mark.parametrize(
+    ("base_key", "version", "rotate", "use"),
+    [
+        ("KEY", None, (), SecretUse.UNREADABLE),
+        ("OLD", None, (), SecretUse.REFERENCE_CHANGED),
+        ("KEY", "2", (), SecretUse.VERSION_CHANGED),
+        ("KEY", None, ("*",), SecretUse.ROTATE),
+        ("KEY", None, ("batch_export.other",), SecretUse.UNREADABLE),
+    ],
+)
+def test_when_a_secret_is_sent(base_key, version, rotate, use) -> None:
+    base = export(destination=with_secrets())
+    base.spec["destination"]["config"]["aws_secret_access_key"] = SecretRef.of("env", base_key)
+    desired = desired_of(WEB, export(destination=with_secrets(), secret_version=version))
+    plan = planned(
+        desired,
+        live_of(live_project(), live_export()),
+        base=desired_of(WEB, base),
+        options=PlanOptions(rotate=rotate),
+    )
+    if use is SecretUse.UNREADABLE:
+        assert plan.empty
+        return
+    notes = {str(note.path[-1]): note for note in one(plan).secrets}
+    assert notes["aws_secret_access_key"].use is use
+    assert "aws_secret_access_key" in one(plan).body["destination"]["config"]
+    assert one(plan).body["destination"]["type"] == "S3"
+
+
+def test_a_change_of_type_in_place_needs_the_secrets() -> None:
+    live = live_export(destination={"type": "NoOp", "config": {}})
+    plan = planned(
+        desired_of(WEB, export(destination=with_secrets())), live_of(live_project(), live)
+    )
+    assert {note.use for note in one(plan).secrets} == {SecretUse.NEEDED}
+    assert set(one(plan).body["destination"]["config"]) >= {"aws_access_key_id", "prefix"}
+
+
+# The git base
+
+
+@pytest.mark.parametrize(
+    ("base", "live", "origin"),
+    [("a/", "a/", Origin.FILES), ("b/", "x/", Origin.LIVE), ("a/", "x/", Origin.BOTH)],
+)
+def test_which_side_a_difference_comes_from(base, live, origin) -> None:
+    plan = planned(
+        desired_of(WEB, export(destination=s3(prefix="b/"))),
+        live_of(live_project(), live_export(destination=s3(prefix=live))),
+        base=desired_of(WEB, export(destination=s3(prefix=base))),
+    )
+    (field,) = one(plan).fields
+    assert field.origin is origin
+
+
+def test_a_removed_key_goes_back_to_null_or_the_default() -> None:
+    base = export(
+        end_at="2030-01-01T00:00:00Z",
+        destination=s3(compression="gzip", use_virtual_style_addressing=True),
+    )
+    live = live_export(
+        end_at="2030-01-01T00:00:00Z",
+        destination=s3(compression="gzip", use_virtual_style_addressing=True),
+    )
+    plan = planned(
+        desired_of(WEB, export()), live_of(live_project(), live), base=desired_of(WEB, base)
+    )
+    change = one(plan)
+    assert change.body["end_at"] is None
+    assert change.body["destination"]["config"] == {
+        "compression": None,
+        "use_virtual_style_addressing": False,
+    }
+    assert all(each.reset for each in change.fields)
+
+
+def test_a_removed_key_that_nothing_resets_is_told() -> None:
+    plan = planned(
+        desired_of(project()),
+        live_of(live_project(anonymize_ips=True)),
+        base=desired_of(project(anonymize_ips=True)),
+    )
+    assert plan.empty
+    assert "stays-as-it-is" in {note.code for note in plan.notes}
+
+
+def test_a_removed_part_of_a_merged_object_is_set_to_null() -> None:
+    plan = planned(
+        desired_of(project(modifiers={"a": 1})),
+        live_of(live_project(modifiers={"a": 1, "b": 2})),
+        base=desired_of(project(modifiers={"a": 1, "b": 2})),
+    )
+    assert one(plan).body == {"modifiers": {"a": 1, "b": None}}
+
+
+def test_removal_from_the_files_deletes_only_with_prune() -> None:
+    live = live_of(live_project(), live_export())
+    base = desired_of(WEB, export())
+    kept = planned(desired_of(WEB), live, base=base)
+    assert kept.empty
+    assert "removed-but-kept" in {note.code for note in kept.notes}
+    gone = planned(desired_of(WEB), live, Policy(prune={"*": Prune.GIT}), base=base)
+    assert actions(gone) == [("delete", "batch_export.lake")]
+    assert one(gone).reasons == (Reason.REMOVED_FROM_FILES,)
+    never_ours = planned(
+        desired_of(WEB), live, Policy(prune={"*": Prune.GIT}), base=desired_of(WEB)
+    )
+    assert never_ours.empty
+
+
+# Deletion and policy
+
+
+def test_prune_reaches_only_into_declared_projects() -> None:
+    live = live_of(
+        live_project(1), live_project(2, "Foreign"), live_export("a"), live_export("b", parent=2)
+    )
+    plan = planned(desired_of(WEB), live, Policy(prune={"batch_export": Prune.UNMANAGED}))
+    assert actions(plan) == [("delete", "batch_export.id:a")]
+    scoped = planned(desired_of(WEB), live, Policy(prune={"project.app": Prune.UNMANAGED}))
+    assert scoped.empty
+    assert {str(each.address) for each in scoped.unmanaged} == {
+        "project.id:2",
+        "batch_export.id:a",
+        "batch_export.id:b",
+    }
+
+
+def test_deleting_a_project_needs_its_second_switch_and_tells_what_is_lost() -> None:
+    gone = project().__class__(**{**_fields(project()), "state": State.ABSENT})
+    live = live_of(live_project(), live_export("a", "A"), live_export("b", "B"))
+    plan = planned(desired_of(gone), live)
+    assert [each.rule for each in plan.refusals] == ["allow_project_deletion"]
+    lost = {each.rule: each.message for each in one(plan).consequences}["project-data-lost"]
+    assert "2 batch exports inside, managed or not: 'A', 'B'" in lost
+    assert planned(desired_of(gone), live, Policy(deletable=frozenset({"project"}))).refusals == ()
+
+
+def test_protect_holds_even_when_the_file_is_removed() -> None:
+    base = desired_of(WEB, export(lifecycle=Lifecycle(protect=True)))
+    live = live_of(live_project(), live_export())
+    plan = planned(desired_of(WEB), live, Policy(prune={"*": Prune.GIT}), base=base)
+    assert [each.rule for each in plan.refusals] == ["protect"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "refused"),
+    [
+        (Limit(0), True),
+        (Limit(1), False),
+        (Limit(30, percent=True), True),
+        (Limit(50, percent=True), False),
+    ],
+)
+def test_limits_are_absolute_or_a_share(limit, refused) -> None:
+    desired = desired_of(WEB, export(state=State.ABSENT))
+    live = live_of(live_project(), live_export())
+    plan = planned(desired, live, Policy(max_deletes=limit))
+    assert bool(plan.refusals) is refused
+
+
+def test_a_denied_consequence_is_a_refusal() -> None:
+    desired = desired_of(WEB, export(destination=s3(prefix="new/")))
+    live = live_of(live_project(), live_export())
+    plan = planned(desired, live, Policy(deny=("destination-moved",)))
+    assert [each.rule for each in plan.refusals] == ["deny"]
+
+
+def test_an_ignored_name_is_never_touched_and_may_not_be_declared() -> None:
+    live = live_of(live_project(), live_export(), live_export("t", "tmp-1"))
+    policy = Policy(prune={"*": Prune.UNMANAGED}, ignore=("tmp-*",))
+    plan = planned(desired_of(WEB, export()), live, policy)
+    assert plan.empty
+    assert [each.name for each in plan.ignored] == ["tmp-1"]
+    declared = planned(
+        desired_of(WEB, export("tmp", name="tmp-1")), live, Policy(ignore=("tmp-*",))
+    )
+    assert [each.rule for each in declared.refusals] == ["ignore"]
+
+
+# Order
+
+
+def test_parents_come_first_and_deletions_last_children_before_parents() -> None:
+    gone = project("old").__class__(**{**_fields(project("old")), "state": State.ABSENT})
+    child = export("child", parent="old", name="C", state=State.ABSENT)
+    new = project("new")
+    live = live_of(live_project(1, "Old"), live_export("c", "C"))
+    plan = planned(desired_of(gone, child, new, export("fresh", parent="new")), live)
+    assert actions(plan) == [
+        ("create", "project.new"),
+        ("create", "batch_export.fresh"),
+        ("delete", "batch_export.child"),
+        ("delete", "project.old"),
+    ]
+    assert plan.effective[1].depends_on == ("project.new:create",)
+    assert plan.effective[3].depends_on == ("batch_export.child:delete",)
+
+
+def test_a_name_is_freed_before_it_is_taken() -> None:
+    renamed = project("a", name="Beta").__class__(
+        **{**_fields(project("a", name="Beta")), "lifecycle": Lifecycle(renamed_from=("Alpha",))}
+    )
+    new = project("b", name="Alpha")
+    pinned = renamed.__class__(**{**_fields(renamed), "pinned_id": "1"})
+    plan = planned(desired_of(pinned, new), live_of(live_project(1, "Alpha")))
+    assert actions(plan) == [("update", "project.a"), ("create", "project.b")]
+    assert plan.effective[1].depends_on == ("project.a:update",)
+
+
+def test_two_projects_that_swap_names_are_refused_with_the_way_out() -> None:
+    def pinned(key: str, name: str, identity: str):
+        found = project(key, name=name)
+        return found.__class__(**{**_fields(found), "pinned_id": identity})
+
+    live = live_of(live_project(1, "A"), live_project(2, "B"))
+    plan = planned(desired_of(pinned("a", "B", "1"), pinned("b", "A", "2")), live)
+    assert [each.rule for each in plan.refusals] == ["name-circle"]
+    assert "temporary name" in (plan.refusals[0].allow or "")
+
+
+def test_pausing_comes_before_an_update_and_unpausing_after() -> None:
+    changed = s3(prefix="new/")
+    pausing = planned(
+        desired_of(WEB, export(paused=True, destination=changed)),
+        live_of(live_project(), live_export()),
+    )
+    assert [each.action for each in pausing.effective] == [Action.PAUSE, Action.UPDATE]
+    unpausing = planned(
+        desired_of(WEB, export(paused=False, destination=changed)),
+        live_of(live_project(), live_export(paused=True)),
+    )
+    assert [each.action for each in unpausing.effective] == [Action.UPDATE, Action.UNPAUSE]
+
+
+# Selection
+
+
+def test_a_target_brings_the_parent_that_must_be_created() -> None:
+    desired = desired_of(WEB, project("app"), export(), export("other"))
+    selection = Selection(targets=("batch_export.lake",))
+    plan = planned(desired, live_of(), options=PlanOptions(selection=selection))
+    assert actions(plan) == [("create", "project.web"), ("create", "batch_export.lake")]
+    assert {"partial", "dependencies-follow"} <= {note.code for note in plan.notes}
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        (Selection(kinds=("project",)), {"project.web", "project.app"}),
+        (Selection(parents=("app",)), {"project.app", "batch_export.b"}),
+        (Selection(excludes=("*.app", "batch_export.b")), {"project.web", "batch_export.a"}),
+    ],
+)
+def test_what_narrows_a_plan(selection, expected) -> None:
+    desired = desired_of(WEB, project("app"), export("a"), export("b", parent="app"))
+    live = live_of(live_project(1, timezone="X"), live_project(2, "App", timezone="X"))
+    changed = desired_of(
+        *(
+            each.__class__(**{**_fields(each), "spec": {**each.spec, "timezone": "UTC"}})
+            if each.address.kind == "project"
+            else each
+            for each in desired.resources.values()
+        )
+    )
+    plan = planned(changed, live, options=PlanOptions(selection=selection))
+    assert {str(each.address) for each in plan.effective} == expected
