@@ -13,12 +13,18 @@ from reconciler.emulator.store import Store, StoredProject
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A key and its limits. An empty limit means none."""
+    """A key and its limits. An empty limit means none.
+
+    `admin` may change every setting of a project. `current_project` is False for a user without
+    one, whom unpause answers 401 (service-facts 1.7).
+    """
 
     organizations: tuple[str, ...]
     scopes: frozenset[str]
     only_organizations: frozenset[str]
     only_projects: frozenset[int]
+    admin: bool = True
+    current_project: bool = True
 
     def need(self, scope: str) -> None:
         """Raises Refusal (403) unless the key has the scope; write includes read."""
@@ -42,6 +48,8 @@ def caller_of(request: Request, store: Store) -> Caller:
         scopes=frozenset(key.get("scopes", ())),
         only_organizations=frozenset(key.get("organizations", ())),
         only_projects=frozenset(key.get("projects", ())),
+        admin=key.get("role", "admin") != "member",
+        current_project=key.get("current_project", True),
     )
 
 

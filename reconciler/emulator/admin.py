@@ -1,24 +1,23 @@
-"""The switchboard under `/_emulator/`: never part of the imitated interface, and without a key."""
+"""What was asked and what is stored: the inspecting half of the switchboard."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
 import orjson
 from starlette.requests import Request
-from starlette.responses import Response
 
-from reconciler.emulator.answers import JSONAnswer
-from reconciler.emulator.destinations import DESTINATION_TYPES, secret_values
-from reconciler.emulator.resources import batch_exports, projects
-from reconciler.emulator.store import Store
+from reconciler.emulator.destination_types import ALL_SECRETS
+from reconciler.emulator.destinations import secret_values
+from reconciler.emulator.resources.export_fields import ExportFields
+from reconciler.emulator.resources.project_fields import ProjectFields
+from reconciler.emulator.world import World
 
-_SECRET_NAMES = frozenset(name for each in DESTINATION_TYPES.values() for name in each.secrets) | {
-    "slack_incoming_webhook",
-    "personal_api_key",
+_SECRET_NAMES = ALL_SECRETS | {
+    *("slack_incoming_webhook", "personal_api_key", "api_token", "live_events_token"),
+    *("secret_api_token", "aws_access_key_id", "aws_secret_access_key"),
 }
 _KEPT_REQUESTS = 100_000
 
@@ -47,7 +46,7 @@ class RequestLog:
         self._entries: deque[dict[str, Any]] = deque(maxlen=_KEPT_REQUESTS)
         self._count = 0
 
-    def add(self, request: Request, body: bytes, status: int) -> None:
+    def add(self, request: Request, body: bytes, status: int, fault: str | None) -> None:
         """Keep one, secrets masked."""
         self._count += 1
         try:
@@ -64,6 +63,7 @@ class RequestLog:
                 "status": status,
                 "body": content,
                 "key": fingerprint(key) if key else None,
+                "fault": fault,
             }
         )
 
@@ -77,39 +77,15 @@ class RequestLog:
         self._count = 0
 
 
-class Admin:
-    """The switchboard's operations."""
-
-    def __init__(self, store: Store, log: RequestLog, replant: Callable[[], None]) -> None:
-        self._store = store
-        self._log = log
-        self._replant = replant
-
-    async def requests(self, request: Request) -> Response:
-        """GET every request so far; DELETE forgets them."""
-        if request.method == "DELETE":
-            self._log.clear()
-            return Response(status_code=204)
-        return JSONAnswer({"requests": self._log.entries()})
-
-    async def state(self, request: Request) -> Response:
-        """GET all stored objects, secrets as fingerprints."""
-        del request
-        found = []
-        for organization in self._store.organizations():
-            for project in self._store.projects(organization):
-                exports = []
-                for each in self._store.exports([project.id]):
-                    destination = each.body["destination"]
-                    kept = secret_values(destination["config"], destination["type"])
-                    marks = {name: fingerprint(value) for name, value in sorted(kept.items())}
-                    exports.append({**batch_exports.shown(each), "secrets": marks})
-                found.append({**masked(projects.shown(project)), "batch_exports": exports})
-        return JSONAnswer({"projects": found})
-
-    async def reset(self, request: Request) -> Response:
-        """POST: back to the seed."""
-        del request
-        self._replant()
-        self._log.clear()
-        return Response(status_code=204)
+def state_of(world: World, exports: ExportFields, projects: ProjectFields) -> dict[str, Any]:
+    """All stored objects, secrets as fingerprints."""
+    found = []
+    for organization in world.store.organizations():
+        for project in world.store.projects(organization):
+            inside = []
+            for each in world.store.exports([project.id]):
+                kept = secret_values(each.body["destination"]["config"])
+                marks = {name: fingerprint(value) for name, value in sorted(kept.items())}
+                inside.append({**exports.shown(each), "secrets": marks})
+            found.append({**masked(projects.shown(project)), "batch_exports": inside})
+    return {"dialect": world.dialect.name, "projects": found}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -68,9 +68,12 @@ def page(
 
 
 def _link(request: Request, limit: int, offset: int) -> str:
-    query = dict(request.query_params)
-    query["limit"] = str(limit)
-    query["offset"] = str(offset)
+    query = {**request.query_params, "limit": str(limit), "offset": str(offset)}
     if offset == 0:
         del query["offset"]
+    return link(request, query)
+
+
+def link(request: Request, query: Mapping[str, str]) -> str:
+    """The same address with another query: absolute, built from the request's Host."""
     return str(request.url.replace(query=urlencode(query)))

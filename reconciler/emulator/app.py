@@ -1,52 +1,85 @@
-"""The ASGI application: routes, the request log, and errors in the service's shape."""
+"""The ASGI application: every path of the interface, and the switchboard."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
 
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from reconciler.emulator.access import caller_of
-from reconciler.emulator.admin import Admin, RequestLog
-from reconciler.emulator.clock import Clock
-from reconciler.emulator.refusal import Refusal, forbidden, not_found, server_error
+from reconciler.emulator.admin import RequestLog
+from reconciler.emulator.disturbance import Disturbance
+from reconciler.emulator.faults import Fault
+from reconciler.emulator.gate import Gate, Operation
 from reconciler.emulator.resources.batch_exports import BatchExports
+from reconciler.emulator.resources.identity import Identity
 from reconciler.emulator.resources.projects import Projects
-from reconciler.emulator.store import Store
+from reconciler.emulator.resources.runs import ExportRuns
+from reconciler.emulator.runs import Runs
+from reconciler.emulator.switchboard import Switchboard
+from reconciler.emulator.throttle import Throttle
+from reconciler.emulator.world import World
 
-Operation: TypeAlias = Callable[[Request], Awaitable[Response]]
+_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+_Paths = dict[str, Mapping[str, Operation]]
 
-_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
-
-def build(store: Store, clock: Clock, replant: Callable[[], None]) -> Starlette:
+def build(
+    world: World, replant: Callable[[], None], *, throttle: Throttle, faults: list[Fault]
+) -> Starlette:
     """The application over a filled store. `replant` empties the store and fills it again."""
-    log = RequestLog()
+    runs = Runs(world)
+    gate = Gate(world, runs, RequestLog(), throttle, Disturbance(world), faults)
+    exports = BatchExports(world, runs)
     routes: list[BaseRoute] = []
-    for path, operations in _interface(store, clock).items():
-        endpoint = _gate(operations, store, log)
+    for path, operations in _interface(world, exports, runs).items():
+        endpoint = gate.guarding(operations)
         # The trailing slash is optional on every route (service-facts, section 6).
-        routes += [Route(each, endpoint, methods=[*_METHODS]) for each in (path, path.rstrip("/"))]
-    admin = Admin(store, log, replant)
-    routes += [
-        Route("/_emulator/requests", admin.requests, methods=["GET", "DELETE"]),
-        Route("/_emulator/state", admin.state),
-        Route("/_emulator/reset", admin.reset, methods=["POST"]),
-        Route("/{rest:path}", _gate({}, store, log), methods=[*_METHODS]),
-    ]
+        routes += [Route(each, endpoint, methods=_METHODS) for each in (path, path.rstrip("/"))]
+    routes += _switchboard(Switchboard(gate, exports.fields, replant))
+    routes.append(Route("/{rest:path}", gate.guarding({}), methods=_METHODS))
     return Starlette(routes=routes)
 
 
-def _interface(store: Store, clock: Clock) -> Mapping[str, Mapping[str, Operation]]:
-    """Every path of the interface with its operations by method."""
-    exports = BatchExports(store, clock)
-    projects = Projects(store, clock)
-    of_exports: dict[str, Mapping[str, Operation]] = {
+def _interface(world: World, exports: BatchExports, runs: Runs) -> _Paths:
+    projects, identity = Projects(world), Identity(world)
+    inside = ExportRuns(world, exports, runs)
+    paths: _Paths = {}
+    # `environments` is another name of `projects` (service-facts 1.10).
+    for place in ("organizations/{organization}", "projects/{project}", "environments/{project}"):
+        base = f"/api/{place}/batch_exports/"
+        paths |= {f"{base}{rest}": found for rest, found in _of_exports(exports).items()}
+        paths |= {f"{base}{rest}": found for rest, found in _inside(world, inside).items()}
+    one: Mapping[str, Operation] = {
+        "GET": projects.retrieved,
+        "PATCH": projects.patched,
+        "PUT": projects.patched,
+        "DELETE": projects.deleted,
+    }
+    actions: _Paths = {
+        "activity/": {"GET": projects.activity},
+        "is_generating_demo_data/": {"GET": projects.demo_data},
+        "reset_token/": {"PATCH": projects.token_reset},
+    }
+    for base in (
+        "/api/organizations/{organization}/projects/",
+        "/api/projects/",
+        "/api/environments/",
+    ):
+        paths[f"{base}{{id}}/"] = one
+        paths |= {f"{base}{{id}}/{rest}": found for rest, found in actions.items()}
+    paths["/api/organizations/{organization}/projects/"] = {
+        "GET": projects.listed,
+        "POST": projects.created,
+    }
+    paths["/api/users/@me/"] = {"GET": identity.me}
+    paths["/api/organizations/"] = {"GET": identity.organizations}
+    paths["/api/organizations/{organization}/"] = {"GET": identity.organization}
+    return paths
+
+
+def _of_exports(exports: BatchExports) -> _Paths:
+    return {
         "": {"GET": exports.listed, "POST": exports.created},
         "{id}/": {
             "GET": exports.retrieved,
@@ -57,49 +90,35 @@ def _interface(store: Store, clock: Clock) -> Mapping[str, Mapping[str, Operatio
         "{id}/pause/": {"POST": exports.paused},
         "{id}/unpause/": {"POST": exports.unpaused},
     }
-    paths: dict[str, Mapping[str, Operation]] = {}
-    for place in ("organizations/{organization}", "projects/{project}"):
-        for rest, operations in of_exports.items():
-            paths[f"/api/{place}/batch_exports/{rest}"] = operations
-    paths["/api/organizations/{organization}/projects/"] = {
-        "GET": projects.listed,
-        "POST": projects.created,
+
+
+def _inside(world: World, inside: ExportRuns) -> _Paths:
+    """Runs, logs and backfills. An address that this server lacks is simply not there."""
+    paths: _Paths = {
+        "{id}/logs/": {"GET": inside.export_logs},
+        "{id}/runs/": {"GET": inside.listed},
+        "{id}/runs/{run}/": {"GET": inside.retrieved},
+        "{id}/runs/{run}/logs/": {"GET": inside.run_logs},
+        "{id}/runs/{run}/retry/": {"POST": inside.retried},
+        "{id}/runs/{run}/cancel/": {"POST": inside.cancelled},
     }
-    paths["/api/organizations/{organization}/projects/{id}/"] = {
-        "GET": projects.retrieved,
-        "PATCH": projects.patched,
-        "DELETE": projects.deleted,
-    }
+    if "backfill" in world.dialect.backfill_paths:
+        paths["{id}/backfill/"] = {"POST": inside.backfilled}
+    if "backfills" in world.dialect.backfill_paths:
+        paths["{id}/backfills/"] = {"GET": inside.backfills, "POST": inside.backfilled}
+        paths["{id}/backfills/{backfill}/cancel/"] = {"POST": inside.backfill_cancelled}
     return paths
 
 
-def _gate(operations: Mapping[str, Operation], store: Store, log: RequestLog) -> Operation:
-    """One path: finds the operation, answers errors, logs the request."""
-
-    async def answer(request: Request) -> Response:
-        body = await request.body()
-        try:
-            response = await _operation(request, operations, store)(request)
-        except Refusal as refusal:
-            response = refusal.response()
-        except Exception as error:  # noqa: BLE001 - the imitated service answers 500 for its faults
-            sys.stderr.write(
-                f"emulator: {type(error).__name__} in {request.method} {request.url.path}\n"
-            )
-            response = server_error().response()
-        log.add(request, body, response.status_code)
-        return response
-
-    return answer
-
-
-def _operation(request: Request, operations: Mapping[str, Operation], store: Store) -> Operation:
-    """Raises Refusal for a path without operations, or a method that the path lacks."""
-    if not operations:
-        raise not_found("Endpoint not found.")
-    operation = operations.get(request.method)
-    if operation is None:
-        caller_of(request, store)
-        # With a key it is no 405: an action without a scope refuses keys (service-facts 5).
-        raise forbidden("This action does not support personal API key access.")
-    return operation
+def _switchboard(board: Switchboard) -> list[BaseRoute]:
+    return [
+        Route("/_emulator/requests", board.requests, methods=["GET", "DELETE"]),
+        Route("/_emulator/state", board.state),
+        Route("/_emulator/reset", board.reset, methods=["POST"]),
+        Route("/_emulator/clock", board.clock, methods=["GET", "POST"]),
+        Route("/_emulator/faults", board.faults, methods=["GET", "PUT", "DELETE"]),
+        Route("/_emulator/throttle", board.throttle, methods=["GET", "PUT"]),
+        Route("/_emulator/snapshots/{name}", board.snapshot, methods=["POST"]),
+        Route("/_emulator/snapshots/{name}/restore", board.restore, methods=["POST"]),
+        Route("/_emulator/openapi.json", board.openapi),
+    ]

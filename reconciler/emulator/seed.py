@@ -18,6 +18,12 @@ A seed is YAML or JSON:
         scopes: ["*"]
         organizations: []               # limits; empty means none
         projects: []
+        member_of: []                   # organizations of its user; empty means all
+        role: admin                     # or member
+        current_project: true           # false: unpause answers 401
+    integrations:
+      - {id: 7, project: 1, kind: aws-s3}
+    flags: []                           # feature flags that are on; left out, all are
 """
 
 from __future__ import annotations
@@ -32,11 +38,13 @@ from uuid import UUID, uuid4, uuid5
 import orjson
 import yaml
 
-from reconciler.emulator.clock import Clock, iso
+from reconciler.emulator.clock import iso
 from reconciler.emulator.refusal import Refusal
-from reconciler.emulator.resources.batch_exports import CHECKS, checked_destination
-from reconciler.emulator.resources.projects import new_project
-from reconciler.emulator.store import Store, StoredExport
+from reconciler.emulator.resources.export_fields import ExportFields
+from reconciler.emulator.resources.project_fields import new_project
+from reconciler.emulator.runs import Runs
+from reconciler.emulator.store import StoredExport
+from reconciler.emulator.world import World
 
 _NAMESPACE = UUID("6f0b5a9c-6d1c-4c3e-9a56-0f3d1a1c7e55")
 
@@ -45,15 +53,20 @@ class BadSeed(Exception):
     """The seed file does not fit; the message says where and why."""
 
 
-def read_seed(path: Path) -> Mapping[str, Any]:
-    """The seed file as a value. Raises BadSeed."""
+def read_yaml(path: Path) -> Any:
+    """A YAML or JSON file as a value. Raises BadSeed."""
     try:
         raw = path.read_bytes()
-        seed = orjson.loads(raw) if path.suffix == ".json" else yaml.safe_load(raw)
+        return orjson.loads(raw) if path.suffix == ".json" else yaml.safe_load(raw)
     except OSError as error:
         raise BadSeed(f"{path}: {error.strerror}") from None
     except (orjson.JSONDecodeError, yaml.YAMLError) as error:
         raise BadSeed(f"{path}: {error}") from None
+
+
+def read_seed(path: Path) -> Mapping[str, Any]:
+    """A seed file. Raises BadSeed."""
+    seed = read_yaml(path)
     if not isinstance(seed, dict) or not seed.get("organizations"):
         raise BadSeed(f"{path}: a seed is a mapping with `organizations`")
     return seed
@@ -68,43 +81,54 @@ def default_seed() -> Mapping[str, Any]:
     }
 
 
-def plant(store: Store, seed: Mapping[str, Any], clock: Clock) -> None:
+def plant(world: World, seed: Mapping[str, Any]) -> None:
     """Fill an empty store. Raises BadSeed for an object that the service would refuse."""
     try:
-        _plant(store, seed, clock)
-    except (Refusal, KeyError, TypeError, AttributeError) as error:
+        _plant(world, seed)
+    except (Refusal, KeyError, TypeError, AttributeError, ValueError) as error:
         detail = error.detail if isinstance(error, Refusal) else f"{type(error).__name__}: {error}"
         raise BadSeed(f"the seed does not fit: {detail}") from None
 
 
-def _plant(store: Store, seed: Mapping[str, Any], clock: Clock) -> None:
-    born = clock.now() - timedelta(days=30)
+def _plant(world: World, seed: Mapping[str, Any]) -> None:
+    store = world.store
+    now = world.clock.now()
+    born = now - timedelta(days=30)
+    flags = seed.get("flags")
+    world.flags = frozenset(flags) if flags is not None else None
+    for each in seed.get("integrations", ()):
+        store.add_integration(int(each["id"]), {"project": each["project"], "kind": each["kind"]})
+    fields = ExportFields(world, Runs(world))
     for position, organization in enumerate(seed["organizations"]):
         identity = str(organization.get("id") or uuid4())
         store.add_organization(identity, {"name": organization.get("name", f"Org {position}")})
         for number, project in enumerate(organization.get("projects", ())):
-            now = iso(born + timedelta(seconds=number))
+            moment = iso(born + timedelta(seconds=number))
             own = {name: value for name, value in project.items() if name != "batch_exports"}
             project_id = own.pop("id", None)
-            body = {**new_project(str(own.get("name", "Default project")), now), **own}
+            body = {**new_project(str(own.get("name", "Default project")), moment), **own}
             project_id = store.add_project(identity, body, identity=project_id)
-            store.add_exports(
-                [
-                    _export(each, project_id, iso(born + timedelta(seconds=index)), index)
-                    for index, each in enumerate(project.get("batch_exports", ()))
-                ]
-            )
+            exports = [
+                _export(fields, each, project_id, iso(born + timedelta(seconds=index)), index)
+                for index, each in enumerate(project.get("batch_exports", ()))
+            ]
+            store.add_exports(exports)
+            # Time begins with the seed: nothing is due for the days before.
+            store.begin_schedules(project_id, iso(now), now.timestamp())
     for key in seed.get("keys") or default_seed()["keys"]:
         body = {name: value for name, value in key.items() if name != "value"}
         store.add_key(str(key["value"]), {"scopes": ["*"], **body})
 
 
-def _export(each: Mapping[str, Any], project: int, now: str, index: int) -> StoredExport:
+def _export(
+    fields: ExportFields, each: Mapping[str, Any], project: int, now: str, index: int
+) -> StoredExport:
     identity = each.get("id") or str(uuid5(_NAMESPACE, f"{project}/{index}"))
-    destination = checked_destination(each["destination"], partial=True, stored={})
-    body = {name: each[name] for name in CHECKS if name in each}
+    body = fields.checked(each, None, on_organization=False)
     body |= {
-        "destination": destination,
+        "destination": fields.destinations.created(
+            each["destination"], project=project, model=body.get("model")
+        ),
         "interval": each.get("interval", "hour"),
         "created_at": each.get("created_at", now),
         "last_updated_at": each.get("last_updated_at", now),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +18,13 @@ from starlette.types import ASGIApp
 
 from reconciler.emulator.app import build
 from reconciler.emulator.clock import Clock
-from reconciler.emulator.seed import BadSeed, default_seed, plant, read_seed
+from reconciler.emulator.connections import Connection
+from reconciler.emulator.dialects import DIALECTS
+from reconciler.emulator.faults import BadFault, faults_of
+from reconciler.emulator.seed import BadSeed, default_seed, plant, read_seed, read_yaml
 from reconciler.emulator.store import Store
+from reconciler.emulator.throttle import Throttle
+from reconciler.emulator.world import World
 
 
 class _Server(uvicorn.Server):
@@ -26,7 +32,14 @@ class _Server(uvicorn.Server):
 
     def __init__(self, app: ASGIApp, listening: socket.socket, line: bytes) -> None:
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
+            app,
+            log_level="critical",
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=2,
+            http=Connection,
+            # A client that idles for long keeps its connection, as behind a real proxy.
+            timeout_keep_alive=75,
         )
         super().__init__(config)
         self._listening = listening
@@ -63,7 +76,29 @@ class _Server(uvicorn.Server):
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="YAML or JSON file with organizations, projects, exports and keys to begin with.",
 )
-def command(port: int, host: str, db: Path | None, seed: Path | None) -> None:
+@click.option(
+    "--dialect",
+    type=click.Choice(list(DIALECTS)),
+    default="interface",
+    show_default=True,
+    help="Which server to imitate.",
+)
+@click.option(
+    "--faults",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="YAML or JSON file with faults to begin with.",
+)
+@click.option("--throttle", is_flag=True, help="480 calls a minute and 4,800 an hour for each key.")
+def command(  # noqa: PLR0913 - one for each option
+    *,
+    port: int,
+    host: str,
+    db: Path | None,
+    seed: Path | None,
+    dialect: str,
+    faults: Path | None,
+    throttle: bool,
+) -> None:
     """Serve the interface on loopback, without an account and without a network.
 
     When it is ready it prints one JSON line to stdout with base_url, organization, project_id and
@@ -71,18 +106,21 @@ def command(port: int, host: str, db: Path | None, seed: Path | None) -> None:
     """
     try:
         content = read_seed(seed) if seed is not None else default_seed()
-        store, clock = Store(str(db) if db is not None else ":memory:"), Clock()
-        if store.empty:
-            with store.transaction():
-                plant(store, content, clock)
-    except BadSeed as bad:
+        rules = faults_of(read_yaml(faults)) if faults is not None else []
+        world = World(Store(str(db) if db is not None else ":memory:"), Clock(), DIALECTS[dialect])
+        if world.store.empty:
+            with world.store.transaction():
+                plant(world, content)
+    except (BadSeed, BadFault, sqlite3.Error) as bad:
         raise click.ClickException(str(bad)) from None
 
     def replant() -> None:
-        with store.transaction():
-            store.clear()
-            plant(store, content, clock)
+        with world.store.transaction():
+            world.store.clear()
+            plant(world, content)
 
+    limits = Throttle(480, 4_800) if throttle else Throttle()
+    app = build(world, replant, throttle=limits, faults=rules)
     _warn_if_open(host)
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -90,11 +128,11 @@ def command(port: int, host: str, db: Path | None, seed: Path | None) -> None:
             listening.bind((host, port))
         except OSError as error:
             raise click.ClickException(f"can't listen on {host}:{port}: {error.strerror}") from None
-        line = orjson.dumps(_whereabouts(store, host, listening.getsockname()[1]))
+        line = orjson.dumps(_whereabouts(world.store, host, listening.getsockname()[1]))
         try:
-            _Server(build(store, clock, replant), listening, line).serve_until_told()
+            _Server(app, listening, line).serve_until_told()
         finally:
-            store.close()
+            world.store.close()
 
 
 def _whereabouts(store: Store, host: str, port: int) -> dict[str, object]:

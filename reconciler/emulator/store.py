@@ -14,6 +14,8 @@ from typing import Any
 
 import orjson
 
+from reconciler.emulator.run_store import RunStore
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS organizations (id TEXT PRIMARY KEY, position INTEGER, body BLOB);
 CREATE TABLE IF NOT EXISTS projects (
@@ -21,14 +23,23 @@ CREATE TABLE IF NOT EXISTS projects (
     gone INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS exports (
     position INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
-    project INTEGER NOT NULL, body BLOB NOT NULL, gone INTEGER NOT NULL DEFAULT 0);
+    project INTEGER NOT NULL, body BLOB NOT NULL, gone INTEGER NOT NULL DEFAULT 0,
+    seen TEXT, due REAL);
+CREATE TABLE IF NOT EXISTS runs (
+    id TEXT PRIMARY KEY, export TEXT NOT NULL, created TEXT NOT NULL, start TEXT NOT NULL,
+    backfill TEXT, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS backfills (
+    id TEXT PRIMARY KEY, export TEXT NOT NULL, created TEXT NOT NULL, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS integrations (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS runs_by_export ON runs (export, created);
+CREATE INDEX IF NOT EXISTS exports_by_due ON exports (gone, due);
 CREATE INDEX IF NOT EXISTS exports_by_project ON exports (project, gone, position);
 CREATE INDEX IF NOT EXISTS projects_by_organization ON projects (organization, gone, id);
 CREATE TABLE IF NOT EXISTS keys (value TEXT PRIMARY KEY, position INTEGER, body BLOB NOT NULL);
 """
 
 _EXPORTS_OF = "SELECT id, project, body FROM exports WHERE project IN"
-_TABLES = ("organizations", "projects", "exports", "keys")
+_TABLES = (*("organizations", "projects", "exports", "keys", "runs", "backfills", "integrations"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +60,7 @@ class StoredProject:
     body: dict[str, Any]
 
 
-class Store:
+class Store(RunStore):
     """One connection, used from one thread."""
 
     def __init__(self, path: str = ":memory:") -> None:
@@ -163,6 +174,10 @@ class Store:
         ).fetchone()
         return int(row[0])
 
+    def count_all_projects(self) -> int:
+        """How many there ever were, over all organizations."""
+        return int(self._db.execute("SELECT COUNT(*) FROM projects").fetchone()[0])
+
     def write_project(self, identity: int, body: dict[str, Any]) -> None:
         """Replace a project's body."""
         self._db.execute(
@@ -174,6 +189,17 @@ class Store:
         with self.transaction():
             self._db.execute("UPDATE exports SET gone = 1 WHERE project = ?", (identity,))
             self._db.execute("UPDATE projects SET gone = 1 WHERE id = ?", (identity,))
+
+    # Integrations
+
+    def add_integration(self, identity: int, body: dict[str, Any]) -> None:
+        """Keep an integration: {project, kind}."""
+        self._db.execute("INSERT INTO integrations VALUES (?, ?)", (identity, orjson.dumps(body)))
+
+    def integration(self, identity: int) -> dict[str, Any] | None:
+        """An integration."""
+        row = self._db.execute("SELECT body FROM integrations WHERE id = ?", (identity,)).fetchone()
+        return orjson.loads(row[0]) if row else None
 
     # Batch exports
 

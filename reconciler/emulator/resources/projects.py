@@ -2,144 +2,51 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Mapping
 from typing import Any
-from uuid import uuid4
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reconciler.emulator.access import caller_of, organization_of
+from reconciler.emulator.access import Caller, caller_of, organization_of, project_of
 from reconciler.emulator.answers import JSONAnswer, body_of, page
-from reconciler.emulator.clock import Clock, iso
-from reconciler.emulator.fields import (
-    Check,
-    anything,
-    boolean,
-    integer,
-    nullable,
-    rate,
-    text,
-    texts,
-    zone,
+from reconciler.emulator.clock import iso
+from reconciler.emulator.refusal import Refusal, forbidden, invalid, not_found
+from reconciler.emulator.resources.project_fields import (
+    OPEN_TO_MEMBERS,
+    ProjectFields,
+    new_project,
+    new_token,
 )
-from reconciler.emulator.refusal import invalid, not_found
-from reconciler.emulator.store import Store, StoredProject
+from reconciler.emulator.store import StoredProject
+from reconciler.emulator.world import World
 
-_flag = nullable(boolean)
-_open = nullable(anything)
-
-CHECKS: Mapping[str, Check] = {
-    "app_urls": texts(longest=200, drop_blank=True),
-    "name": text(longest=200),
-    "slack_incoming_webhook": nullable(text(longest=500, blank=True)),
-    "anonymize_ips": boolean,
-    "completed_snippet_onboarding": boolean,
-    "test_account_filters": anything,
-    "test_account_filters_default_checked": _flag,
-    "path_cleaning_filters": _open,
-    "is_demo": boolean,
-    "timezone": zone,
-    "data_attributes": anything,
-    "person_display_name_properties": nullable(texts(longest=400)),
-    "correlation_config": _open,
-    "autocapture_opt_out": _flag,
-    "autocapture_exceptions_opt_in": _flag,
-    "autocapture_web_vitals_opt_in": _flag,
-    "autocapture_exceptions_errors_to_ignore": anything,
-    "capture_console_log_opt_in": _flag,
-    "capture_performance_opt_in": _flag,
-    "session_recording_opt_in": boolean,
-    "session_recording_sample_rate": nullable(rate),
-    "session_recording_minimum_duration_milliseconds": nullable(integer(least=0, most=30000)),
-    "session_recording_linked_flag": _open,
-    "session_recording_network_payload_capture_config": _open,
-    "session_replay_config": _open,
-    "access_control": boolean,
-    "week_start_day": nullable(integer(least=0, most=1)),
-    "primary_dashboard": nullable(integer()),
-    "live_events_columns": nullable(texts()),
-    "recording_domains": nullable(texts(longest=200, drop_blank=True)),
-    "inject_web_apps": _flag,
-    "extra_settings": _open,
-    "modifiers": _open,
-    "has_completed_onboarding_for": _open,
-    "surveys_opt_in": _flag,
-    "heatmaps_opt_in": _flag,
-}
-
-DEFAULTS: Mapping[str, Any] = {
-    **dict.fromkeys(CHECKS),
-    "app_urls": [],
-    "anonymize_ips": False,
-    "completed_snippet_onboarding": False,
-    "test_account_filters": [],
-    "is_demo": False,
-    "timezone": "UTC",
-    "data_attributes": ["data-attr"],
-    "session_recording_opt_in": False,
-    "access_control": False,
-    "ingested_event": False,
-}
-
-_MERGED_LEVELS = {"session_replay_config": 2, "modifiers": 1}
-
-_LIST_FIELDS = (
-    "id",
-    "uuid",
-    "organization",
-    "api_token",
-    "name",
-    "completed_snippet_onboarding",
-    "has_completed_onboarding_for",
-    "ingested_event",
-    "is_demo",
-    "timezone",
-    "access_control",
-)
-
-
-def shown(project: StoredProject) -> dict[str, Any]:
-    """The full answer for a project."""
-    body = {**DEFAULTS, **project.body}
-    return {
-        "id": project.id,
-        "uuid": body["uuid"],
-        "organization": project.organization,
-        "api_token": body["api_token"],
-        **{name: body[name] for name in CHECKS},
-        "created_at": body["created_at"],
-        "updated_at": body["updated_at"],
-        "ingested_event": body["ingested_event"],
-        "effective_membership_level": 15,
-        "has_group_types": False,
-        "person_on_events_querying_enabled": True,
-        "default_modifiers": {"personsOnEventsMode": "person_id_override_properties_joined"},
-        "live_events_token": f"live.{body['api_token'][-12:]}",
-    }
-
-
-def new_project(name: str, now: str) -> dict[str, Any]:
-    """What the server makes up for a new project."""
-    return {
-        "name": name,
-        "uuid": str(uuid4()),
-        "api_token": f"phc_{secrets.token_urlsafe(32)}",
-        "created_at": now,
-        "updated_at": now,
-    }
+_COHORT_FILTER = {"key": "id", "type": "cohort", "value": 1, "operator": "not_in"}
 
 
 class Projects:
     """The operations. Each takes the request and answers, or raises Refusal."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._store = world.store
+        self.fields = ProjectFields(world)
 
-    def _found(self, request: Request, organization: str) -> StoredProject:
+    def _reached(self, request: Request, scope: str) -> tuple[Caller, str]:
+        caller = caller_of(request, self._store)
+        caller.need(scope)
+        return caller, organization_of(request.path_params, caller, self._store)
+
+    def _found(self, request: Request, scope: str) -> tuple[Caller, StoredProject]:
+        """The project of a path, whether it stands below an organization or by itself.
+
+        A key that is limited to projects may read those one by one (service-facts 4.3).
+        """
+        caller = caller_of(request, self._store)
+        caller.need(scope)
         identity = request.path_params["id"]
+        if "organization" not in request.path_params or caller.only_projects:
+            return caller, project_of(identity, caller, self._store)
+        organization = organization_of(request.path_params, caller, self._store)
         if identity == "@current":
             found = self._store.projects(organization, limit=1)
             project = found[0] if found else None
@@ -149,26 +56,37 @@ class Projects:
             project = None
         if project is None or project.organization != organization:
             raise not_found()
-        return project
-
-    def _reached(self, request: Request, scope: str) -> str:
-        caller = caller_of(request, self._store)
-        caller.need(scope)
-        return organization_of(request.path_params, caller, self._store)
+        return caller, project
 
     async def listed(self, request: Request) -> Response:
-        """GET the list, in its short shape."""
-        organization = self._reached(request, "project:read")
+        """GET the list, in its short shape; `search` filters by name."""
+        _, organization = self._reached(request, "project:read")
+        wanted = request.query_params.get("search", "").lower()
+        if wanted:
+            found = [
+                each
+                for each in self._store.projects(organization)
+                if wanted in str(each.body["name"]).lower()
+            ]
+            return page(
+                request,
+                len(found),
+                lambda limit, offset: [
+                    self.fields.short(each) for each in found[offset : offset + limit]
+                ],
+            )
 
         def read(limit: int, offset: int) -> list[dict[str, Any]]:
-            found = self._store.projects(organization, limit=limit, offset=offset)
-            return [_short(each) for each in found]
+            some = self._store.projects(organization, limit=limit, offset=offset)
+            return [self.fields.short(each) for each in some]
 
         return page(request, self._store.count_projects(organization), read)
 
     async def created(self, request: Request) -> Response:
-        """POST a new one."""
-        organization = self._reached(request, "project:write")
+        """POST a new one. The newest server overwrites some of what was sent (4.1)."""
+        caller, organization = self._reached(request, "project:write")
+        if not caller.admin:
+            raise forbidden("You must be an organization admin to create new projects.")
         sent = await body_of(request)
         if sent.get("primary_dashboard") is not None:
             raise invalid(
@@ -176,60 +94,112 @@ class Projects:
                 "invalid_input",
                 "Primary dashboard cannot be set on project creation.",
             )
-        checked = _checked(sent)
-        now = iso(self._clock.now())
-        name = checked.get("name", "Default project")
-        body = {**new_project(name, now), **_merged({}, checked)}
+        checked = self.fields.checked(sent)
+        self._check_name(organization, checked.get("name"), besides=None)
+        now = iso(self._world.clock.now())
+        name = checked.get("name") or self._free_name(organization)
+        body = {**new_project(name, now), **self.fields.merged({}, checked), "name": name}
+        if self._world.dialect.strict_projects:
+            body |= self._overwritten(checked)
         identity = self._store.add_project(organization, body)
-        return JSONAnswer(shown(StoredProject(identity, organization, body)), status_code=201)
+        project = StoredProject(identity, organization, body)
+        return JSONAnswer(self.fields.shown(project), status_code=201)
+
+    def _overwritten(self, checked: dict[str, Any]) -> dict[str, Any]:
+        extra = checked.get("extra_settings")
+        return {
+            "test_account_filters": [_COHORT_FILTER],
+            "extra_settings": {
+                **(extra if isinstance(extra, dict) else {}),
+                "recorder_script": "posthog-recorder",
+            },
+            "week_start_day": checked.get("week_start_day", 1),
+            "session_recording_retention_period": "30d",
+            "primary_dashboard": 1000 + self._store.count_all_projects(),
+        }
+
+    def _check_name(self, organization: str, name: str | None, *, besides: int | None) -> None:
+        """Unique, case and blanks aside, among projects that are not on their way out (4.1)."""
+        if name is None or not self._world.dialect.strict_projects:
+            return
+        for each in self._store.projects(organization):
+            pending = each.body.get("is_pending_deletion", False)
+            same = str(each.body["name"]).strip().casefold() == name.strip().casefold()
+            if same and each.id != besides and not pending:
+                raise Refusal(
+                    409,
+                    "server_error",
+                    "conflict",
+                    "A project with this name already exists in the organization.",
+                )
+
+    def _free_name(self, organization: str) -> str:
+        if not self._world.dialect.strict_projects:
+            return "Default project"
+        taken = {each.body["name"] for each in self._store.projects(organization)}
+        name, number = "Default project", 1
+        while name in taken:
+            number += 1
+            name = f"Default project {number}"
+        return name
 
     async def retrieved(self, request: Request) -> Response:
         """GET one."""
-        organization = self._reached(request, "project:read")
-        return JSONAnswer(shown(self._found(request, organization)))
+        _, project = self._found(request, "project:read")
+        return JSONAnswer(self.fields.shown(project))
 
     async def patched(self, request: Request) -> Response:
-        """PATCH: absent fields stay; some objects are merged, others replaced."""
-        organization = self._reached(request, "project:write")
-        project = self._found(request, organization)
-        checked = _checked(await body_of(request))
-        body = {**project.body, **_merged(project.body, checked)}
-        body["updated_at"] = iso(self._clock.now())
+        """PATCH (and PUT): absent fields stay; some objects are merged, others replaced."""
+        caller, project = self._found(request, "project:write")
+        sent = await body_of(request)
+        locked = sorted(set(sent) & set(self.fields.checks) - OPEN_TO_MEMBERS)
+        if locked and not caller.admin:
+            raise forbidden("You must be a project admin to change these settings.")
+        checked = self.fields.checked(sent)
+        self._check_name(project.organization, checked.get("name"), besides=project.id)
+        body = {**project.body, **self.fields.merged(project.body, checked)}
+        body["updated_at"] = iso(self._world.clock.now())
         self._store.write_project(project.id, body)
-        return JSONAnswer(shown(StoredProject(project.id, organization, body)))
+        changed = StoredProject(project.id, project.organization, body)
+        return JSONAnswer(self.fields.shown(changed))
 
     async def deleted(self, request: Request) -> Response:
-        """DELETE: its exports go with it."""
-        organization = self._reached(request, "project:write")
-        self._store.remove_project(self._found(request, organization).id)
+        """DELETE. In 2026 the work runs later: until then it is read and listed (4.3)."""
+        caller, project = self._found(request, "project:write")
+        if not caller.admin:
+            raise forbidden("You must be a project admin to delete it.")
+        if not self._world.dialect.strict_projects:
+            self._store.remove_project(project.id)
+            return Response(status_code=204)
+        if project.body.get("is_pending_deletion", False):
+            raise invalid(None, "invalid_input", "The project is being deleted already.")
+        self._store.write_project(project.id, {**project.body, "is_pending_deletion": True})
         return Response(status_code=204)
 
+    # Actions
 
-def _short(project: StoredProject) -> dict[str, Any]:
-    full = shown(project)
-    return {name: full[name] for name in _LIST_FIELDS}
+    def _session_only(self) -> None:
+        """No scope is declared, so a personal key is refused (4.3, trap 40)."""
+        if self._world.dialect.session_actions:
+            raise forbidden("This action does not support personal API key access.")
 
+    async def activity(self, request: Request) -> Response:
+        """GET activity: the project itself, as the interface has it."""
+        _, project = self._found(request, "project:read")
+        self._session_only()
+        return JSONAnswer(self.fields.shown(project))
 
-def _checked(sent: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: check(name, sent[name]) for name, check in CHECKS.items() if name in sent}
+    async def demo_data(self, request: Request) -> Response:
+        """GET is_generating_demo_data: the project itself."""
+        return await self.activity(request)
 
-
-def _merged(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Merged fields keep the keys that were not sent, down to their depth (service-facts 4.2)."""
-    result = dict(sent)
-    for name, levels in _MERGED_LEVELS.items():
-        if isinstance(sent.get(name), dict):
-            result[name] = _merge(stored.get(name), sent[name], levels)
-    return result
-
-
-def _merge(stored: Any, sent: Any, levels: int) -> Any:
-    if levels == 0 or not isinstance(sent, dict):
-        return sent
-    kept = dict(stored) if isinstance(stored, dict) else {}
-    for key, value in sent.items():
-        if value is None and levels == 1:
-            kept.pop(key, None)
-        else:
-            kept[key] = _merge(kept.get(key), value, levels - 1)
-    return kept
+    async def token_reset(self, request: Request) -> Response:
+        """PATCH reset_token: another api_token, and the old one is worth nothing."""
+        _, project = self._found(request, "project:write")
+        self._session_only()
+        await body_of(request)
+        now = iso(self._world.clock.now())
+        body = {**project.body, "api_token": new_token(), "updated_at": now}
+        self._store.write_project(project.id, body)
+        changed = StoredProject(project.id, project.organization, body)
+        return JSONAnswer(self.fields.shown(changed))

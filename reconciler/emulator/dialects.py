@@ -1,0 +1,111 @@
+"""What differs between the servers that are imitated: data, read by one set of resources.
+
+`interface` is the interface as documented, with every rule of the 2025 server that the document
+does not contradict, and without that server's crashes. `2025` keeps credentials in the config.
+`2026` keeps them in integrations. Sources: service-facts, by section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_LONG_INTERVALS = ("hour", "day", "week")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The switches of one server.
+
+    query_field
+        The name under which a query is taken.
+    query_shown
+        Whether it is answered under that name; else it stands, rewritten, in `schema`.
+    small_answers
+        Pause, unpause and backfill answer something small instead of the export (1.7, 1.8).
+    creates_for_organization
+        Whether the organization path can create; real servers answer 500 (1.10).
+    scalars_as_text
+        Config scalars come back as text from a GET (1.5).
+    integrations
+        Credentials stand in integrations; types and models are fixed; schedules have a time
+        zone and offsets; keys of the server's own are injected (1.1 to 1.6).
+    crashes
+        500 where the real server crashes: a destination PATCH without type or config, a config
+        that is no object (1.4).
+    session_actions
+        Three project actions refuse API keys (4.3).
+    backfill_paths
+        Which of `backfill` and `backfills` are there (1.8).
+    window_days
+        How far back runs are visible unless asked otherwise, None for all (2).
+    log_style
+        "old": the fields of the interface; "new": log_source_id and instance_id (3).
+    logs_for_keys
+        Whether a key may read an export's logs.
+    run_logs
+        What the logs of a run are: "whole", "empty" or "crash" (3).
+    strict_projects
+        Unique names, deletion later, values that don't stick, retired fields (4).
+    """
+
+    name: str
+    query_field: str = "hogql_query"
+    query_shown: bool = False
+    small_answers: bool = True
+    creates_for_organization: bool = False
+    scalars_as_text: bool = False
+    integrations: bool = False
+    crashes: bool = True
+    session_actions: bool = True
+    backfill_paths: tuple[str, ...] = ("backfill", "backfills")
+    window_days: int | None = 7
+    log_style: str = "new"
+    logs_for_keys: bool = True
+    run_logs: str = "whole"
+    strict_projects: bool = False
+    models: tuple[str, ...] = ("events", "persons", "sessions")
+    intervals: tuple[str, ...] = (*_LONG_INTERVALS, "every 5 minutes", "every 15 minutes")
+    null_model: bool = True
+
+
+INTERFACE = Dialect(
+    name="interface",
+    query_field="sql_query",
+    query_shown=True,
+    small_answers=False,
+    creates_for_organization=True,
+    crashes=False,
+    session_actions=False,
+    backfill_paths=("backfill",),
+    window_days=None,
+    log_style="old",
+)
+V2025 = Dialect(
+    name="2025",
+    scalars_as_text=True,
+    logs_for_keys=False,
+    run_logs="empty",
+)
+V2026 = Dialect(
+    name="2026",
+    query_shown=True,
+    integrations=True,
+    backfill_paths=("backfills",),
+    run_logs="crash",
+    strict_projects=True,
+    models=("events", "persons", "sessions", "hogql"),
+    null_model=False,
+)
+
+DIALECTS: Mapping[str, Dialect] = {each.name: each for each in (INTERFACE, V2025, V2026)}
+
+FLAGS: Mapping[str, str] = {
+    "interval:every 5 minutes": "high-frequency-batch-exports",
+    "interval:every 15 minutes": "high-frequency-batch-exports",
+    "model:sessions": "sessions-batch-exports",
+    "model:hogql": "hogql-batch-exports",
+    "destination:Databricks": "databricks-batch-exports",
+    "destination:Workflows": "workflows-batch-exports",
+}
+"""What needs a feature flag. A seed names those that are on; without the list all are."""

@@ -1,0 +1,27 @@
+"""What the resources share: the store, the clock, the dialect and the flags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconciler.emulator.clock import Clock
+from reconciler.emulator.dialects import FLAGS, Dialect
+from reconciler.emulator.refusal import forbidden
+from reconciler.emulator.store import Store
+
+
+@dataclass(slots=True)
+class World:
+    """One imitated service. `flags` is None while all feature flags are on."""
+
+    store: Store
+    clock: Clock
+    dialect: Dialect
+    flags: frozenset[str] | None = None
+    seed: int = 0
+
+    def need_flag(self, what: str) -> None:
+        """Raises Refusal (403) if a value needs a flag that is off. `what` is "field:value"."""
+        flag = FLAGS.get(what)
+        if flag is not None and self.flags is not None and flag not in self.flags:
+            raise forbidden(f"The feature flag '{flag}' is not enabled for this organization.")
