@@ -79,8 +79,8 @@ def boolean(attr: str, value: Any) -> bool:
     raise invalid(attr, "invalid_input", "Must be a valid boolean.")
 
 
-def integer(*, least: int | None = None, most: int | None = None) -> Check:
-    """A whole number, also as text."""
+def integer(*, least: int = -(2**31), most: int = 2**31 - 1) -> Check:
+    """A whole number, also as text; of 32 bits unless bounded otherwise."""
 
     def checked(attr: str, value: Any) -> int:
         if value is None:
@@ -88,9 +88,9 @@ def integer(*, least: int | None = None, most: int | None = None) -> Check:
         number = _whole(value)
         if number is None:
             raise invalid(attr, "invalid_input", "A valid integer is required.")
-        if most is not None and number > most:
+        if number > most:
             raise invalid(attr, "max_value", f"Ensure this value is less than or equal to {most}.")
-        if least is not None and number < least:
+        if number < least:
             raise invalid(
                 attr, "min_value", f"Ensure this value is greater than or equal to {least}."
             )

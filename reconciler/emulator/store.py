@@ -39,6 +39,8 @@ CREATE TABLE IF NOT EXISTS keys (value TEXT PRIMARY KEY, position INTEGER, body 
 """
 
 _EXPORTS_OF = "SELECT id, project, body FROM exports WHERE project IN"
+_LARGEST = 2**63 - 1
+
 _TABLES = (*("organizations", "projects", "exports", "keys", "runs", "backfills", "integrations"),)
 
 
@@ -150,7 +152,9 @@ class Store(RunStore):
         return int(cursor.lastrowid or 0)
 
     def project(self, identity: int) -> StoredProject | None:
-        """A project that is not gone."""
+        """A project that is not gone. An id beyond what the database holds names none."""
+        if identity > _LARGEST:
+            return None
         row = self._db.execute(
             "SELECT id, organization, body FROM projects WHERE id = ? AND gone = 0", (identity,)
         ).fetchone()
@@ -198,6 +202,8 @@ class Store(RunStore):
 
     def integration(self, identity: int) -> dict[str, Any] | None:
         """An integration."""
+        if abs(identity) > _LARGEST:
+            return None
         row = self._db.execute("SELECT body FROM integrations WHERE id = ?", (identity,)).fetchone()
         return orjson.loads(row[0]) if row else None
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,17 @@ class RunningEmulator:
 
     def reset(self) -> None:
         self.http.post("/_emulator/reset").raise_for_status()
+
+    def admin(self, method: str, path: str, body: Any = None) -> Any:
+        """The switchboard."""
+        answer = self.http.request(method, f"/_emulator/{path}", json=body)
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def advance(self, **duration: float) -> None:
+        """Move the clock: hours=3, days=1."""
+        seconds = timedelta(**duration).total_seconds()
+        self.admin("POST", "clock", {"advance_seconds": seconds})
 
     def environ(self) -> dict[str, str]:
         """Variables with which the command line finds it without an entry in the workspace."""

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.emulator.facts import RULES, Api
+from tests.support.emulator import RunningEmulator, start_emulator
+
+SEED = {
+    "organizations": [
+        {
+            "id": "4dc8564d-bd82-1065-2f40-97f7c50f67cf",
+            "name": "Ours",
+            "projects": [
+                {"id": 1, "name": "Web", "timezone": "Europe/Berlin"},
+                {"id": 2, "name": "App"},
+            ],
+        },
+        {
+            "id": "0188461e-55a4-0000-1cb3-0b1d3b6c6ac0",
+            "name": "Theirs",
+            "projects": [{"id": 9, "name": "Foreign"}],
+        },
+    ],
+    "keys": [
+        {"value": "phx_all", "member_of": ["4dc8564d-bd82-1065-2f40-97f7c50f67cf"]},
+        {"value": "phx_read", "scopes": ["batch_export:read", "project:read"]},
+        {"value": "phx_one", "projects": [1]},
+        {"value": "phx_org", "organizations": ["0188461e-55a4-0000-1cb3-0b1d3b6c6ac0"]},
+        {"value": "phx_member", "role": "member"},
+        {"value": "phx_nowhere", "current_project": False},
+    ],
+    "integrations": [
+        {"id": 7, "project": 1, "kind": "aws-s3"},
+        {"id": 8, "project": 2, "kind": "aws-s3"},
+        {"id": 3, "project": 1, "kind": "postgresql"},
+        {"id": 4, "project": 1, "kind": "google-cloud-service-account"},
+        {"id": 5, "project": 1, "kind": "databricks"},
+    ],
+    "flags": ["databricks-batch-exports", "sessions-batch-exports"],
+}
+
+
+@pytest.fixture(scope="session")
+def emulators(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RunningEmulator]]:
+    """Started when first asked for, one process a dialect."""
+    seed = tmp_path_factory.mktemp("seed") / "seed.json"
+    seed.write_text(json.dumps(SEED))
+    with ExitStack() as stack:
+
+        class Started(dict[str, RunningEmulator]):
+            def __missing__(self, dialect: str) -> RunningEmulator:
+                self[dialect] = stack.enter_context(
+                    start_emulator(seed=seed, extra=("--dialect", dialect))
+                )
+                return self[dialect]
+
+        yield Started()
+
+
+@pytest.fixture
+def api(emulators: dict[str, RunningEmulator], dialect: str) -> Api:
+    running = emulators[dialect]
+    running.reset()
+    return Api(running, dialect)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each rule runs in the dialects that it concerns."""
+    if "dialect" in metafunc.fixturenames:
+        found = RULES.get(metafunc.function.__name__)
+        metafunc.parametrize("dialect", found.dialects if found else ["interface"])

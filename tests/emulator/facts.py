@@ -1,0 +1,84 @@
+"""Rules of the real servers as tests: each names the fact, the traps and the dialects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.support.emulator import RunningEmulator
+
+ALL = ("interface", "2025", "2026")
+OLD = ("interface", "2025")
+REAL = ("2025", "2026")
+
+S3 = {"bucket_name": "b", "region": "r", "prefix": "p"}
+KEYS = {"aws_access_key_id": "AKIA", "aws_secret_access_key": "hidden"}
+
+
+@dataclass(frozen=True)
+class Rule:
+    section: str
+    what: str
+    dialects: tuple[str, ...]
+    traps: tuple[int, ...]
+
+
+RULES: dict[str, Rule] = {}
+
+
+def fact(
+    section: str, what: str, *dialects: str, traps: tuple[int, ...] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Mark a test as the case of a fact."""
+
+    def marked(function: Callable[..., None]) -> Callable[..., None]:
+        assert function.__name__ not in RULES
+        RULES[function.__name__] = Rule(section, what, dialects or ALL, traps)
+        return function
+
+    return marked
+
+
+@dataclass
+class Api:
+    """Short ways to call the service of one dialect."""
+
+    emulator: RunningEmulator
+    dialect: str
+    project: str = "/api/projects/1/batch_exports/"
+    organization: str = "/api/organizations/4dc8564d-bd82-1065-2f40-97f7c50f67cf/"
+
+    def call(self, method: str, path: str, body: Any = None, *, key: str = "phx_all") -> Any:
+        return self.emulator.call(method, path, body, key=key)
+
+    def body(self, **fields: Any) -> dict[str, Any]:
+        """A body that this dialect takes."""
+        destination: dict[str, Any] = {"type": "S3", "config": {**S3, **KEYS}}
+        if self.dialect == "2026":
+            destination = {"type": "AwsS3", "config": dict(S3), "integration": 7}
+        return {"name": "Lake", "interval": "hour", "destination": destination, **fields}
+
+    def create(self, **fields: Any) -> dict[str, Any]:
+        answer = self.call("POST", self.project, self.body(**fields))
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    def to(self, type_name: str, **config: Any) -> dict[str, Any]:
+        return {"destination": {"type": type_name, "config": config}}
+
+    def patch(self, export: dict[str, Any], **fields: Any) -> Any:
+        return self.call("PATCH", f"{self.project}{export['id']}/", fields)
+
+    def get(self, export: dict[str, Any]) -> dict[str, Any]:
+        answer = self.call("GET", f"{self.project}{export['id']}/")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+def refused(answer: Any, status: int, code: str, attr: str | None = None) -> str:
+    """The detail of an error of this kind."""
+    body = answer.json()
+    assert (answer.status_code, body["code"], body["attr"]) == (status, code, attr), body
+    assert set(body) == {"type", "code", "detail", "attr"}
+    return body["detail"]

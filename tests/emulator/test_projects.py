@@ -1,0 +1,226 @@
+"""Facts about projects: service-facts, section 4."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.emulator.facts import OLD, REAL, Api, fact, refused
+
+
+def projects(api: Api) -> str:
+    return f"{api.organization}projects/"
+
+
+def make(api: Api, **fields: object) -> dict:
+    answer = api.call("POST", projects(api), {"name": "New", **fields})
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def change(api: Api, project: dict, **fields: object):
+    return api.call("PATCH", f"{projects(api)}{project['id']}/", fields)
+
+
+@fact("4.1", "no field is required; names are trimmed, not blank, at most 200 characters")
+def test_project_names(api: Api) -> None:
+    first = api.call("POST", projects(api), {}).json()["name"]
+    second = api.call("POST", projects(api), {}).json()["name"]
+    assert first == "Default project"
+    assert second == ("Default project 2" if api.dialect == "2026" else "Default project")
+    assert make(api, name=" Shop ")["name"] == "Shop"
+    refused(api.call("POST", projects(api), {"name": " "}), 400, "blank", "name")
+    refused(api.call("POST", projects(api), {"name": "x" * 201}), 400, "max_length", "name")
+
+
+@fact("4.1", "names are unique in the newest servers, case and blanks aside: 409", traps=(38, 42))
+def test_project_names_that_are_taken(api: Api) -> None:
+    answer = api.call("POST", projects(api), {"name": " wEB "})
+    if api.dialect == "2026":
+        refused(answer, 409, "conflict")
+        assert answer.json()["type"] == "server_error"
+        project = make(api)
+        refused(change(api, project, name="web"), 409, "conflict")
+        assert change(api, project, name="New").status_code == 200
+    else:
+        assert answer.status_code == 201
+
+
+@fact("4.1", "values that do not stick at creation", "2026", traps=(29,))
+def test_values_that_do_not_stick(api: Api) -> None:
+    wanted = [{"key": "email", "value": "x", "type": "person", "operator": "exact"}]
+    project = make(api, test_account_filters=wanted, extra_settings={"a": 1})
+    assert project["test_account_filters"] != wanted
+    assert project["extra_settings"] == {"a": 1, "recorder_script": "posthog-recorder"}
+    assert project["primary_dashboard"] is not None
+    assert (
+        change(api, project, test_account_filters=wanted).json()["test_account_filters"] == wanted
+    )
+
+
+@fact("4.1", "primary_dashboard is refused at creation", traps=(29,))
+def test_dashboards_at_creation(api: Api) -> None:
+    answer = api.call("POST", projects(api), {"name": "x", "primary_dashboard": 1})
+    refused(answer, 400, "invalid_input", "primary_dashboard")
+
+
+@pytest.mark.parametrize(
+    ("field", "sent", "code"),
+    [
+        ("timezone", "Mars/One", "invalid_choice"),
+        ("week_start_day", 2, "max_value"),
+        ("session_recording_sample_rate", "0.123", "max_decimal_places"),
+        ("session_recording_sample_rate", 2, "max_value"),
+        ("session_recording_sample_rate", -1, "min_value"),
+        ("session_recording_sample_rate", "x", "invalid_input"),
+        ("session_recording_minimum_duration_milliseconds", 30001, "max_value"),
+        ("session_recording_linked_flag", {"id": 1}, "invalid_input"),
+        ("session_recording_network_payload_capture_config", {"x": 1}, "invalid_input"),
+        ("session_replay_config", [], "invalid_input"),
+        ("autocapture_exceptions_errors_to_ignore", None, "null"),
+        ("autocapture_exceptions_errors_to_ignore", ["x" * 300], "invalid_input"),
+        ("app_urls", None, "null"),
+        ("test_account_filters", None, "null"),
+    ],
+)
+@fact("4.2", "rules of single settings", traps=(32,))
+def test_wrong_settings(api: Api, field: str, sent: object, code: str) -> None:
+    refused(change(api, make(api), **{field: sent}), 400, code, field)
+
+
+@pytest.mark.parametrize(
+    ("field", "sent", "kept"),
+    [
+        ("session_recording_sample_rate", 0.4, "0.40"),
+        ("session_recording_sample_rate", 1, "1.00"),
+        ("session_recording_minimum_duration_milliseconds", "500", 500),
+        ("app_urls", ["https://a", "", None, "https://b"], ["https://a", "https://b"]),
+        ("recording_domains", None, None),
+        ("surveys_opt_in", None, None),
+        ("surveys_opt_in", "false", False),
+    ],
+)
+@fact("4.2", "settings are normalised", traps=(33, 34))
+def test_normalised_settings(api: Api, field: str, sent: object, kept: object) -> None:
+    assert change(api, make(api), **{field: sent}).json()[field] == kept
+
+
+@fact("4.2", "merged settings keep the keys that were not sent", traps=(30,))
+def test_merged_settings(api: Api) -> None:
+    project = make(api, modifiers={"a": 1}, session_replay_config={"ai_config": {"x": 1, "y": 2}})
+    assert change(api, project, modifiers={"b": 2}).json()["modifiers"] == {"a": 1, "b": 2}
+    assert change(api, project, modifiers={"a": None}).json()["modifiers"] == {"b": 2}
+    assert change(api, project, modifiers=None).json()["modifiers"] is None
+    deep = change(
+        api, project, session_replay_config={"ai_config": {"y": 3}, "record_canvas": True}
+    )
+    assert deep.json()["session_replay_config"] == {
+        "ai_config": {"x": 1, "y": 3},
+        "record_canvas": True,
+    }
+
+
+@fact("4.2", "replaced settings lose the keys that were not sent", traps=(31,))
+def test_replaced_settings(api: Api) -> None:
+    project = make(api, correlation_config={"a": 1})
+    assert change(api, project, correlation_config={"b": 2}).json()["correlation_config"] == {
+        "b": 2
+    }
+
+
+@fact("4.2", "retired fields: access_control is refused, the webhook ignored", traps=(6, 36))
+def test_retired_fields(api: Api) -> None:
+    answer = change(api, make(api), access_control=False)
+    hook = change(api, make(api, name="Hook"), slack_incoming_webhook="https://x").json()
+    if api.dialect == "2026":
+        refused(answer, 400, "invalid_input", "access_control")
+        assert "slack_incoming_webhook" not in hook
+    else:
+        assert answer.status_code == 200
+        assert hook["slack_incoming_webhook"] == "https://x"
+
+
+@fact("4.2", "members may change little, and one field more refuses the whole request", traps=(35,))
+def test_members(api: Api) -> None:
+    path = f"{projects(api)}1/"
+    allowed = {"surveys_opt_in": True}
+    assert api.call("PATCH", path, allowed, key="phx_member").status_code == 200
+    refused(
+        api.call("PATCH", path, {**allowed, "timezone": "UTC"}, key="phx_member"),
+        403,
+        "permission_denied",
+    )
+    refused(api.call("POST", projects(api), {}, key="phx_member"), 403, "permission_denied")
+
+
+@fact("4.2", "read-only values are ignored", traps=(6,))
+def test_read_only_values(api: Api) -> None:
+    project = make(api)
+    changed = change(api, project, api_token="mine", id=99).json()
+    assert (changed["api_token"], changed["id"]) == (project["api_token"], project["id"])
+
+
+@fact("4.3", "the list has a short shape, and can be searched")
+def test_the_short_shape(api: Api) -> None:
+    make(api, name="Shop")
+    listed = api.call("GET", projects(api)).json()
+    assert listed["count"] == 3
+    assert {"id", "uuid", "api_token", "timezone"} <= set(listed["results"][0])
+    assert "app_urls" not in listed["results"][0]
+    assert "is_pending_deletion" not in listed["results"][0]
+    assert api.call("GET", f"{projects(api)}?search=sho").json()["count"] == 1
+
+
+@fact(
+    "4.3",
+    "deletion: at once in old servers; later in the newest, the name free at once",
+    traps=(37,),
+)
+def test_project_deletion(api: Api) -> None:
+    project = make(api)
+    path = f"{projects(api)}{project['id']}/"
+    assert api.call("DELETE", path).status_code == 204
+    if api.dialect != "2026":
+        refused(api.call("GET", path), 404, "not_found")
+        return
+    assert api.call("GET", path).json()["is_pending_deletion"] is True
+    assert api.call("GET", projects(api)).json()["count"] == 3
+    assert api.call("DELETE", path).status_code == 400
+    make(api)
+    api.emulator.advance(minutes=5)
+    refused(api.call("GET", path), 404, "not_found")
+
+
+@fact(
+    "4.3",
+    "three actions answer the project in the interface, and refuse keys in real servers",
+    traps=(40,),
+)
+def test_project_actions(api: Api) -> None:
+    path = f"{projects(api)}1/"
+    token = api.call("GET", path).json()["api_token"]
+    calls = [
+        api.call("GET", f"{path}activity/"),
+        api.call("GET", f"{path}is_generating_demo_data/"),
+        api.call("PATCH", f"{path}reset_token/", {}),
+    ]
+    if api.dialect != "interface":
+        for answer in calls:
+            assert "personal API key" in refused(answer, 403, "permission_denied")
+        return
+    assert [answer.json()["name"] for answer in calls] == ["Web"] * 3
+    assert calls[2].json()["api_token"] not in (token, None)
+
+
+@fact("4.3", "settings are reached without the organization too, as the Terraform provider does")
+def test_settings_by_project(api: Api) -> None:
+    for base in ("/api/projects/1/", "/api/environments/1/"):
+        assert api.call("GET", base).json()["name"] == "Web"
+    assert api.call("PATCH", "/api/environments/1/", {"surveys_opt_in": True}).status_code == 200
+
+
+@fact("5", "users and organizations of a key", *OLD, *REAL[1:])
+def test_whose_key_it_is(api: Api) -> None:
+    me = api.call("GET", "/api/users/@me/").json()
+    assert me["organization"]["name"] == "Ours"
+    assert api.call("GET", "/api/organizations/").json()["count"] == 1
+    assert api.call("GET", "/api/organizations/@current/").json()["name"] == "Ours"
