@@ -102,6 +102,7 @@ _NEWER: Mapping[str, Check] = {
     "survey_config": nullable(_object),
     "conversations_settings": nullable(_object),
     "logs_settings": nullable(_object),
+    "cookieless_server_hash_mode": nullable(integer(least=0, most=2)),
     "default_data_theme": nullable(integer()),
 }
 

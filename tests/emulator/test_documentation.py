@@ -1,0 +1,50 @@
+"""The session in docs/emulator.md works as it is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+DOCUMENT = (ROOT / "docs/emulator.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the session calls curl")
+def test_the_session_works_as_printed(tmp_path: Path) -> None:
+    session = DOCUMENT.split("## A session")[1].split("## Options")[0]
+    script = "\n".join(re.findall(r"```sh\n(.*?)```", session, re.DOTALL))
+    scripts = Path(sys.executable).parent
+    ran = subprocess.run(
+        ["bash", "-emc", script],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads((tmp_path / "export.json").read_text())["name"] == "Lake"
+    assert '"status":"Completed"' in ran.stdout or '"status":"Failed"' in ran.stdout
+    assert '"message":"Exporting' in ran.stdout
+    assert '"status":503' in ran.stdout
+    assert '"name":"Pond"' in ran.stdout
+    assert "hidden" not in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["latency", "error", "throttle", "drop", "truncate", "html", "slow", "stale", "edit"]
+)
+def test_every_fault_is_documented(name: str) -> None:
+    from reconciler.emulator.faults import KINDS
+
+    assert name in KINDS
+    assert f"| `{name}` |" in DOCUMENT
