@@ -9,8 +9,16 @@ from typing import Any
 import click
 
 from reconciler.cli.options import plan_options, plan_request, workspace_options
-from reconciler.cli.output import PLAN_FORMATS, plan_text, runtime, tell_warnings, write_private
+from reconciler.cli.output import (
+    PLAN_FORMATS,
+    plan_text,
+    read_file,
+    runtime,
+    tell_warnings,
+    write_private,
+)
 from reconciler.commands.planning import plan
+from reconciler.commands.undoing import plan_undo
 from reconciler.errors import ExitCode
 from reconciler.planning.planfile import encode
 
@@ -32,13 +40,30 @@ from reconciler.planning.planfile import encode
     metavar="FILE",
     help="Save the plan, to be applied as it is with `apply FILE`.",
 )
+@click.option(
+    "--undo",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Plan the way back from a saved plan or an audit log.",
+)
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there is something to do.")
-def command(plan_format: str, out: Path | None, *, detailed_exitcode: bool, **options: Any) -> int:
+def command(
+    plan_format: str,
+    out: Path | None,
+    *,
+    undo: Path | None,
+    detailed_exitcode: bool,
+    **options: Any,
+) -> int:
     """Show what would be done to make the live side as the files say. Changes nothing.
 
     Exits with 5 if the policy refuses the plan.
     """
-    made = asyncio.run(plan(plan_request(options), runtime()))
+    request = plan_request(options)
+    if undo is not None:
+        made = asyncio.run(plan_undo(request, read_file(undo), runtime()))
+    else:
+        made = asyncio.run(plan(request, runtime()))
     tell_warnings(made.loaded.diagnostics)
     text = plan_text(made.plan, plan_format, show_unmanaged=options["show_unmanaged"])
     click.echo(made.mask(text), nl=False)

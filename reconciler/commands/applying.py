@@ -103,7 +103,12 @@ async def apply(
             return ended(made, None, approved=False)
         report = await _carry_out(request, made, service, resolver, runtime=runtime)
         left = None
-        if request.verify and not (report.failed or report.skipped or report.interrupted):
+        leads_to_the_files = made.source.undoes is None
+        if (
+            leads_to_the_files
+            and request.verify
+            and not (report.failed or report.skipped or report.interrupted)
+        ):
             live = await read_for(service, loaded)
             left = decide(_without_rotation(request.plan), loaded, live, base=None, runtime=runtime)
         return ended(made, report, left=left)

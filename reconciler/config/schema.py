@@ -224,7 +224,24 @@ def _check_variant(
     tag, body = value.get(variants["tag"]), value.get(variants["body"])
     if isinstance(tag, str) and isinstance(body, dict):
         typed = Checked(f"{checked.subject} ({tag})", checked.value_mark, checked.key_mark)
-        check(f"{variants['folder']}/{tag}", body, typed, problems, (*path, variants["body"]))
+        inside = (*path, variants["body"])
+        check(f"{variants['folder']}/{tag}", body, typed, problems, inside)
+        if value.get(variants["unless"]) is None:
+            _check_inline(f"{variants['folder']}/{tag}", body, typed, problems, inside)
+
+
+def _check_inline(
+    name: str, body: Mapping[str, Any], checked: Checked, problems: Problems, path: Path
+) -> None:
+    """Fields that are needed as long as nothing beside the body holds them."""
+    for needed in (schema(name) or {}).get("x-required-unless", ()):
+        if needed not in body:
+            problems.error(
+                "missing-field",
+                f"{path_text(path)} of {checked.subject} needs '{needed}'",
+                at=checked.key_mark(path),
+                hint=f"add `{needed}:`, or an `integration` that holds it",
+            )
 
 
 def annotated(name: str, annotation: str, value: JSON) -> Iterator[tuple[Path, Mapping[str, Any]]]:

@@ -53,6 +53,8 @@ class Tagged:
     extras: tuple[Field, ...] = ()
     fixed_in: frozenset[Dialect] = frozenset()
     """Dialects in which the tag can't change in place: it is planned as a replacement."""
+    unlisted: frozenset[str] = frozenset()
+    """Tags whose objects are in no list: without an id they can't be found again."""
 
     def canonical(self, value: JSON) -> JSON:
         """The value itself: the differ walks the inner fields, which have shapes of their own."""

@@ -52,6 +52,8 @@ class PlanSource:
     live_digest: str
     dialect: Dialect | None = None
     base: str | None = None
+    undoes: str | None = None
+    """The digest of the plan that this one takes back. Such a plan does not lead to the files."""
 
 
 @dataclass(frozen=True, slots=True)

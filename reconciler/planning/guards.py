@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Kind, Tagged
 from reconciler.model.plan import Refusal
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import Resource
@@ -180,6 +180,31 @@ def no_names_in_a_circle(proposal: Proposal) -> Iterator[Refusal]:
         )
 
 
+def nothing_that_no_list_shows(proposal: Proposal) -> Iterator[Refusal]:
+    """A created object that no list shows would be created again by every later plan."""
+    tagged = {
+        (kind.name, field.name): field.shape
+        for kind in proposal.kinds
+        for field in kind.fields
+        if isinstance(field.shape, Tagged) and field.shape.unlisted
+    }
+    for change in proposal.changes:
+        if change.action not in (Action.CREATE, Action.REPLACE):
+            continue
+        for name, value in (change.body or {}).items():
+            shape = tagged.get((change.address.kind, name))
+            if shape is None or value.get(shape.tag) not in shape.unlisted:
+                continue
+            yield Refusal(
+                "unlisted-type",
+                f"{change.address}: objects of type {value.get(shape.tag)} are in no list of the "
+                "service, so one that is created here could not be found again",
+                (change.address,),
+                None,
+                "create it once in the service, and pin it here with `id:`",
+            )
+
+
 GUARDS: tuple[Guard, ...] = (
     nothing_protected,
     deletes_within_limit,
@@ -189,6 +214,7 @@ GUARDS: tuple[Guard, ...] = (
     no_denied_consequence,
     nothing_untouchable,
     no_names_in_a_circle,
+    nothing_that_no_list_shows,
 )
 
 

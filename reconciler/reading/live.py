@@ -40,7 +40,8 @@ async def read_live(
         if survey is None:
             bodies, scopes = await _one_by_one(service, kind, resources, objects)
         else:
-            bodies, scopes = survey, frozenset({None})
+            hidden = await _hidden(service, kind, resources, survey)
+            bodies, scopes = [*survey, *hidden], frozenset({None})
         found = [_live_object(kind, body) for body in bodies]
         if kind.detail:
             found = await _detailed(service, kind, resources, found, every=kind.name in detail_all)
@@ -64,6 +65,17 @@ async def _survey(service: Service, kind: Kind) -> list[JSONObject] | None:
         if kind.parent is None:
             raise
         return None
+
+
+async def _hidden(
+    service: Service, kind: Kind, resources: Sequence[Resource], listed: Sequence[JSONObject]
+) -> list[JSONObject]:
+    """Objects that the files pin and no list shows, such as exports of hidden types."""
+    seen = {str(body.get("id")) for body in listed}
+    pinned = {each.pinned_id for each in resources if each.address.kind == kind.name}
+    missing = sorted(each for each in pinned if each is not None and each not in seen)
+    read = await asyncio.gather(*(_read(service, kind, each) for each in missing))
+    return [body for body in read if body is not None]
 
 
 async def _one_by_one(
@@ -105,7 +117,8 @@ def _named_ids(kind: Kind, resources: Iterable[Resource]) -> list[str]:
 
 async def _read(service: Service, kind: Kind, identity: str) -> JSONObject | None:
     """One object in full, None if it is not there."""
-    path = kind.paths.collection.format(organization=service.organization) + f"{identity}/"
+    template = kind.paths.survey or kind.paths.collection
+    path = template.format(organization=service.organization) + f"{identity}/"
     try:
         answer = await service.send(Request("GET", path, Repeat.SAFE))
     except NotFound:

@@ -40,6 +40,8 @@ FIELDS: tuple[Field, ...] = (
             variants=DESTINATIONS,
             extras=(Field("integration", Integer(), clearable=True),),
             fixed_in=_NEWEST,
+            # Hidden in lists, and readable by id only (service-facts 1.3).
+            unlisted=frozenset({"Workflows"}),
         ),
         required=True,
     ),
