@@ -17,6 +17,7 @@ _COMMANDS = {
     "apply": "do it, after showing it",
     "validate": "check the files, without a network",
     "show": "draw a saved plan, or a resolved resource",
+    "backfill": "export a past range of one export again",
     "schema": "print a JSON Schema of the files",
     "emulator": "serve the interface on loopback, to try things",
     "demo": "the whole way, against the embedded service",

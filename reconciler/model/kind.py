@@ -142,6 +142,23 @@ class Paths:
     survey: str | None = None
 
 
+def _never_by_date(body: JSONObject, dialect: Dialect | None) -> bool:
+    del body, dialect
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """How past ranges of an object are made up for (service-facts 1.8).
+
+    `paths` are tried in order until one is there. `by_date` tells whether the server wants dates
+    instead of moments for an object.
+    """
+
+    paths: tuple[str, ...]
+    by_date: Callable[[JSONObject, Dialect | None], bool] = _never_by_date
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """What a consequence rule may look at: one change with all around it. Pure data.
@@ -222,6 +239,7 @@ class Kind:
     activity: Path = ()
     secret_answers: tuple[str, ...] = ()
     """Fields of an answer that are secrets although no file manages them, such as api_token."""
+    backfill: Backfill | None = None
     rules: tuple[ConsequenceRule, ...] = field(default=())
 
     def field_named(self, name: str) -> Field | None:

@@ -253,7 +253,7 @@ def _replacement(
     resource = match.resource
     kind = around.kinds[resource.address.kind]
     bodies = create_bodies(kind, resource, around.live.dialect)
-    fields = found.changes
+    fields = (*_move(kind, match, live), *found.changes)
     return Change(
         resource.address,
         Action.REPLACE,
@@ -270,6 +270,13 @@ def _replacement(
         consequences=_consequences(Action.REPLACE, kind, resource, live, fields, around),
         seen=_seen(kind, live, None),
     )
+
+
+def _move(kind: Kind, match: Match, live: LiveObject) -> Iterator[FieldChange]:
+    """Where it comes from and where it goes, by the live ids, or the key of what is yet to be."""
+    if match.moved and kind.parent_key is not None:
+        target = match.parent_id or str(match.resource.parent)
+        yield FieldChange((kind.parent_key,), live.parent_id, target)
 
 
 def _carried(kind: Kind, resource: Resource, live: LiveObject, around: Around) -> dict[str, JSON]:

@@ -96,11 +96,11 @@ def make_plan(
         untouchable=matching.untouchable,
         circles=circles,
     )
-    gone = {each.match.live.id for each in doomed if each.match.live is not None}
+    gone = {(each.address.kind, each.live_id) for each in changes if each.action is Action.DELETE}
     return Plan(
         source=_source(desired, live, kinds, given),
         changes=changes,
-        unmanaged=tuple(_told(_left_alone(matching, gone), live, around.kinds)),
+        unmanaged=tuple(_told(_left_alone(matching, gone, around.kinds), live, around.kinds)),
         ignored=tuple(_told(matching.ignored, live, around.kinds)),
         notes=(*notes, *_notes(matching, policy, given)),
         refusals=refusals(proposal),
@@ -155,13 +155,18 @@ def _selected_doomed(
             yield each
 
 
-def _left_alone(matching: Matching, gone: set[str]) -> list[LiveObject]:
+def _left_alone(
+    matching: Matching, gone: set[tuple[str, str | None]], kinds: Mapping[str, Kind]
+) -> list[LiveObject]:
+    """What nobody claims and nothing happens to: it does not go with a parent either."""
     removed = [each.live for each in matching.removed.values() if each.live is not None]
-    objects = [*matching.unmanaged, *removed]
-    return sorted(
-        (each for each in objects if each.id not in gone),
-        key=lambda each: (each.kind, each.name, each.id),
-    )
+    objects = [
+        each
+        for each in (*matching.unmanaged, *removed)
+        if (each.kind, each.id) not in gone
+        and (kinds[each.kind].parent or "", each.parent_id) not in gone
+    ]
+    return sorted(objects, key=lambda each: (each.kind, each.name, each.id))
 
 
 def _told(

@@ -6,7 +6,7 @@ from reconciler.kinds.batch_export.consequences import RULES
 from reconciler.kinds.batch_export.destinations import DESTINATIONS
 from reconciler.kinds.batch_export.query import QueryText
 from reconciler.model.change import Action
-from reconciler.model.kind import Field, Kind, Paths, Tagged, Toggle
+from reconciler.model.kind import Backfill, Field, Kind, Paths, Tagged, Toggle
 from reconciler.model.live import Dialect
 from reconciler.model.shape import Boolean, Instant, Integer, ListOf, OpenObject, Text
 from reconciler.model.values import JSONObject
@@ -79,6 +79,11 @@ def _dialect_of(body: JSONObject) -> Dialect | None:
     return Dialect.V2025 if "schema" in body or "interval" in body else None
 
 
+def _backfilled_by_date(body: JSONObject, dialect: Dialect | None) -> bool:
+    """The newest servers want dates for days and weeks, and refuse a time (trap 28)."""
+    return dialect is Dialect.V2026 and body.get("interval") in ("day", "week")
+
+
 KIND = Kind(
     name="batch_export",
     collection="batch_exports",
@@ -94,4 +99,5 @@ KIND = Kind(
     last_changed="last_updated_at",
     activity=("latest_runs", 0, "created_at"),
     rules=RULES,
+    backfill=Backfill(paths=("backfills", "backfill"), by_date=_backfilled_by_date),
 )
