@@ -66,7 +66,7 @@ async def execute(  # noqa: PLR0913 - a run has these parts
             told_of_stop = True
             listen(Interrupting())
         _skip(run, listen, interrupted=stop.asked)
-        _start(run, worker, listen, concurrency)
+        _start(run, worker, listen, secrets, concurrency=concurrency)
         if run.running:
             await _settle_one(run, listen)
     return Report(
@@ -103,7 +103,9 @@ def _why_not(change: Change, run: _Run, *, interrupted: bool) -> str | None:
     return None
 
 
-def _start(run: _Run, worker: Worker, listen: Listener, concurrency: int) -> None:
+def _start(
+    run: _Run, worker: Worker, listen: Listener, secrets: SecretResolver, *, concurrency: int
+) -> None:
     for change in tuple(run.waiting.values()):
         if len(run.running) >= concurrency:
             return
@@ -114,16 +116,17 @@ def _start(run: _Run, worker: Worker, listen: Listener, concurrency: int) -> Non
         if ready:
             del run.waiting[change.id]
             listen(Started(change))
-            run.running[asyncio.create_task(_attempt(worker, change))] = change
+            run.running[asyncio.create_task(_attempt(worker, change, secrets))] = change
 
 
-async def _attempt(worker: Worker, change: Change) -> Done | Failed:
+async def _attempt(worker: Worker, change: Change, secrets: SecretResolver) -> Done | Failed:
+    """How a change ended. What failed may tell live values, so secrets are masked in it."""
     try:
         return await worker.carry_out(change)
-    except AmbiguousOutcome as error:
-        return Failed(change, error.message, error.hint, ambiguous=True)
     except ReconcilerError as error:
-        return Failed(change, error.message, error.hint)
+        told = secrets.mask(error.message)
+        hint = secrets.mask(error.hint) if error.hint is not None else None
+        return Failed(change, told, hint, ambiguous=isinstance(error, AmbiguousOutcome))
 
 
 async def _settle_one(run: _Run, listen: Listener) -> None:

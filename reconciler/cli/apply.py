@@ -66,8 +66,8 @@ def command(
     asked = ApplyRequest(request, saved=saved, verify=verify, log_file=log_file)
 
     def show(plan: Plan, mask: Callable[[str], str]) -> None:
-        text = plan_text(plan, "text", show_unmanaged=options["show_unmanaged"])
-        click.echo(mask(text), nl=False)
+        unmanaged = options["show_unmanaged"]
+        click.echo(plan_text(plan, "text", mask=mask, show_unmanaged=unmanaged), nl=False)
 
     def approve(plan: Plan) -> bool:
         if auto_approve or plan_file is not None:
@@ -125,7 +125,7 @@ def _ended(result: Applied) -> int:
     if result.left is not None and not result.left.empty:
         click.echo(
             "error: after applying, a second plan still finds something to do:\n"
-            + result.mask(plan_text(result.left, "text")),
+            + plan_text(result.left, "text", mask=result.mask),
             nl=False,
             err=True,
         )

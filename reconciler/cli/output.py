@@ -19,6 +19,7 @@ from reconciler.model.plan import Plan
 from reconciler.planning.planfile import decode, encode
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.render.plan.markdown import plan_as_markdown
+from reconciler.render.plan.masking import masked
 from reconciler.render.plan.text import Style, plan_as_text
 
 PLAN_FORMATS = ("text", "json", "markdown")
@@ -49,9 +50,11 @@ def style(*, show_unmanaged: bool = False) -> Style:
     return Style(colour=colour_wanted(sys.stdout), width=width, show_unmanaged=show_unmanaged)
 
 
-def plan_text(plan: Plan, plan_format: str, *, show_unmanaged: bool = False) -> str:
+def plan_text(
+    plan: Plan, plan_format: str, *, mask: Callable[[str], str] = str, show_unmanaged: bool = False
+) -> str:
     """The plan in a format, drawn from its saved form: made now or loaded, it looks the same."""
-    data = encode(plan)
+    data = encode(masked(plan, mask))
     if plan_format == "json":
         return data.decode()
     saved = decode(data)

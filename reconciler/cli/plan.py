@@ -65,8 +65,9 @@ def command(
     else:
         made = asyncio.run(plan(request, runtime()))
     tell_warnings(made.loaded.diagnostics)
-    text = plan_text(made.plan, plan_format, show_unmanaged=options["show_unmanaged"])
-    click.echo(made.mask(text), nl=False)
+    unmanaged = options["show_unmanaged"]
+    text = plan_text(made.plan, plan_format, mask=made.mask, show_unmanaged=unmanaged)
+    click.echo(text, nl=False)
     if out is not None:
         write_private(out, encode(made.plan))
         click.echo(f"saved to {out}; carry it out with: reconciler apply {out}", err=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from reconciler.client import SecretResolver, Service, open_service
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
 from reconciler.config import Loaded, base_commit, load, load_at
-from reconciler.errors import SecretUnavailable
+from reconciler.errors import ReconcilerError, SecretUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan, Selection
@@ -85,10 +85,23 @@ async def connected(
     loaded: Loaded, resolver: SecretResolver, runtime: Runtime
 ) -> AsyncIterator[Service]:
     """The service of the environment. Raises ReconcilerError if none is configured."""
-    async with open_service(
-        loaded.reachable(), secrets=resolver, settings=runtime.client, listen=runtime.listen
-    ) as service:
-        yield service
+    with told_without_secrets(resolver):
+        async with open_service(
+            loaded.reachable(), secrets=resolver, settings=runtime.client, listen=runtime.listen
+        ) as service:
+            yield service
+
+
+@contextmanager
+def told_without_secrets(resolver: SecretResolver) -> Iterator[None]:
+    """Errors tell live values, and one of them may be a secret that somebody put there."""
+    try:
+        yield
+    except ReconcilerError as error:
+        error.message = resolver.mask(error.message)
+        error.hint = resolver.mask(error.hint) if error.hint is not None else None
+        error.args = (error.message,)
+        raise
 
 
 async def read_for(service: Service, loaded: Loaded, base: Desired | None = None) -> Live:
@@ -132,8 +145,8 @@ async def plan(request: PlanRequest, runtime: Runtime) -> Planned:
     resolver = resolver_for(loaded, runtime.environ)
     async with connected(loaded, resolver, runtime) as service:
         live = await read_for(service, loaded, base.desired if base is not None else None)
+        made = decide(request, loaded, live, base=base, runtime=runtime)
         calls = service.calls.total
-    made = decide(request, loaded, live, base=base, runtime=runtime)
     return Planned(made, loaded, live, calls, resolver.mask)
 
 

@@ -80,7 +80,7 @@ async def plan_undo(request: PlanRequest, data: bytes, runtime: Runtime) -> Plan
     resolver = resolver_for(loaded, runtime.environ)
     async with connected(loaded, resolver, runtime) as service:
         live = await read_for(service, loaded, loaded.desired)
+        given = Circumstances(now=runtime.now(), tool_version=__version__)
+        made = undo_plan(undone, loaded.desired, live, loaded.policy, all_kinds(), given=given)
         calls = service.calls.total
-    given = Circumstances(now=runtime.now(), tool_version=__version__)
-    made = undo_plan(undone, loaded.desired, live, loaded.policy, all_kinds(), given=given)
     return Planned(made, loaded, live, calls, resolver.mask)

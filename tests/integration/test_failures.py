@@ -167,3 +167,21 @@ def test_somebody_elses_live_secret_is_masked_in_a_plan(
         ran = reconciler("plan", "-C", workspace, "--format", told_as, environ=environ)
         assert "hunter2" not in ran.out + ran.err
         assert "***" in ran.out
+    saved = workspace / "plan.json"
+    assert reconciler("plan", "-C", workspace, "--out", saved, environ=environ).code == 0
+    more = {"destination": {"type": "S3", "config": {"prefix": "y/hunter2hunter2/"}}}
+    emulator.call("PATCH", path, more).raise_for_status()
+    stale = reconciler("apply", saved, "-C", workspace, environ=environ)
+    assert stale.code == 4
+    assert "hunter2" not in stale.out + stale.err
+    # The same, told by the check just before the write.
+    rule = {
+        "match": {"method": "GET", "path": f"*{export['id']}/"},
+        "fault": "edit",
+        "set": {"destination": {"config": {"prefix": "z/hunter2hunter2/"}}},
+    }
+    emulator.admin("PUT", "faults", [rule])
+    raced = apply(workspace, environ)
+    assert raced.code == 3
+    assert "somebody else changed it" in raced.err
+    assert "hunter2" not in raced.out + raced.err
