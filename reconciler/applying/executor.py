@@ -58,7 +58,7 @@ async def execute(  # noqa: PLR0913 - a run has these parts
         for change in plan.effective
         for _, ref in secret_refs([change.body, change.after_create])
     )
-    worker = Worker(service, kinds)
+    worker = Worker(service, kinds, mask=secrets.mask)
     run = _Run({change.id: change for change in plan.effective})
     told_of_stop = False
     while run.waiting or run.running:

@@ -17,6 +17,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.shape import canonical_text
 from reconciler.model.values import JSONObject
 from reconciler.planning.leaves import live_fields
+from reconciler.planning.masking import Mask, masked_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,11 @@ class Moved:
         return f"{self.address}: {self.what}"
 
 
-def moved_since(plan: Plan, live: Live, kinds: Sequence[Kind]) -> tuple[Moved, ...]:
-    """What moved on the live side of everything that a plan is about to touch."""
+def moved_since(plan: Plan, live: Live, kinds: Sequence[Kind], *, mask: Mask) -> tuple[Moved, ...]:
+    """What moved on the live side of everything that a plan is about to touch.
+
+    `mask` hides known secrets, as it did in what the saved plan tells that it saw.
+    """
     by_name = {kind.name: kind for kind in kinds}
     objects = {(each.kind, each.id): each for found in live.objects.values() for each in found}
     names = {
@@ -51,22 +55,26 @@ def moved_since(plan: Plan, live: Live, kinds: Sequence[Kind]) -> tuple[Moved, .
         if found is None:
             moved.append(Moved(change.address, f"it is gone (id {change.live_id})"))
             continue
-        fields = moved_fields(kind, change, found.body)
+        fields = moved_fields(kind, change, found.body, mask=mask)
         if fields:
             moved.append(Moved(change.address, told(fields)))
     return tuple(moved)
 
 
-def moved_fields(kind: Kind, change: Change, body: JSONObject) -> Mapping[str, tuple[str, str]]:
+def moved_fields(
+    kind: Kind, change: Change, body: JSONObject, *, mask: Mask
+) -> Mapping[str, tuple[str, str]]:
     """The fields that the plan saw otherwise: path text to both values as canonical text."""
     if change.seen is None:
         return {}
     now = live_fields(kind, body)
-    return {
-        path: (canonical_text(seen), canonical_text(now.get(path)))
-        for path, seen in sorted(change.seen.fields.items())
-        if canonical_text(now.get(path)) != canonical_text(seen)
-    }
+    moved: dict[str, tuple[str, str]] = {}
+    for path, seen in sorted(change.seen.fields.items()):
+        was = canonical_text(masked_value(seen, mask))
+        is_now = canonical_text(masked_value(now.get(path), mask))
+        if was != is_now:
+            moved[path] = (was, is_now)
+    return moved
 
 
 def told(fields: Mapping[str, tuple[str, str]]) -> str:

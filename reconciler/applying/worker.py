@@ -15,6 +15,7 @@ from reconciler.model.change import Action, Change
 from reconciler.model.event import Done
 from reconciler.model.kind import Kind
 from reconciler.model.values import JSONObject
+from reconciler.planning.masking import Mask
 from reconciler.planning.requests import (
     Place,
     create_request,
@@ -28,8 +29,9 @@ from reconciler.planning.requests import (
 class Worker:
     """Carries out single changes, and remembers the ids of what it created for their children."""
 
-    def __init__(self, service: Service, kinds: Sequence[Kind]) -> None:
+    def __init__(self, service: Service, kinds: Sequence[Kind], *, mask: Mask) -> None:
         self._service = service
+        self._mask = mask
         self._kinds = {kind.name: kind for kind in kinds}
         self._created: dict[Address, str] = {}
 
@@ -135,7 +137,8 @@ class Worker:
 
     async def _check_fresh(self, change: Change, kind: Kind, place: Place, live_id: str) -> None:
         """Raises StalePlan if the object is no longer what the plan saw."""
-        fields = moved_fields(kind, change, await self._read(kind, place, live_id))
+        body = await self._read(kind, place, live_id)
+        fields = moved_fields(kind, change, body, mask=self._mask)
         if fields:
             raise StalePlan(
                 f"somebody else changed it since the plan was made: {told(fields)}",

@@ -16,10 +16,10 @@ from reconciler.commands.runtime import Runtime
 from reconciler.errors import Diagnostic, ReconcilerError
 from reconciler.model.event import Event
 from reconciler.model.plan import Plan
+from reconciler.planning.masking import masked
 from reconciler.planning.planfile import decode, encode
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.render.plan.markdown import plan_as_markdown
-from reconciler.render.plan.masking import masked
 from reconciler.render.plan.text import Style, plan_as_text
 
 PLAN_FORMATS = ("text", "json", "markdown")

@@ -20,6 +20,7 @@ from reconciler.cli.output import (
 from reconciler.commands.planning import plan
 from reconciler.commands.undoing import plan_undo
 from reconciler.errors import ExitCode
+from reconciler.planning.masking import masked
 from reconciler.planning.planfile import encode
 
 
@@ -69,7 +70,7 @@ def command(
     text = plan_text(made.plan, plan_format, mask=made.mask, show_unmanaged=unmanaged)
     click.echo(text, nl=False)
     if out is not None:
-        write_private(out, encode(made.plan))
+        write_private(out, encode(masked(made.plan, made.mask)))
         click.echo(f"saved to {out}; carry it out with: reconciler apply {out}", err=True)
     click.echo(f"{made.calls} calls to read", err=True)
     if made.plan.refusals:

@@ -90,7 +90,7 @@ async def apply(
                 diagnostics=loaded.diagnostics,
             )
 
-        made = await _plan_of(request, loaded, service, runtime)
+        made = await _plan_of(request, loaded, service, runtime, mask=resolver.mask)
         show(made, resolver.mask)
         if made.refusals:
             count = len(made.refusals)
@@ -119,7 +119,12 @@ def _without_rotation(request: PlanRequest) -> PlanRequest:
 
 
 async def _plan_of(
-    request: ApplyRequest, loaded: Loaded, service: Service, runtime: Runtime
+    request: ApplyRequest,
+    loaded: Loaded,
+    service: Service,
+    runtime: Runtime,
+    *,
+    mask: Callable[[str], str],
 ) -> Plan:
     if request.saved is None:
         base = read_base(request.plan, loaded, runtime)
@@ -128,7 +133,7 @@ async def _plan_of(
     saved = decode(request.saved)
     _check_origin(saved, loaded)
     live = await read_for(service, loaded)
-    moved = moved_since(saved, live, all_kinds())
+    moved = moved_since(saved, live, all_kinds(), mask=mask)
     if moved:
         listed = "\n".join(f"  {each}" for each in moved)
         raise StalePlan(

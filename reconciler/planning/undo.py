@@ -20,6 +20,7 @@ from reconciler.model.values import JSON, MISSING, Path, path_text
 from reconciler.planning.changes import Around, deletion_of, resource_changes
 from reconciler.planning.guards import Proposal, refusals
 from reconciler.planning.leaves import comparable, leaves, live_fields
+from reconciler.planning.masking import holds_mask
 from reconciler.planning.matcher import Match
 from reconciler.planning.ordering import in_order
 from reconciler.planning.planfile import digest
@@ -157,7 +158,12 @@ def _recreate(change: Change, back: _Back) -> None:
     if twin:
         back.tell(change, "an object of its name is there again: nothing is created")
         return
-    spec = _spec(kind, {each.path: each.before for each in change.fields})
+    hidden = [path_text(each.path) for each in change.fields if holds_mask(each.before)]
+    if hidden:
+        back.tell(change, f"{', '.join(hidden)} held a secret, which is needed again")
+    spec = _spec(
+        kind, {each.path: each.before for each in change.fields if not holds_mask(each.before)}
+    )
     parent = ParentRef(id=change.parent_id) if change.parent_id is not None else None
     resource = Resource(change.address, spec, parent=parent)
     outcome = resource_changes(Match(resource, None, parent_id=change.parent_id), back.around)
@@ -182,6 +188,8 @@ def _unchange(changes: Sequence[Change], back: _Back) -> None:
         for each in change.fields:
             if each.secret:
                 back.tell(change, f"{path_text(each.path)}: a secret that was sent stays")
+            elif holds_mask(each.before) or holds_mask(each.after):
+                back.tell(change, f"{path_text(each.path)} held a secret: it stays as it is now")
             elif _still(kind, each, now):
                 wanted[each.path] = each.before
             else:

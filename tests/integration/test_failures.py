@@ -169,6 +169,11 @@ def test_somebody_elses_live_secret_is_masked_in_a_plan(
         assert "***" in ran.out
     saved = workspace / "plan.json"
     assert reconciler("plan", "-C", workspace, "--out", saved, environ=environ).code == 0
+    assert "hunter2" not in saved.read_text()
+    assert reconciler("apply", saved, "-C", workspace, environ=environ).code == 0
+    assert emulator.exports()["Lake"]["destination"]["config"]["prefix"] == "a/"
+    emulator.call("PATCH", path, leak).raise_for_status()
+    assert reconciler("plan", "-C", workspace, "--out", saved, environ=environ).code == 0
     more = {"destination": {"type": "S3", "config": {"prefix": "y/hunter2hunter2/"}}}
     emulator.call("PATCH", path, more).raise_for_status()
     stale = reconciler("apply", saved, "-C", workspace, environ=environ)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from reconciler.client import SecretResolver
 from reconciler.model.connection import SecretSettings
 from reconciler.model.values import SecretRef
+from reconciler.planning.masking import masked
 from reconciler.planning.planfile import encode
 from reconciler.render.plan.markdown import plan_as_markdown
-from reconciler.render.plan.masking import masked
 from reconciler.render.plan.text import Style, plan_as_text
 from tests.support.worlds import (
     desired_of,

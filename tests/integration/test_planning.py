@@ -1,0 +1,261 @@
+"""Planning and applying where it matters most: git, replacements, doubt, and somebody else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import reconciler, write
+from tests.support.emulator import RunningEmulator, start_emulator
+
+NOOP = {"type": "NoOp", "config": {}}
+
+
+def files(**exports: dict[str, object]) -> dict[str, str]:
+    declared = {
+        key: {"project": "web", "name": key, "interval": "hour", "destination": NOOP, **fields}
+        for key, fields in exports.items()
+    }
+    text = json.dumps({"projects": {"web": {"name": "Web"}}, "batch_exports": declared}, indent=1)
+    return {"resources.yaml": text}
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@t.example")
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def commit(folder: Path, message: str) -> None:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-m", message)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    policy = "version: 1\npolicy: {prune: git}\n"
+    return write(tmp_path / "repo/pipelines", {"reconciler.yaml": policy})
+
+
+def apply(folder: Path, running: RunningEmulator, *more: str):
+    return reconciler(
+        "apply",
+        "-C",
+        folder,
+        "--auto-approve",
+        *more,
+        environ={**running.environ(), "ID": "user-name", "KEY": "pass-word"},
+    )
+
+
+def test_git_tells_what_was_removed_what_changed_and_what_drifted(
+    workspace: Path, emulator: RunningEmulator
+) -> None:
+    write(workspace, files(a={}, b={}, c={}))
+    git(workspace.parent, "init", "-b", "main")
+    commit(workspace, "one")
+    assert apply(workspace, emulator).code == 0
+    stray = {"name": "stray", "interval": "hour", "destination": NOOP}
+    project = emulator.exports()["a"]["team_id"]
+    emulator.call("POST", f"/api/projects/{project}/batch_exports/", stray).raise_for_status()
+    drifted = emulator.exports()["b"]
+    path = f"/api/projects/{project}/batch_exports/{drifted['id']}/"
+    emulator.call("PATCH", path, {"interval": "week"}).raise_for_status()
+    write(workspace, files(a={"interval": "day"}, b={}))
+    commit(workspace, "two")
+    ci = {**emulator.environ(), "CI": "true", "CI_COMMIT_BEFORE_SHA": _head(workspace, "HEAD~1")}
+    plan = reconciler("plan", "-C", workspace, environ=ci)
+    assert 'interval: "hour" → "day"  (changed in the files)' in plan.out
+    assert 'interval: "week" → "hour"  (drifted)' in plan.out
+    assert "removed from the files since the git base" in plan.out
+    assert "2 to update, 1 to delete" in plan.out
+    done = reconciler(
+        "apply", "-C", workspace, "--base", "HEAD~1", "--auto-approve", environ=emulator.environ()
+    )
+    assert done.code == 0, done.err
+    assert set(emulator.exports()) == {"a", "b", "stray"}
+
+
+def _head(folder: Path, ref: str) -> str:
+    ended = subprocess.run(
+        ["git", "rev-parse", ref], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return ended.stdout.strip()
+
+
+def test_a_base_that_git_does_not_know_is_told(workspace: Path, emulator: RunningEmulator) -> None:
+    write(workspace, files(a={}))
+    git(workspace.parent, "init", "-b", "main")
+    commit(workspace, "one")
+    ran = reconciler("plan", "-C", workspace, "--base", "origin/main", environ=emulator.environ())
+    assert ran.code == 1
+    assert "git fetch origin main" in ran.err
+
+
+@pytest.fixture
+def newest(tmp_path: Path) -> Iterator[RunningEmulator]:
+    with start_emulator(extra=("--dialect", "2026")) as running:
+        yield running
+
+
+def test_a_replacement_makes_the_new_one_first_and_keeps_what_is_not_declared(
+    workspace: Path, newest: RunningEmulator
+) -> None:
+    write(workspace, files(a={}))
+    assert apply(workspace, newest).code == 0
+    old = newest.exports()["a"]
+    path = f"/api/projects/{old['team_id']}/batch_exports/{old['id']}/"
+    settings = {"paused": True, "end_at": "2030-01-01T00:00:00Z"}
+    newest.call("PATCH", path, settings).raise_for_status()
+    capture = {"url": "https://eu.i.posthog.com/batch/", "token": "${secret:env:KEY}"}
+    write(workspace, files(a={"destination": {"type": "HTTP", "config": capture}}))
+    refused = apply(workspace, newest)
+    assert refused.code == 5
+    assert "--allow-replace" in refused.out
+    newest.clear_requests()
+    done = apply(workspace, newest, "--allow-replace")
+    assert done.code == 0, done.err
+    assert [method for method, _ in newest.writes()] == ["POST", "DELETE"]
+    new = newest.exports()["a"]
+    assert new["id"] != old["id"]
+    assert (new["paused"], new["end_at"]) == (True, "2030-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("fault", "when"),
+    [("drop", "before"), ("drop", "after"), ("error", "before"), ("error", "after")],
+)
+def test_a_create_that_ends_in_doubt_is_never_made_twice(
+    workspace: Path, emulator: RunningEmulator, fault: str, when: str
+) -> None:
+    """A retried POST made the same thing twice for users of other tools, and was billed."""
+    write(workspace, files(a={}))
+    match = {"method": "POST", "path": "*/batch_exports/", "times": 1}
+    rule = {"match": match, "fault": fault, "status": 503, "when": when}
+    emulator.admin("PUT", "faults", [rule])
+    done = apply(workspace, emulator)
+    assert done.code == 0, done.err
+    project = next(each for each in emulator.state()["projects"] if each["name"] == "Web")
+    assert [each["name"] for each in project["batch_exports"]] == ["a"]
+
+
+def test_a_create_that_stays_in_doubt_is_told(workspace: Path, emulator: RunningEmulator) -> None:
+    write(workspace, files(a={}))
+    rule = {
+        "match": {"method": "POST", "path": "*/batch_exports/"},
+        "fault": "error",
+        "status": 503,
+    }
+    emulator.admin("PUT", "faults", [rule])
+    done = apply(workspace, emulator)
+    assert done.code == 3
+    assert "may or may not have taken effect" in done.err
+    posts = [each for each in emulator.writes() if each == ("POST", "batch_exports")]
+    assert len(posts) == 2
+
+
+def test_somebody_elses_edit_just_before_a_write_is_not_overwritten(
+    workspace: Path, emulator: RunningEmulator
+) -> None:
+    write(workspace, files(a={}))
+    assert apply(workspace, emulator).code == 0
+    export = emulator.exports()["a"]
+    write(workspace, files(a={"interval": "day"}))
+    rule = {
+        "match": {"method": "GET", "path": f"*{export['id']}/"},
+        "fault": "edit",
+        "set": {"interval": "week"},
+    }
+    emulator.admin("PUT", "faults", [rule])
+    done = apply(workspace, emulator)
+    assert done.code == 3
+    assert 'interval was "hour" and is "week" now' in done.err
+    assert emulator.exports()["a"]["interval"] == "week"
+
+
+def test_a_create_in_two_steps_sets_what_did_not_stick(workspace: Path, newest: RunningEmulator) -> None:
+    project = {"projects": {"web": {"name": "Web", "test_account_filters": [{"key": "a"}]}}}
+    write(workspace, {"resources.yaml": json.dumps(project)})
+    done = apply(workspace, newest)
+    assert done.code == 0, done.err
+    made = next(each for each in newest.state()["projects"] if each["name"] == "Web")
+    assert made["test_account_filters"] == [{"key": "a"}]
+    assert [method for method, _ in newest.writes()] == ["POST", "PATCH"]
+
+
+def test_one_failure_stops_what_depends_on_it_and_nothing_else(
+    workspace: Path, emulator: RunningEmulator
+) -> None:
+    both = {
+        "projects": {"bad": {"name": "x" * 200}, "good": {"name": "Good"}},
+        "batch_exports": {
+            key: {"project": key, "name": key, "interval": "hour", "destination": NOOP}
+            for key in ("bad", "good")
+        },
+    }
+    write(workspace, {"resources.yaml": json.dumps(both)})
+    rule = {
+        "match": {"method": "POST", "path": "*/projects/", "nth": 1},
+        "fault": "error",
+        "status": 400,
+    }
+    emulator.admin("PUT", "faults", [rule])
+    done = apply(workspace, emulator, "--no-verify")
+    assert done.code == 3
+    assert "1 failed, 1 skipped" in done.out
+    assert len(emulator.exports()) == 1
+    assert apply(workspace, emulator).code == 0
+    assert len(emulator.exports()) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--target", "batch_export.a"), {"a"}),
+        (("--exclude", "*.a"), {"b"}),
+        (("--kind", "batch_export", "--target", "*.b"), {"b"}),
+        (("--project", "web"), {"a", "b"}),
+    ],
+)
+def test_a_narrowed_apply_does_only_that(
+    workspace: Path, emulator: RunningEmulator, options: tuple[str, ...], expected: set[str]
+) -> None:
+    write(workspace, files(a={}, b={}))
+    assert apply(workspace, emulator, *options).code == 0
+    assert set(emulator.exports()) == expected
+
+
+def test_a_key_that_is_limited_to_a_project_can_plan_what_it_may_read(
+    workspace: Path, tmp_path: Path
+) -> None:
+    seed = tmp_path / "seed.json"
+    exports = [{"name": "a", "interval": "hour", "destination": NOOP}]
+    seed.write_text(
+        json.dumps(
+            {
+                "organizations": [
+                    {
+                        "id": "o",
+                        "name": "O",
+                        "projects": [
+                            {"id": 1, "name": "Web", "batch_exports": exports},
+                            {"id": 2, "name": "Other"},
+                        ],
+                    }
+                ],
+                "keys": [{"value": "phx_one", "projects": [1]}],
+            }
+        )
+    )
+    declared = files(a={})["resources.yaml"].replace('"name": "Web"', '"id": 1, "name": "Web"')
+    write(workspace, {"resources.yaml": declared})
+    with start_emulator(seed=seed) as running:
+        ran = reconciler("plan", "-C", workspace, environ=running.environ())
+        assert ran.out.endswith("2 unchanged\n"), ran.err
+        write(workspace, files(a={}))
+        told = reconciler("plan", "-C", workspace, environ=running.environ())
+    assert told.code == 1
+    assert "pin each project by `id`" in told.err
