@@ -16,7 +16,7 @@ _COMMANDS = {
     "plan": "show what would be done",
     "apply": "do it, after showing it",
     "validate": "check the files, without a network",
-    "show": "draw a saved plan, or a resolved resource",
+    "show": "draw a saved plan",
     "backfill": "export a past range of one export again",
     "schema": "print a JSON Schema of the files",
     "emulator": "serve the interface on loopback, to try things",

@@ -53,7 +53,7 @@ def read_workspace(source: Source, problems: Problems) -> Workspace:
         problems.error(
             "no-workspace",
             f"there is no {WORKSPACE_FILE} here",
-            hint="name the folder of the workspace with -C, or begin one with `reconciler init`",
+            hint=f"name its folder with -C, or write {WORKSPACE_FILE}: `version: 1` is enough",
         )
         return Workspace(Document(WORKSPACE_FILE, None, None, ()), {})
     document = parse(raw, WORKSPACE_FILE, problems)

@@ -176,7 +176,9 @@ def test_somebody_elses_edit_just_before_a_write_is_not_overwritten(
     assert emulator.exports()["a"]["interval"] == "week"
 
 
-def test_a_create_in_two_steps_sets_what_did_not_stick(workspace: Path, newest: RunningEmulator) -> None:
+def test_a_create_in_two_steps_sets_what_did_not_stick(
+    workspace: Path, newest: RunningEmulator
+) -> None:
     project = {"projects": {"web": {"name": "Web", "test_account_filters": [{"key": "a"}]}}}
     write(workspace, {"resources.yaml": json.dumps(project)})
     done = apply(workspace, newest)

@@ -47,7 +47,7 @@ def plan_as_markdown(plan: Plan, *, limit: int = LIMIT) -> str:
         parts.append(f"\n{missing} changes are left out here: the plan file has all of them.\n")
     notes, _, _ = _within(_notes(plan), room, room)
     parts += notes
-    return "\n".join(parts)
+    return "\n".join(parts).rstrip("\n") + "\n"
 
 
 def _within(pieces: Iterator[str], budget: int, room: int) -> tuple[list[str], int, int]:
@@ -133,7 +133,9 @@ def _notes(plan: Plan) -> Iterator[str]:
     for note in plan.notes:
         yield f"- {_inline(note.message)}"
     if plan.unmanaged:
-        yield f"- {len(plan.unmanaged)} live objects are not in the files and left alone"
+        count = len(plan.unmanaged)
+        things = "object is" if count == 1 else "objects are"
+        yield f"- {count} live {things} not in the files and left alone"
 
 
 def _inline(text: str) -> str:

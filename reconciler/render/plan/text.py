@@ -101,6 +101,8 @@ def _wrapped(text: str, prefix: str, style: Style, code: str = "") -> Iterator[s
         width=width,
         initial_indent=prefix,
         subsequent_indent=indent,
+        # References and commands stay whole, to be copied: a terminal wraps what is too long.
+        break_long_words=False,
         break_on_hyphens=False,
         drop_whitespace=True,
     )
