@@ -11,7 +11,13 @@ from typing import Any
 
 import click
 
-from reconciler.cli.options import plan_options, plan_request, workspace_options
+from reconciler.cli.options import (
+    plan_options,
+    plan_request,
+    steers,
+    unmanaged_option,
+    workspace_options,
+)
 from reconciler.cli.output import plan_text, read_file, runtime, tell_warnings
 from reconciler.commands.applying import Applied, ApplyRequest, apply
 from reconciler.commands.runtime import Runtime
@@ -31,6 +37,7 @@ from reconciler.render.progress import event_as_text, report_as_text
 )
 @workspace_options
 @plan_options
+@unmanaged_option
 @click.option("--auto-approve", is_flag=True, help="Do not ask.")
 @click.option("--verify/--no-verify", default=True, help="Read and plan again afterwards.")
 @click.option(
@@ -53,7 +60,7 @@ def command(
     Without a terminal, --auto-approve or a plan file is needed.
     """
     request = plan_request(options)
-    if plan_file is not None and _steers(options):
+    if plan_file is not None and steers(options):
         raise BadUsage(
             "a saved plan is carried out as it is: options that steer planning do not go with it"
         )
@@ -77,11 +84,6 @@ def command(
     world = runtime(_tell)
     result = asyncio.run(_interruptibly(asked, world, show, approve))
     return _ended(result)
-
-
-def _steers(options: dict[str, Any]) -> bool:
-    names = ("target", "exclude", "kind", "project", "base", "no_base", "rotate_secrets")
-    return any(options[name] for name in names) or bool(options["allow_replace"])
 
 
 async def _interruptibly(

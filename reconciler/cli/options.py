@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from reconciler.cli.output import PLAN_FORMATS
 from reconciler.commands.planning import PlanRequest
 from reconciler.commands.runtime import WorkspaceOptions
 from reconciler.errors import BadUsage
@@ -66,10 +67,26 @@ def plan_options(function: _Function) -> _Function:
         click.option(
             "--allow-replace", is_flag=True, help="Allow changes that delete and create again."
         ),
-        click.option(
-            "--show-unmanaged", is_flag=True, help="List live objects that no resource claims."
-        ),
     )
+
+
+def format_option(function: _Function) -> _Function:
+    """--format of a plan."""
+    return click.option(
+        "--format",
+        "plan_format",
+        type=click.Choice(PLAN_FORMATS),
+        default="text",
+        show_default=True,
+        help="How to draw it.",
+    )(function)
+
+
+def unmanaged_option(function: _Function) -> _Function:
+    """--show-unmanaged."""
+    return click.option(
+        "--show-unmanaged", is_flag=True, help="List live objects that no resource claims."
+    )(function)
 
 
 def _all(function: _Function, *decorators: _Decorator[Any]) -> _Function:
@@ -102,3 +119,9 @@ def plan_request(options: dict[str, Any]) -> PlanRequest:
         rotate=options["rotate_secrets"],
         allow_replace=options["allow_replace"],
     )
+
+
+def steers(options: dict[str, Any]) -> bool:
+    """Whether any option narrows or steers what is planned."""
+    names = ("target", "exclude", "kind", "project", "base", "no_base", "rotate_secrets")
+    return any(options[name] for name in names) or bool(options["allow_replace"])

@@ -8,9 +8,15 @@ from typing import Any
 
 import click
 
-from reconciler.cli.options import plan_options, plan_request, workspace_options
+from reconciler.cli.options import (
+    format_option,
+    plan_options,
+    plan_request,
+    steers,
+    unmanaged_option,
+    workspace_options,
+)
 from reconciler.cli.output import (
-    PLAN_FORMATS,
     plan_text,
     read_file,
     runtime,
@@ -19,7 +25,7 @@ from reconciler.cli.output import (
 )
 from reconciler.commands.planning import plan
 from reconciler.commands.undoing import plan_undo
-from reconciler.errors import ExitCode
+from reconciler.errors import BadUsage, ExitCode
 from reconciler.planning.masking import masked
 from reconciler.planning.planfile import encode
 
@@ -27,14 +33,8 @@ from reconciler.planning.planfile import encode
 @click.command("plan")
 @workspace_options
 @plan_options
-@click.option(
-    "--format",
-    "plan_format",
-    type=click.Choice(PLAN_FORMATS),
-    default="text",
-    show_default=True,
-    help="How to draw it.",
-)
+@unmanaged_option
+@format_option
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -62,6 +62,8 @@ def command(
     """
     request = plan_request(options)
     if undo is not None:
+        if steers(options):
+            raise BadUsage("--undo takes a whole plan back: options that steer do not go with it")
         made = asyncio.run(plan_undo(request, read_file(undo), runtime()))
     else:
         made = asyncio.run(plan(request, runtime()))

@@ -6,21 +6,15 @@ from pathlib import Path
 
 import click
 
-from reconciler.cli.output import PLAN_FORMATS, plan_text, read_file
+from reconciler.cli.options import format_option, unmanaged_option
+from reconciler.cli.output import plan_text, read_file
 from reconciler.planning.planfile import decode
 
 
 @click.command("show")
 @click.argument("plan_file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "--format",
-    "plan_format",
-    type=click.Choice(PLAN_FORMATS),
-    default="text",
-    show_default=True,
-    help="How to draw it.",
-)
-@click.option("--show-unmanaged", is_flag=True, help="List live objects that no resource claims.")
+@format_option
+@unmanaged_option
 def command(plan_file: Path, plan_format: str, *, show_unmanaged: bool) -> None:
     """Draw a plan that was saved with `plan --out FILE`."""
     saved = decode(read_file(plan_file))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from reconciler.client import SecretResolver, Service, open_service
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
 from reconciler.config import Loaded, base_commit, load, load_at
+from reconciler.config.loader import collector_paused
 from reconciler.errors import ReconcilerError, SecretUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.live import Live
@@ -169,17 +169,6 @@ def decide(
             selection=request.selection,
         ),
     )
+    # Planning makes many values and no cycles: the collector would only look at them in vain.
     with collector_paused():
         return make_plan(loaded.desired, live, loaded.policy, all_kinds(), given=given)
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector: planning makes many values and no cycles."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

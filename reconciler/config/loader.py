@@ -71,7 +71,7 @@ def parse(raw: bytes, file: str, problems: Problems) -> Document:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector: nodes are many and hold no cycles."""
+    """Pause the cyclic garbage collector where many values are made and none is a cycle."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -56,6 +56,11 @@ class Circumstances:
     base: Base | None = None
     options: PlanOptions = field(default_factory=PlanOptions)
 
+    @property
+    def told_now(self) -> str:
+        """The moment as plans tell it: ISO 8601, to the second, in UTC."""
+        return self.now.isoformat(timespec="seconds").replace("+00:00", "Z")
+
 
 def make_plan(
     desired: Desired,
@@ -98,14 +103,14 @@ def make_plan(
     )
     gone = {(each.address.kind, each.live_id) for each in changes if each.action is Action.DELETE}
     return Plan(
-        source=_source(desired, live, kinds, given),
+        source=source_of(desired, live, kinds, given),
         changes=changes,
         unmanaged=tuple(_told(_left_alone(matching, gone, around.kinds), live, around.kinds)),
         ignored=tuple(_told(matching.ignored, live, around.kinds)),
         notes=(*notes, *_notes(matching, policy, given)),
         refusals=refusals(proposal),
         selection=given.options.selection,
-        created_at=given.now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        created_at=given.told_now,
     )
 
 
@@ -130,9 +135,15 @@ def _decided(
     return (*ordered.changes, *idle), tuple(notes), ordered.circles
 
 
-def _source(
-    desired: Desired, live: Live, kinds: Sequence[Kind], given: Circumstances
+def source_of(
+    desired: Desired,
+    live: Live,
+    kinds: Sequence[Kind],
+    given: Circumstances,
+    *,
+    undoes: str | None = None,
 ) -> PlanSource:
+    """What a plan is computed from."""
     return PlanSource(
         environment=desired.environment,
         organization=desired.organization,
@@ -142,6 +153,7 @@ def _source(
         live_digest=live_digest(live, kinds),
         dialect=live.dialect,
         base=given.base.commit if given.base is not None else None,
+        undoes=undoes,
     )
 
 

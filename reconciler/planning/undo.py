@@ -13,7 +13,7 @@ from reconciler.model.address import Address
 from reconciler.model.change import Action, Change, FieldChange, Reason
 from reconciler.model.kind import Field, Kind, Tagged
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Note, Plan, PlanSource
+from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.values import JSON, MISSING, Path, path_text
@@ -24,7 +24,7 @@ from reconciler.planning.masking import holds_mask
 from reconciler.planning.matcher import Match
 from reconciler.planning.ordering import in_order
 from reconciler.planning.planfile import digest
-from reconciler.planning.planner import Circumstances, live_digest
+from reconciler.planning.planner import Circumstances, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +110,13 @@ def undo_plan(
         circles=ordered.circles,
     )
     return Plan(
-        source=PlanSource(
-            environment=desired.environment,
-            organization=desired.organization,
-            base_url=desired.base_url,
-            tool_version=given.tool_version,
-            config_digest=desired.digest,
-            live_digest=live_digest(live, kinds),
-            dialect=live.dialect,
-            undoes=digest(undone.plan),
-        ),
+        source=source_of(desired, live, kinds, given, undoes=digest(undone.plan)),
         changes=tuple(
             replace(each, reasons=(Reason.UNDO, *each.reasons)) for each in ordered.changes
         ),
         notes=tuple(back.notes),
         refusals=refusals(proposal),
-        created_at=given.now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        created_at=given.told_now,
     )
 
 
