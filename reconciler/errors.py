@@ -9,10 +9,8 @@ Two channels that never mix. *Diagnostics* are for what a person wrote: values, 
     ├── AmbiguousIdentity           1   two live objects could be one resource
     ├── SecretUnavailable           1   a secret reference that leads nowhere
     ├── GitUnavailable              1   the git base can't be read
-    ├── PartlyApplied               3
     ├── StalePlan                   4
     ├── RefusedByPolicy             5
-    ├── Interrupted                 130
     └── ServiceError                1   the API said no, or nothing
         ├── Unauthorized            401
         ├── Forbidden               403
@@ -178,12 +176,6 @@ class GitUnavailable(ReconcilerError):
     """The workspace can't be read at the git base."""
 
 
-class PartlyApplied(ReconcilerError):
-    """Some changes were made and some failed or were skipped."""
-
-    exit_code = ExitCode.PARTLY_APPLIED
-
-
 class StalePlan(ReconcilerError):
     """The live side, the files or the tool moved since the plan was made."""
 
@@ -194,12 +186,6 @@ class RefusedByPolicy(ReconcilerError):
     """A guard refused the plan before the first request."""
 
     exit_code = ExitCode.REFUSED
-
-
-class Interrupted(ReconcilerError):
-    """A person or the system asked to stop. What was in flight was finished."""
-
-    exit_code = ExitCode.INTERRUPTED
 
 
 class ServiceError(ReconcilerError):

@@ -225,11 +225,5 @@ KIND = Kind(
     detail=True,
     pending_deletion=_pending_deletion,
     last_changed="updated_at",
-    secret_answers=(
-        "api_token",
-        "secret_api_token",
-        "secret_api_token_backup",
-        "live_events_token",
-    ),
     rules=RULES,
 )

@@ -33,11 +33,6 @@ class Address:
         """The address of a live object that no resource claims."""
         return cls(kind, f"{UNMANAGED_PREFIX}{live_id}")
 
-    @property
-    def is_unmanaged(self) -> bool:
-        """Whether it names a live object by its id."""
-        return self.key.startswith(UNMANAGED_PREFIX)
-
     def matches(self, globs: Iterable[str]) -> bool:
         """Whether any of the shell-style patterns fits the whole address, case-sensitively."""
         return any(fnmatchcase(str(self), glob) for glob in globs)

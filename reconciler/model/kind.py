@@ -237,8 +237,6 @@ class Kind:
     dialect_of: Callable[[JSONObject], Dialect | None] = _no_dialect
     last_changed: str | None = None
     activity: Path = ()
-    secret_answers: tuple[str, ...] = ()
-    """Fields of an answer that are secrets although no file manages them, such as api_token."""
     backfill: Backfill | None = None
     rules: tuple[ConsequenceRule, ...] = field(default=())
 

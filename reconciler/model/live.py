@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from reconciler.model.values import JSON
@@ -21,8 +21,7 @@ class Dialect(StrEnum):
 class LiveObject:
     """One live object. `id` is always text. `parent_id` is None at the top of the tree.
 
-    `complete` is False for the short shape that a list of projects has: a field that is not
-    there then means "not read", not "not set".
+    An object that no resource could claim may have just the short shape of its list.
     """
 
     kind: str
@@ -30,20 +29,17 @@ class LiveObject:
     name: str
     body: Mapping[str, JSON]
     parent_id: str | None = None
-    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
     """Everything that was read for one plan.
 
-    `surveyed` holds, by kind, the parent ids whose children were read in full (None for the
-    organization as a whole): only there may absence be concluded. `dialect` is None where
-    nothing that was read tells it.
+    What is not here is not there: a reader that can't see all that the files speak of refuses.
+    `dialect` is None where nothing that was read tells it.
     """
 
     objects: Mapping[str, tuple[LiveObject, ...]]
-    surveyed: Mapping[str, frozenset[str | None]] = field(default_factory=dict)
     dialect: Dialect | None = None
 
     def of(self, kind: str) -> tuple[LiveObject, ...]:

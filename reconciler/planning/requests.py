@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Action
 from reconciler.model.kind import Kind
 from reconciler.model.request import Repeat, Request
 from reconciler.model.values import JSONObject
@@ -55,19 +54,3 @@ def toggle_request(kind: Kind, place: Place, live_id: str, action: Action) -> Re
     """Pause or unpause: doing it twice changes nothing (service-facts 1.7)."""
     path = f"{object_path(kind, place, live_id)}{action.value}/"
     return Request("POST", path, Repeat.SAFE, body={})
-
-
-_CALLS = {
-    Action.CREATE: 2,
-    Action.UPDATE: 2,
-    Action.REPLACE: 4,
-    Action.PAUSE: 2,
-    Action.UNPAUSE: 2,
-    Action.DELETE: 2,
-    Action.NO_OP: 0,
-}
-
-
-def calls_of(changes: Sequence[Change]) -> int:
-    """How many calls carrying out these changes takes, the checks before and after included."""
-    return sum(_CALLS[each.action] + (each.after_create is not None) for each in changes)

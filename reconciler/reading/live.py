@@ -35,19 +35,16 @@ async def read_live(
     resources = desired.in_order()
     surveys = await asyncio.gather(*(_survey(service, kind) for kind in kinds))
     objects: dict[str, tuple[LiveObject, ...]] = {}
-    surveyed: dict[str, frozenset[str | None]] = {}
     for kind, survey in zip(kinds, surveys, strict=True):
         if survey is None:
-            bodies, scopes = await _one_by_one(service, kind, resources, objects)
+            bodies = await _one_by_one(service, kind, resources, objects)
         else:
-            hidden = await _hidden(service, kind, resources, survey)
-            bodies, scopes = [*survey, *hidden], frozenset({None})
+            bodies = [*survey, *await _hidden(service, kind, resources, survey)]
         found = [_live_object(kind, body) for body in bodies]
         if kind.detail:
             found = await _detailed(service, kind, resources, found, every=kind.name in detail_all)
         objects[kind.name] = tuple(found)
-        surveyed[kind.name] = scopes
-    return Live(objects, surveyed, _dialect(kinds, objects))
+    return Live(objects, _dialect(kinds, objects))
 
 
 async def _survey(service: Service, kind: Kind) -> list[JSONObject] | None:
@@ -83,19 +80,28 @@ async def _one_by_one(
     kind: Kind,
     resources: Sequence[Resource],
     objects: Mapping[str, tuple[LiveObject, ...]],
-) -> tuple[list[JSONObject], frozenset[str | None]]:
-    """What can be reached without the organization: objects by id, or the lists of parents."""
+) -> list[JSONObject]:
+    """What can be reached without the organization: objects by id, or the lists of parents.
+
+    Whether something is not there can't be told that way, so everything must be pinned.
+    """
     if kind.parent is None:
+        unpinned = [
+            str(each.address)
+            for each in resources
+            if each.address.kind == kind.name and each.pinned_id is None
+        ]
         ids = _named_ids(kind, resources)
-        if not ids:
+        if unpinned or not ids:
+            which = f": {', '.join(unpinned)} can't be found by name" if unpinned else ""
             raise Forbidden(
                 f"this API key may not list the {kind.collection} of organization "
-                f"{service.organization}",
-                hint="use a key that is not limited to projects, or pin each project by `id`",
+                f"{service.organization}{which}",
+                hint=f"use a key that is not limited, or pin each {kind.name} by `id`",
                 status=403,
             )
         bodies = await asyncio.gather(*(_read(service, kind, each) for each in ids))
-        return [body for body in bodies if body is not None], frozenset(ids)
+        return [body for body in bodies if body is not None]
     parents = sorted(
         {each.id for each in objects.get(kind.parent, ())}
         | {each.parent.id for each in resources if each.parent is not None and each.parent.id}
@@ -103,7 +109,7 @@ async def _one_by_one(
     lists = await asyncio.gather(
         *(all_pages(service, kind.paths.collection.format(parent=parent)) for parent in parents)
     )
-    return [body for found in lists for body in found], frozenset(parents)
+    return [body for found in lists for body in found]
 
 
 def _named_ids(kind: Kind, resources: Iterable[Resource]) -> list[str]:
@@ -139,7 +145,7 @@ async def _detailed(
 
     async def detailed(each: LiveObject) -> LiveObject | None:
         if not (every or each.id in ids or each.name.strip().casefold() in names):
-            return LiveObject(each.kind, each.id, each.name, each.body, complete=False)
+            return each
         body = await _read(service, kind, each.id)
         if body is None or kind.pending_deletion(body):
             return None
