@@ -39,6 +39,10 @@ SEED = {
         {"id": 3, "project": 1, "kind": "postgresql"},
         {"id": 4, "project": 1, "kind": "google-cloud-service-account"},
         {"id": 5, "project": 1, "kind": "databricks"},
+        {"id": 10, "project": 1, "kind": "s3-compatible"},
+        {"id": 11, "project": 1, "kind": "snowflake"},
+        {"id": 12, "project": 1, "kind": "azure-blob"},
+        {"id": 13, "project": 1, "kind": "redshift"},
     ],
     "flags": ["databricks-batch-exports", "sessions-batch-exports"],
 }

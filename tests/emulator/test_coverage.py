@@ -20,6 +20,7 @@ OPEN = (
     "Addresses of hosts are not resolved, so none is refused as internal (1.4, rule 5).",
     "Filters of test_account_filters and path_cleaning_filters are stored without being checked.",
     "Plans, paid features and project limits (402, and 403 by plan) do not exist here.",
+    "A database that is briefly away (503) comes by a fault rule only; 405 needs a session.",
     "Form and multipart bodies are refused with 415: clients of this interface send JSON.",
     "`/api/users/@me/` and `/api/organizations/` show the few fields that clients ask for.",
     "A schedule is never missing behind an export (1.7), and no schedule is left without a row.",

@@ -208,6 +208,9 @@ def test_inline_types(api: Api, type_name: str, config: dict, secrets: set) -> N
         ("Postgres", {"database": "d"}, 3),
         ("BigQuery", {"dataset_id": "d"}, 4),
         ("Databricks", {"http_path": "h", "catalog": "c", "schema": "s", "table_name": "t"}, 5),
+        ("S3Compatible", S3, 10),
+        ("Snowflake", {"database": "d", "warehouse": "w", "schema": "s"}, 11),
+        ("AzureBlob", {"container_name": "c"}, 12),
     ],
 )
 @fact(
@@ -528,3 +531,89 @@ def test_hidden_types_are_no_types_elsewhere(api: Api) -> None:
         "POST", api.project, {**api.body(), **api.to("Workflows", hog_function_id="x")}
     )
     assert answer.status_code == (403 if api.dialect == "2026" else 400)
+
+
+@fact("1.1", "filters: any JSON in 2025, typed in the newest, unknown to the interface")
+def test_filters(api: Api) -> None:
+    good = [{"type": "event", "key": "a"}]
+    made = api.create(filters=good)
+    if api.dialect == "interface":
+        assert "filters" not in made
+        return
+    assert made["filters"] == good
+    assert api.patch(made, filters=None).json()["filters"] is None
+    for bad in ([{"type": "cohort"}], [{"type": "event", "key": "data_interval_start"}], {}):
+        answer = api.patch(made, filters=bad)
+        if api.dialect == "2026":
+            refused(answer, 400, "invalid_input", "filters")
+        else:
+            assert answer.status_code == 200
+
+
+@fact("1.1", "last_paused_at can be written", traps=(20,))
+def test_the_date_of_the_pause_can_be_written(api: Api) -> None:
+    moment = "2026-01-01T00:00:00Z"
+    assert api.create(last_paused_at=moment)["last_paused_at"] == moment
+
+
+@fact("1.1", "a destination is required, is an object, and is not null")
+def test_odd_destinations(api: Api) -> None:
+    refused(api.call("POST", api.project, api.body(destination=None)), 400, "null", "destination")
+    refused(
+        api.call("POST", api.project, api.body(destination=[])),
+        400,
+        "invalid_input",
+        "destination__non_field_errors",
+    )
+    refused(
+        api.call("POST", api.project, api.body(destination={"config": {}})),
+        400,
+        "required",
+        "destination__type",
+    )
+    answer = api.call("POST", api.project, api.body(destination={"type": "NoOp"}))
+    assert answer.status_code == {"interface": 201, "2025": 500, "2026": 400}[api.dialect]
+    listed = api.call("POST", api.project, api.body(destination={"type": "NoOp", "config": []}))
+    assert listed.status_code == (400 if api.dialect == "interface" else 500)
+
+
+@fact("1.1", "settings of the newest model: modes, keys and modifiers are kept", "2026")
+def test_settings_of_the_newest_model(api: Api) -> None:
+    settings = {
+        "hogql_modifiers": {"a": 1},
+        "primary_key": ["id"],
+        "version_key": "v",
+        "incremental_mode": "MERGE",
+    }
+    made = api.create(**settings)
+    assert {name: made[name] for name in settings} == settings
+    refused(api.patch(made, incremental_mode="x"), 400, "invalid_choice", "incremental_mode")
+
+
+@fact(
+    "1.3",
+    "Redshift takes credentials or an integration, and needs it named again",
+    "2026",
+    traps=(13,),
+)
+def test_redshift_by_integration(api: Api) -> None:
+    made = api.create(
+        destination={"type": "Redshift", "config": {"database": "d"}, "integration": 13}
+    )
+    assert made["destination"]["integration"] == 13
+    inline = api.create(**api.to("Redshift", database="d", host="h", user="u", password="p"))
+    assert set(inline["destination"]["config"]) == {"database", "host"}
+
+
+@fact("1.4", "Redshift COPY needs its bucket and both keys", *OLD)
+def test_redshift_copy(api: Api) -> None:
+    config = {"user": "u", "password": "p", "host": "h", "database": "d", "mode": "COPY"}
+    inputs = {
+        "s3_bucket": "b",
+        "region_name": "r",
+        "authorization": "role",
+        "bucket_credentials": {"aws_access_key_id": "a"},
+    }
+    for wrong in ({}, {"copy_inputs": {}}, {"copy_inputs": inputs}):
+        answer = api.call("POST", api.project, api.body(**api.to("Redshift", **config, **wrong)))
+        refused(answer, 400, "invalid_input", "destination")

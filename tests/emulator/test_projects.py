@@ -224,3 +224,62 @@ def test_whose_key_it_is(api: Api) -> None:
     assert me["organization"]["name"] == "Ours"
     assert api.call("GET", "/api/organizations/").json()["count"] == 1
     assert api.call("GET", "/api/organizations/@current/").json()["name"] == "Ours"
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("anonymize_ips", [True, False]),
+        ("completed_snippet_onboarding", [True]),
+        ("is_demo", [True]),
+        ("week_start_day", [0, 1, None]),
+        ("data_attributes", [["data-x"]]),
+        ("person_display_name_properties", [["b", "a"], None]),
+        ("live_events_columns", [["b", "a"], None]),
+        ("has_completed_onboarding_for", [{"a": True}, None]),
+        ("path_cleaning_filters", [[{"alias": "a", "regex": "b"}], None]),
+        ("test_account_filters_default_checked", [True, None]),
+        ("autocapture_opt_out", [True, False, None]),
+        ("autocapture_exceptions_opt_in", [True, False, None]),
+        ("autocapture_web_vitals_opt_in", [True, False, None]),
+        ("capture_console_log_opt_in", [True, False, None]),
+        ("capture_performance_opt_in", [True, False, None]),
+        ("inject_web_apps", [True, False, None]),
+        ("heatmaps_opt_in", [True, False, None]),
+        ("session_recording_opt_in", [True, False]),
+        ("session_recording_linked_flag", [{"id": 1, "key": "a"}, None]),
+        ("session_recording_network_payload_capture_config", [{"recordBody": True}, None]),
+        ("primary_dashboard", [7, None]),
+        ("extra_settings", [{"a": 1}, None]),
+    ],
+)
+@fact(
+    "4.2",
+    "settings that are kept as they were sent, null where it is a state of its own",
+    traps=(33,),
+)
+def test_settings_are_kept(api: Api, field: str, values: list[object]) -> None:
+    project = make(api)
+    for value in values:
+        assert change(api, project, **{field: value}).json()[field] == value
+    read = api.call("GET", f"{projects(api)}{project['id']}/").json()
+    assert read[field] == values[-1]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("session_recording_masking_config", {"maskAllInputs": True}),
+        ("session_recording_trigger_groups", {"version": 2}),
+        ("session_recording_retention_period", "90d"),
+        ("survey_config", {"a": 1}),
+        ("conversations_settings", {"a": 1}),
+        ("onboarding_tasks", {"a": 1}),
+        ("logs_settings", {"retention_days": 14}),
+        ("default_data_theme", 3),
+    ],
+)
+@fact("4.2", "settings that only the newest server knows; others drop them", traps=(6, 36))
+def test_newer_settings(api: Api, field: str, value: object) -> None:
+    changed = change(api, make(api), **{field: value}).json()
+    assert changed.get(field) == (value if api.dialect == "2026" else None)

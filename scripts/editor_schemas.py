@@ -1,0 +1,222 @@
+"""Composes the schemas for editors from those of the kinds.
+
+The program checks resolved values; an editor sees files. So here a reference may stand for any
+value, nothing is required that defaults or an override could bring, an open enumeration becomes
+a list of examples, and a destination is checked against the schema of its own type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reconciler.config.schema_files import schema
+from reconciler.model.kind import Kind, Tagged
+
+Schema = dict[str, Any]
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_REFERENCE = r"\$\{"
+_MOMENT = r"^\s*\d{4}-?(\d\d|W)|\$\{"
+_KEY = "^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
+_PER_ENVIRONMENT = ("environments", "overrides")
+"""What stands once in a resource, and neither in defaults nor in an override."""
+_KEPT = (
+    *("title", "description", "default", "examples", "type", "const", "enum", "pattern"),
+    *("minimum", "maximum", "minLength", "maxLength", "minProperties", "maxProperties"),
+)
+_WORDS = {
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "null",
+}
+
+
+def editor_schemas(kinds: Sequence[Kind]) -> Mapping[str, Schema]:
+    """The two schemas by name: `editor/workspace` and `editor/resources`."""
+    return {"editor/workspace": _workspace(kinds), "editor/resources": _resources(kinds)}
+
+
+def _resources(kinds: Sequence[Kind]) -> Schema:
+    collections = {
+        kind.collection: {
+            "description": f"Every {_title(kind)} by its key.",
+            "type": ["object", "null"],
+            "propertyNames": {
+                "pattern": _KEY,
+                "patternErrorMessage": "a key has letters, digits, _ - and . only",
+            },
+            "additionalProperties": {"$ref": f"#/$defs/{kind.name}"},
+        }
+        for kind in kinds
+    }
+    return {
+        "$schema": _DIALECT,
+        "title": "Resources",
+        "description": "A resource file: maps from a key to a resource.",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": collections,
+        "$defs": {
+            **{kind.name: _whole_resource(kind) for kind in kinds},
+            **_shared(kinds),
+        },
+    }
+
+
+def _workspace(kinds: Sequence[Kind]) -> Schema:
+    found = _as_found("workspace")
+    composed = _composed(found, references=False, required=True)
+    composed["properties"]["defaults"]["properties"] = {
+        kind.name: {"$ref": f"#/$defs/{kind.name}.fields"} for kind in kinds
+    }
+    return {"$schema": _DIALECT, **composed, "$defs": _shared(kinds)}
+
+
+def _shared(kinds: Sequence[Kind]) -> Schema:
+    """The fields of each kind as defaults and overrides have them, and the bodies of variants."""
+    found: Schema = {}
+    for kind in kinds:
+        found[f"{kind.name}.fields"] = _fields(kind)
+        for field, folder, tag, _ in _variants(kind):
+            del field
+            found[f"{folder}.{tag}"] = _composed(_as_found(f"{folder}/{tag}"), nullable=True)
+    return found
+
+
+def _fields(kind: Kind) -> Schema:
+    composed = _composed(_as_found(kind.name))
+    for name in _PER_ENVIRONMENT:
+        del composed["properties"][name]
+    return composed
+
+
+def _whole_resource(kind: Kind) -> Schema:
+    composed = _composed(_as_found(kind.name))
+    properties = composed["properties"]
+    for name in _PER_ENVIRONMENT:
+        properties[name] = _composed(_as_found(kind.name)["properties"][name], references=False)
+    properties["overrides"]["additionalProperties"] = {"$ref": f"#/$defs/{kind.name}.fields"}
+    rules = [
+        _override_rule(field, folder, tag, shape) for field, folder, tag, shape in _variants(kind)
+    ]
+    return {**composed, "allOf": rules} if rules else composed
+
+
+def _override_rule(field: str, folder: str, tag: str, shape: Tagged) -> Schema:
+    """An override that names no type has the one of its resource."""
+    named = {"properties": {shape.tag: {"const": tag}}, "required": [shape.tag]}
+    body = {"properties": {shape.body: {"$ref": f"#/$defs/{folder}.{tag}"}}}
+    inherited = {"if": {"not": {"required": [shape.tag]}}, "then": body}
+    override = {"properties": {field: inherited}}
+    return {
+        "if": {"properties": {field: named}, "required": [field]},
+        "then": {"properties": {"overrides": {"additionalProperties": override}}},
+    }
+
+
+def _variants(kind: Kind) -> list[tuple[str, str, str, Tagged]]:
+    """Field, folder, tag and shape of every variant of a kind."""
+    properties = _as_found(kind.name)["properties"]
+    return [
+        (field.name, str(properties[field.name]["x-variants"]["folder"]), tag, field.shape)
+        for field in kind.fields
+        if isinstance(field.shape, Tagged)
+        for tag in field.shape.variants
+    ]
+
+
+def _composed(
+    node: Schema, *, references: bool = True, required: bool = False, nullable: bool = False
+) -> Schema:
+    """One node for an editor, with all that is below it."""
+    composed = {name: node[name] for name in _KEPT if name in node}
+    composed["description"] = _description(node)
+    if "x-open-enum" in node:
+        composed["examples"] = list(node["x-open-enum"])
+    if nullable:
+        composed["type"] = [*_types(node), "null"]
+    if node.get("format") == "date-time":
+        composed["pattern"] = _MOMENT
+        composed["patternErrorMessage"] = "write a moment such as 2026-01-31T00:00:00Z"
+    if references:
+        _admit_references(composed)
+    if required and "required" in node:
+        composed["required"] = node["required"]
+    for name in ("properties", "items", "additionalProperties", "if", "then"):
+        if name in node:
+            composed[name] = _below(name, node[name], references=references, required=required)
+    if "x-variants" in node:
+        composed["allOf"] = _variant_rules(node["x-variants"], node)
+    return composed
+
+
+def _below(name: str, value: Any, *, references: bool, required: bool) -> Any:
+    if isinstance(value, bool) or name in ("if", "then"):
+        return value
+    if name == "properties":
+        return {
+            each: _composed(below, references=references, required=required)
+            for each, below in value.items()
+        }
+    return _composed(value, references=references, required=required)
+
+
+def _variant_rules(variants: Mapping[str, str], node: Schema) -> list[Schema]:
+    tag = variants["tag"]
+    return [
+        {
+            "if": {"properties": {tag: {"const": value}}, "required": [tag]},
+            "then": {
+                "properties": {
+                    variants["body"]: {"$ref": f"#/$defs/{variants['folder']}.{value}"},
+                }
+            },
+        }
+        for value in node["properties"][tag]["x-open-enum"]
+    ]
+
+
+def _admit_references(composed: Schema) -> None:
+    """`${var:NAME}` may stand for any value: text that holds a reference passes."""
+    types = _types(composed)
+    if types and "string" not in types:
+        meant = " or ".join(_WORDS[each] for each in types)
+        composed["type"] = [*types, "string"]
+        composed["pattern"] = _REFERENCE
+        composed["patternErrorMessage"] = (
+            f"this takes {meant}, or a reference such as ${{var:NAME}}"
+        )
+    elif "enum" in composed:
+        composed["if"] = {"not": {"pattern": _REFERENCE}}
+        composed["then"] = {"enum": composed.pop("enum")}
+
+
+def _types(node: Schema) -> list[str]:
+    types = node.get("type", [])
+    return [types] if isinstance(types, str) else list(types)
+
+
+def _description(node: Schema) -> str:
+    text = str(node.get("description", ""))
+    if node.get("x-secret"):
+        text += " Secret: write a reference such as ${secret:env:NAME}."
+    if "x-open-enum" in node:
+        text += f" Known values: {', '.join(map(str, node['x-open-enum']))}."
+    if "x-dialects" in node:
+        text += f" Servers: {', '.join(node['x-dialects'])}."
+    return text.strip()
+
+
+def _as_found(name: str) -> Schema:
+    found = schema(name)
+    if found is None:
+        raise KeyError(f"there is no schema '{name}'")
+    return found
+
+
+def _title(kind: Kind) -> str:
+    return str(_as_found(kind.name)["title"]).lower()

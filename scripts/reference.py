@@ -1,0 +1,183 @@
+"""Writes what is generated from the schemas: docs/reference/ and schemas/editor/.
+
+Run it after every change of a schema; a test says whether it was.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from reconciler.config.schema_files import schema  # noqa: E402 - found beside this folder
+from reconciler.kinds import all_kinds  # noqa: E402
+from reconciler.model.kind import Kind, Tagged  # noqa: E402
+from scripts.editor_schemas import editor_schemas  # noqa: E402
+
+Schema = dict[str, Any]
+
+_WORDS = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "array": "list",
+    "object": "mapping",
+    "null": "null",
+}
+_NOTE = "<!-- Generated from schemas/ by scripts/reference.py: change it there. -->\n"
+_HEAD = "| field | takes | default | servers | |\n|---|---|---|---|---|\n"
+
+
+def generated(kinds: Sequence[Kind]) -> Mapping[str, str]:
+    """Every generated file, by its path in the repository."""
+    files = {
+        f"schemas/{name}.schema.json": json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+        for name, found in editor_schemas(kinds).items()
+    }
+    files["docs/reference/workspace.md"] = _page("workspace", "`reconciler.yaml`")
+    for kind in kinds:
+        where = f"An entry of `{kind.collection}:` in a resource file."
+        files[f"docs/reference/{kind.name}.md"] = _page(kind.name, where)
+        for field in kind.fields:
+            if isinstance(field.shape, Tagged):
+                folder = _found(kind.name)["properties"][field.name]["x-variants"]["folder"]
+                page = _variants_page(kind, folder, field.name, field.shape)
+                files[f"docs/reference/{folder}.md"] = page
+    files["docs/reference/README.md"] = _index(files)
+    return files
+
+
+def _index(files: Mapping[str, str]) -> str:
+    lines = []
+    for name, text in files.items():
+        if name.startswith("docs/"):
+            title = text.split("\n# ", 1)[1].split("\n", 1)[0]
+            lines.append(f"- [{title}]({name.rpartition('/')[2]})\n")
+    return (
+        f"{_NOTE}\n# Reference\n\nEvery field of the files, from the schemas that check them.\n\n"
+        f"{''.join(lines)}\n"
+        "`reconciler schema NAME` prints the schemas. For editors there are `editor/workspace` "
+        "and `editor/resources`:\nthey let references stand for values, and require nothing that "
+        "defaults or overrides may bring.\n\n"
+        "Servers: `interface` is the interface as documented, `2025` keeps credentials in the "
+        "destination, `2026` in\nintegrations. No word there means all of them.\n"
+    )
+
+
+def _page(name: str, where: str) -> str:
+    found = _found(name)
+    return (
+        f"{_NOTE}\n# {found['title']}\n\n{found['description']} {where}\n\n"
+        f"{_HEAD}{''.join(_rows(found, ''))}"
+    )
+
+
+def _variants_page(kind: Kind, folder: str, field: str, shape: Tagged) -> str:
+    path = f"{field}.{shape.body}"
+    text = (
+        f"{_NOTE}\n# {folder.capitalize()} of a {_found(kind.name)['title'].lower()}\n\n"
+        f"What `{path}` takes, by `{field}.{shape.tag}`.\n"
+    )
+    for tag in shape.variants:
+        found = _found(f"{folder}/{tag}")
+        servers = ", ".join(found.get("x-dialects", ()))
+        text += f"\n## {tag}\n\n{found['description']}"
+        text += f" Servers: {servers}.\n" if servers else "\n"
+        text += f"\n{_HEAD}{''.join(_rows(found, ''))}"
+        text += "".join(f"\n{each}\n" for each in _rules(found))
+    return text
+
+
+def _rules(found: Schema) -> Iterator[str]:
+    """What a type says beyond its fields."""
+    needed = found.get("x-required-unless")
+    if needed:
+        names = ", ".join(f"`{each}`" for each in needed)
+        yield f"Without an `integration`, {names} {'is' if len(needed) == 1 else 'are'} needed too."
+    for name, allowed in found.get("x-compressions", {}).items():
+        yield f"`file_format: {name}` goes with `compression` {', '.join(allowed)}."
+
+
+def _rows(node: Schema, prefix: str) -> Iterator[str]:
+    required = node.get("required", ())
+    for name, below in node.get("properties", {}).items():
+        path = f"{prefix}{name}"
+        must = " **required**" if name in required else ""
+        cells = (f"`{path}`{must}", _takes(below), _default(below), _servers(below), _text(below))
+        yield f"| {' | '.join(cells)} |\n"
+        yield from _rows(below, f"{path}.")
+        inside = below.get("additionalProperties")
+        if isinstance(inside, dict):
+            yield from _rows(inside, f"{path}.*.")
+        items = below.get("items")
+        if isinstance(items, dict):
+            yield from _rows(items, f"{path}[].")
+
+
+def _takes(node: Schema) -> str:
+    if "enum" in node:
+        return " or ".join(f"`{each}`" for each in node["enum"])
+    if "const" in node:
+        return f"`{json.dumps(node['const'])}`"
+    types = node.get("type", [])
+    words = [_WORDS[each] for each in ([types] if isinstance(types, str) else types)]
+    items = node.get("items")
+    if isinstance(items, dict) and isinstance(items.get("type"), str):
+        words = [f"{each} of {_WORDS[items['type']]}" if each == "list" else each for each in words]
+    text = ", ".join(words)
+    if "minimum" in node and "maximum" in node:
+        text += f" ({node['minimum']} to {node['maximum']})"
+    elif "minimum" in node:
+        text += f" ({node['minimum']} or more)"
+    elif "maxLength" in node:
+        text += f" ({node['maxLength']} characters at most)"
+    return text
+
+
+def _default(node: Schema) -> str:
+    return f"`{json.dumps(node['default'])}`" if "default" in node else ""
+
+
+def _servers(node: Schema) -> str:
+    return ", ".join(node.get("x-dialects", ()))
+
+
+def _text(node: Schema) -> str:
+    parts = [str(node.get("description", ""))]
+    if node.get("x-secret"):
+        parts.append("**Secret**: a reference such as `${secret:env:NAME}`.")
+    known = node.get("x-open-enum")
+    if known:
+        parts.append(f"Known: {', '.join(f'`{each}`' for each in known)}.")
+    flagged = node.get("x-feature-flag")
+    if flagged:
+        listed = ", ".join(f"`{each}`" for each in flagged)
+        parts.append(f"Behind a feature flag: {listed}.")
+    if "x-not-imported" in node:
+        parts.append(f"`import` leaves it out: {node['x-not-imported']}.")
+    return " ".join(parts).replace("|", "\\|")
+
+
+def _found(name: str) -> Schema:
+    found = schema(name)
+    if found is None:
+        raise KeyError(f"there is no schema '{name}'")
+    return found
+
+
+def main() -> None:
+    """Write all of them."""
+    for name, text in generated(all_kinds()).items():
+        path = ROOT / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

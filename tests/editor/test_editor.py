@@ -1,0 +1,110 @@
+"""The schemas in a real editor engine: examples have no findings, broken files the right ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.editor.language_server import TOLD, LanguageServer, language_server, server_command
+
+SCHEMAS = ROOT / "schemas/editor"
+BROKEN = Path(__file__).parent / "broken"
+EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
+
+pytestmark = pytest.mark.skipif(
+    server_command() is None, reason=f"the YAML language server is not here: {TOLD}"
+)
+
+EXPECTED = {
+    "unknown-fields.yaml": [
+        (10, "Property buckett_name is not allowed."),
+        (13, "Property host is not allowed."),
+        (16, "Property bucket is not allowed."),
+        (17, "Property protected is not allowed."),
+    ],
+    "wrong-values.yaml": [
+        (4, 'Incorrect type. Expected "string".'),
+        (5, "Value is above the maximum of 1."),
+        (6, "this takes true or false, or a reference such as ${var:NAME}"),
+        (7, "this takes a list, or a reference such as ${var:NAME}"),
+        (8, 'Value is not accepted. Valid values: "present", "absent".'),
+        (13, "Value is above the maximum of 23."),
+        (14, "write a moment such as 2026-01-31T00:00:00Z"),
+        (17, 'Incorrect type. Expected "string".'),
+        (17, "this takes a whole number, or a reference such as ${var:NAME}"),
+        (19, "this takes true or false, or a reference such as ${var:NAME}"),
+    ],
+    "reconciler.yaml": [
+        (2, "Value must be 1."),
+        (4, 'Incorrect type. Expected "string".'),
+        (4, "Property adress is not allowed."),
+        (5, "Property colour is not allowed."),
+        (6, 'String does not match the pattern of "^[0-9]+(\\.[0-9]+)?%$".'),
+        (6, 'Value is not accepted. Valid values: "git".'),
+        (8, "Property base_uri is not allowed."),
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LanguageServer]:
+    command = server_command()
+    assert command is not None
+    resources = [
+        f"**/{each.relative_to(ROOT)}" for each in EXAMPLES if each.name != "reconciler.yaml"
+    ]
+    schemas = {
+        (SCHEMAS / "workspace.schema.json").as_uri(): ["**/examples/**/reconciler.yaml"],
+        (SCHEMAS / "resources.schema.json").as_uri(): resources,
+    }
+    with language_server(command, schemas) as running:
+        yield running
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_examples_have_no_findings(server: LanguageServer, path: Path) -> None:
+    assert server.findings(path) == []
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_broken_files_are_underlined_where_they_are_broken(
+    server: LanguageServer, name: str
+) -> None:
+    assert server.findings(BROKEN / name) == EXPECTED[name]
+
+
+def test_completion_knows_the_type_of_the_destination(
+    server: LanguageServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "tables.yaml"
+    path.write_text(
+        f"# yaml-language-server: $schema={(SCHEMAS / 'resources.schema.json').as_uri()}\n"
+        "batch_exports:\n"
+        "  tables:\n"
+        "    destination:\n"
+        "      type: BigQuery\n"
+        "      config:\n"
+        "        dataset_id: d\n"
+        "        \n",
+        encoding="utf-8",
+    )
+    server.findings(path)
+    offered = server.completions(path, line=8, column=9)
+    assert {"project_id", "table_id", "use_json_type", "private_key"} <= set(offered)
+    assert "bucket_name" not in offered
+
+
+def test_completion_offers_known_values(server: LanguageServer, tmp_path: Path) -> None:
+    path = tmp_path / "lake.yaml"
+    path.write_text(
+        f"# yaml-language-server: $schema={(SCHEMAS / 'resources.schema.json').as_uri()}\n"
+        "batch_exports:\n"
+        "  lake:\n"
+        "    interval: \n",
+        encoding="utf-8",
+    )
+    server.findings(path)
+    assert {"hour", "day", "week"} <= set(server.completions(path, line=4, column=15))
