@@ -1,0 +1,188 @@
+"""The schemas: whole, in step with the kinds, and the source of all that is generated from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from reconciler.config.schema_files import schema, schema_names
+from reconciler.kinds import all_kinds
+from reconciler.model.kind import Field, Kind, Tagged
+from reconciler.model.live import Dialect
+from reconciler.model.values import MISSING
+from scripts.reference import generated
+from tests.conftest import ROOT
+
+KINDS = all_kinds()
+COMMON = ("id", "state", "environments", "overrides", "lifecycle", "secret_version")
+SOURCES = [name for name in schema_names() if not name.startswith("editor/")]
+DESCRIBED = [name for name in SOURCES if name not in ("plan", "event")]
+GENERATED = generated(KINDS)
+
+
+def _nodes(node: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield path, node
+    for name, below in node.get("properties", {}).items():
+        yield from _nodes(below, f"{path}.{name}")
+    for word in ("items", "additionalProperties"):
+        if isinstance(node.get(word), dict):
+            yield from _nodes(node[word], f"{path}.{word}")
+
+
+def _tagged() -> Iterator[tuple[Kind, Field, Tagged, Mapping[str, Any]]]:
+    for kind in KINDS:
+        for field in kind.fields:
+            if isinstance(field.shape, Tagged):
+                yield kind, field, field.shape, schema(kind.name)["properties"][field.name]
+
+
+def _described_fields() -> Iterator[tuple[str, Field, Mapping[str, Any]]]:
+    for kind in KINDS:
+        properties = schema(kind.name)["properties"]
+        for field in kind.fields:
+            yield f"{kind.name}.{field.name}", field, properties[field.name]
+    for _, _, shape, node in _tagged():
+        for extra in shape.extras:
+            yield extra.name, extra, node["properties"][extra.name]
+        for tag, fields in shape.variants.items():
+            inner = schema(f"{node['x-variants']['folder']}/{tag}")["properties"]
+            for field in fields:
+                yield f"{tag}.{field.name}", field, inner[field.name]
+
+
+FIELDS = list(_described_fields())
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_every_value_is_described(name: str) -> None:
+    for path, node in _nodes(schema(name), name):
+        assert node.get("description"), path
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_every_value_says_which_types_it_takes(name: str) -> None:
+    for path, node in _nodes(schema(name), name):
+        assert "type" in node, path
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_defaults_and_examples_fit_their_own_schema(name: str) -> None:
+    for path, node in _nodes(schema(name), name):
+        given = [node["default"]] if "default" in node else []
+        for value in [*given, *node.get("examples", ())]:
+            assert Draft202012Validator(dict(node)).is_valid(value), path
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_dialects_are_those_that_there_are(name: str) -> None:
+    known = {dialect.value for dialect in Dialect}
+    for path, node in _nodes(schema(name), name):
+        assert set(node.get("x-dialects", ())) <= known, path
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_what_needs_a_flag_is_a_known_value(name: str) -> None:
+    for path, node in _nodes(schema(name), name):
+        assert set(node.get("x-feature-flag", ())) <= set(node.get("x-open-enum", ())), path
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_resources_begin_with_who_they_are_and_end_with_how_they_are_treated(kind: Kind) -> None:
+    names = list(schema(kind.name)["properties"])
+    parent = [kind.parent_key] if kind.parent_key else []
+    assert names[: len(parent) + 3] == [*parent, "id", "state", "name"]
+    assert names[-4:] == ["environments", "overrides", "lifecycle", "secret_version"]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_the_common_keys_are_the_same_for_every_kind(kind: Kind) -> None:
+    first = schema(KINDS[0].name)["properties"]
+    own = schema(kind.name)["properties"]
+    for name in COMMON:
+        without = {word: value for word, value in own[name].items() if word != "examples"}
+        assert without == {k: v for k, v in first[name].items() if k != "examples"}, name
+
+
+@pytest.mark.parametrize(("name", "field", "node"), FIELDS, ids=[name for name, _, _ in FIELDS])
+def test_fields_and_schema_agree(name: str, field: Field, node: Mapping[str, Any]) -> None:
+    assert bool(node.get("x-secret")) is field.secret, name
+    if field.default is not MISSING:
+        assert node.get("default") == field.default, name
+        assert type(node["default"]) is type(field.default), name
+    if field.clearable:
+        assert "null" in node["type"], f"{name} can be cleared, and its schema forbids null"
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "shape", "node"), list(_tagged()), ids=lambda value: str(value)[:20]
+)
+def test_destination_types_are_the_same_everywhere(
+    kind: Kind, field: Field, shape: Tagged, node: Mapping[str, Any]
+) -> None:
+    variants = node["x-variants"]
+    files = [name for name in SOURCES if name.startswith(f"{variants['folder']}/")]
+    assert (variants["tag"], variants["body"]) == (shape.tag, shape.body)
+    assert node["properties"][shape.tag]["x-open-enum"] == list(shape.variants)
+    assert sorted(files) == sorted(f"{variants['folder']}/{tag}" for tag in shape.variants)
+    assert set(node["properties"]) == {shape.tag, shape.body, *(e.name for e in shape.extras)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "shape", "node"), list(_tagged()), ids=lambda value: str(value)[:20]
+)
+def test_credentials_are_secrets_of_their_type(
+    kind: Kind, field: Field, shape: Tagged, node: Mapping[str, Any]
+) -> None:
+    for tag, fields in shape.variants.items():
+        inner = schema(f"{node['x-variants']['folder']}/{tag}")
+        secrets = {each.name for each in fields if each.secret}
+        groups = inner.get("x-credentials", ())
+        assert bool(groups) is bool(secrets), tag
+        for group in groups:
+            assert set(group["fields"]) <= secrets, tag
+            for name, value in group.get("when", {}).items():
+                assert value in inner["properties"][name]["x-open-enum"], tag
+
+
+@pytest.mark.parametrize("name", [name for name in DESCRIBED if name.startswith("destinations/")])
+def test_what_is_required_is_a_field(name: str) -> None:
+    found = schema(name)
+    for word in ("required", "x-required-unless"):
+        assert set(found.get(word, ())) <= set(found["properties"])
+    assert found["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_what_is_generated_is_current(name: str) -> None:
+    path = ROOT / name
+    assert path.is_file(), f"{name} is missing: run scripts/reference.py"
+    assert path.read_text(encoding="utf-8") == GENERATED[name], "run scripts/reference.py"
+
+
+def test_nothing_stale_stands_beside_what_is_generated() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for folder in ("docs/reference", "schemas/editor")
+        for path in (ROOT / folder).iterdir()
+    }
+    assert found == set(GENERATED)
+
+
+@pytest.mark.parametrize("name", ["editor/workspace", "editor/resources"])
+def test_references_between_schemas_lead_somewhere(name: str) -> None:
+    found = schema(name)
+
+    def check(node: Any) -> None:
+        if isinstance(node, dict):
+            if isinstance(node.get("$ref"), str):
+                assert node["$ref"].removeprefix("#/$defs/") in found["$defs"]
+            for below in node.values():
+                check(below)
+        elif isinstance(node, list):
+            for below in node:
+                check(below)
+
+    check(found)
