@@ -1,0 +1,199 @@
+"""A saved plan comes back as it was, or not at all."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.model.address import Address
+from reconciler.model.change import (
+    Action,
+    Change,
+    Consequence,
+    Danger,
+    FieldChange,
+    Origin,
+    Reason,
+    SecretNote,
+    SecretUse,
+    Seen,
+)
+from reconciler.model.live import Dialect
+from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Selection, Unmanaged
+from reconciler.model.resource import ParentRef
+from reconciler.model.values import MISSING, SecretRef, SecretSource
+from reconciler.planning.planfile import NoPlan, decode, digest, encode
+
+SOURCE = PlanSource("staging", "org", "https://eu.example.com", "1.0", "c" * 64, "l" * 64)
+
+texts = st.text(max_size=8)
+words = st.text(min_size=1, max_size=8)
+maybe = st.none() | texts
+sources = st.builds(SecretSource, st.sampled_from(["env", "file", "exec", "literal"]), words)
+references = st.builds(SecretRef, st.lists(texts | sources, min_size=1, max_size=3).map(tuple))
+scalars = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-9, 9) | texts
+keys = texts | st.sampled_from(["$secret", "$$secret", "$", "ref"])
+values = st.recursive(
+    scalars | references,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+    max_leaves=8,
+)
+bodies = st.dictionaries(keys, values, max_size=3)
+paths = st.lists(words | st.integers(0, 9), min_size=1, max_size=3).map(tuple)
+addresses = st.builds(Address, words.map(lambda text: text.replace(".", "_")), words)
+changes = st.builds(
+    Change,
+    address=addresses,
+    action=st.sampled_from(Action),
+    name=texts,
+    live_id=maybe,
+    parent=st.none() | st.builds(ParentRef, maybe, maybe, maybe),
+    parent_id=maybe,
+    old_parent_id=maybe,
+    fields=st.lists(
+        st.builds(
+            FieldChange,
+            paths,
+            st.just(MISSING) | values,
+            st.just(MISSING) | values,
+            st.booleans(),
+            st.booleans(),
+            st.sampled_from(Origin),
+        ),
+        max_size=3,
+    ).map(tuple),
+    body=st.none() | bodies,
+    after_create=st.none() | bodies,
+    secrets=st.lists(
+        st.builds(SecretNote, paths, references, st.sampled_from(SecretUse)), max_size=2
+    ).map(tuple),
+    reasons=st.lists(st.sampled_from(Reason), max_size=2).map(tuple),
+    consequences=st.lists(
+        st.builds(Consequence, words, st.sampled_from(Danger), texts), max_size=2
+    ).map(tuple),
+    depends_on=st.lists(words, max_size=2).map(tuple),
+    seen=st.none() | st.builds(Seen, maybe, bodies),
+)
+objects = st.lists(st.builds(Unmanaged, addresses, texts, maybe, maybe), max_size=2).map(tuple)
+globs = st.lists(words, max_size=2).map(tuple)
+plans = st.builds(
+    Plan,
+    source=st.builds(
+        replace,
+        st.just(SOURCE),
+        environment=texts,
+        dialect=st.none() | st.sampled_from(Dialect),
+        base=maybe,
+        undoes=maybe,
+    ),
+    changes=st.lists(changes, max_size=3).map(tuple),
+    unmanaged=objects,
+    ignored=objects,
+    notes=st.lists(st.builds(Note, words, texts), max_size=2).map(tuple),
+    refusals=st.lists(
+        st.builds(Refusal, words, texts, st.lists(addresses, max_size=2).map(tuple), maybe, maybe),
+        max_size=2,
+    ).map(tuple),
+    selection=st.builds(Selection, globs, globs, globs, globs),
+    created_at=texts,
+)
+
+
+def a_plan(*fields: FieldChange, **parts: Any) -> Plan:
+    change = Change(
+        Address("batch_export", "lake"), Action.UPDATE, "Lake", live_id="e1", fields=fields, **parts
+    )
+    return Plan(SOURCE, (change,), created_at="2026-06-01T12:00:00Z")
+
+
+def told(plan: Plan) -> Any:
+    return json.loads(encode(plan))
+
+
+def edited(plan: Plan, **parts: Any) -> bytes:
+    return orjson.dumps({**told(plan), **parts})
+
+
+@given(plans)
+def test_every_plan_comes_back_as_it_was(plan: Plan) -> None:
+    data = encode(plan)
+    assert decode(data) == plan
+    assert encode(decode(data)) == data
+
+
+@given(values)
+def test_no_value_is_mistaken_for_a_secret_or_the_other_way_round(value: Any) -> None:
+    back = decode(encode(a_plan(body={"value": value}))).changes[0].body
+    assert back == {"value": value}
+
+
+def test_the_bytes_do_not_depend_on_the_order_of_keys() -> None:
+    one = a_plan(body={"name": "n", "destination": {"type": "S3", "config": {"a": 1, "b": 2}}})
+    two = a_plan(body={"destination": {"config": {"b": 2, "a": 1}, "type": "S3"}, "name": "n"})
+    assert encode(one) == encode(two)
+    assert encode(one).endswith(b"}\n")
+
+
+def test_the_digest_is_over_all_but_the_time() -> None:
+    plan = a_plan(body={"name": "n"})
+    assert digest(replace(plan, created_at="later")) == digest(plan) == told(plan)["digest"]
+    assert digest(a_plan(body={"name": "m"})) != digest(plan)
+
+
+def test_an_absent_side_has_no_key_and_null_is_null() -> None:
+    absent, null = told(
+        a_plan(FieldChange(("a",), MISSING, 1), FieldChange(("b",), None, MISSING))
+    )["changes"][0]["fields"]
+    assert "before" not in absent
+    assert null["before"] is None
+    assert "after" not in null
+
+
+def test_a_secret_is_saved_as_its_reference() -> None:
+    ref = SecretRef(("Bearer ", SecretSource("env", "KEY")))
+    plan = a_plan(body={"token": ref}, secrets=(SecretNote(("token",), ref, SecretUse.UNREADABLE),))
+    change = told(plan)["changes"][0]
+    assert change["body"] == {"token": {"$secret": ["Bearer ", {"ref": "${secret:env:KEY}"}]}}
+    assert change["secrets"][0]["reference"] == "Bearer ${secret:env:KEY}"
+    assert change["secrets"][0]["sent"] is False
+
+
+@pytest.mark.parametrize("action", Action)
+def test_whoever_looks_for_what_is_destructive_finds_all_of_it(action: Action) -> None:
+    plan = Plan(SOURCE, (Change(Address("project", "web"), action, "Web"),))
+    assert told(plan)["changes"][0]["destructive"] is (action in (Action.DELETE, Action.REPLACE))
+    assert told(plan)["summary"][action.value] == 1
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff\xfe", b"- yaml", b"[]", b"null", b"{}", b'{"a": 1}', b"[" * 5000]
+)
+def test_what_is_no_plan_is_told_so(data: bytes) -> None:
+    with pytest.raises(NoPlan, match="not a plan file"):
+        decode(data)
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", None])
+def test_a_plan_of_another_format_is_told_so(version: Any) -> None:
+    with pytest.raises(NoPlan, match="reads format 1") as told_so:
+        decode(edited(a_plan(), format_version=version))
+    assert told_so.value.hint
+
+
+@pytest.mark.parametrize(
+    "parts", [{"changes": []}, {"digest": "0" * 64}, {"digest": None}, {"more": 1}]
+)
+def test_an_edited_plan_is_refused(parts: dict[str, Any]) -> None:
+    with pytest.raises(NoPlan, match="was changed after it was made"):
+        decode(edited(a_plan(), **parts))
+
+
+def test_the_time_of_making_may_differ() -> None:
+    plan = a_plan()
+    assert decode(edited(plan, created_at="x")) == replace(plan, created_at="x")
