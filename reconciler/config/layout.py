@@ -1,0 +1,153 @@
+"""The lines of a YAML file by the keys that they belong to: what `fmt` and `import` edit.
+
+Files are edited as text, entry by entry, and never written anew from values: whatever is not
+touched stays as it was, byte for byte, comments and quotes included. An entry of a block mapping
+is the comment lines above its key, and all lines down to the next entry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import yaml
+
+from reconciler.config.document import Node
+
+STEP = 2
+_KEEPS_BLANKS = re.compile(r"[|>][0-9]*\+")
+"""A block of text that says that the blank lines below are part of it."""
+_PINNED = ("# yaml-language-server:", "---", "%")
+"""Lines that stay at the top of a file, whatever is moved below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key of a block mapping. Lines count from 0, `end` is exclusive.
+
+    `start` is the first of the comment and blank lines above the key, `line` that of the key.
+    """
+
+    key: Node
+    value: Node
+    start: int
+    line: int
+    end: int
+
+    @property
+    def name(self) -> str:
+        """The key as text."""
+        return str(self.key.value)
+
+    @property
+    def below(self) -> int:
+        """The line after that of the key."""
+        return self.line + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block mapping: its entries, and the lines after the last one that are still its own."""
+
+    entries: tuple[Entry, ...]
+    column: int
+    footer: int
+    end: int
+
+
+def block_of(node: Node | None, lines: Sequence[str], *, start: int, end: int) -> Block | None:
+    """The entries of a mapping between two lines; None where it is no plain block mapping.
+
+    That is so for flow style, explicit keys (`? key`), and aliases, whose text is elsewhere.
+    """
+    if not isinstance(node, yaml.MappingNode) or node.flow_style or not node.value:
+        return None
+    keys = [key for key, _ in node.value]
+    column = keys[0].start_mark.column
+    at = [key.start_mark.line for key in keys]
+    if not _plain(keys, lines, column) or at != sorted(set(at)) or at[0] < start or at[-1] >= end:
+        return None
+    entries: list[Entry] = []
+    begin = start
+    for position, (key, value) in enumerate(node.value):
+        limit = at[position + 1] if position + 1 < len(keys) else end
+        until = _content_end(value, lines, line=at[position], limit=limit)
+        until = _with_deeper_comments(lines, column, start=until, end=limit)
+        entries.append(Entry(key, value, begin, at[position], until))
+        begin = until
+    return Block(tuple(entries), column, begin, end)
+
+
+def _plain(keys: Sequence[Node], lines: Sequence[str], column: int) -> bool:
+    return all(
+        isinstance(key, yaml.ScalarNode)
+        and key.start_mark.column == column
+        and key.end_mark.line == key.start_mark.line
+        and not lines[key.start_mark.line][:column].strip()
+        and not lines[key.start_mark.line][column:].startswith(("? ", "&", "!", "*"))
+        for key in keys
+    )
+
+
+def _content_end(value: Node, lines: Sequence[str], *, line: int, limit: int) -> int:
+    """The line after the last one that is neither blank nor a comment."""
+    end = limit
+    while end > line + 1 and is_aside(lines[end - 1]):
+        end -= 1
+    leaf = _last_leaf(value)
+    mark = leaf.end_mark
+    # An alias is the node of its anchor: its marks are elsewhere and say nothing.
+    if line <= leaf.start_mark.line < limit and mark.line <= limit:
+        ended = (
+            mark.line if mark.column == 0 and mark.line > leaf.start_mark.line else mark.line + 1
+        )
+        if not _KEEPS_BLANKS.search(lines[leaf.start_mark.line]):
+            while ended > line + 1 and not lines[ended - 1]:
+                ended -= 1
+        end = max(end, min(ended, limit))
+    return end
+
+
+def _last_leaf(node: Node) -> Node:
+    while isinstance(node, yaml.CollectionNode) and node.value and not node.flow_style:
+        last = node.value[-1]
+        node = last[1] if isinstance(last, tuple) else last
+    return node
+
+
+def _with_deeper_comments(lines: Sequence[str], column: int, *, start: int, end: int) -> int:
+    """A comment that is indented more than the next key belongs to what stands above it."""
+    for line in range(end - 1, start - 1, -1):
+        if lines[line].strip() and indent_of(lines[line]) > column:
+            return line + 1
+    return start
+
+
+def head_of(lines: Sequence[str], first_key: int) -> int:
+    """How many lines are the head of the file, above the comment of its first key.
+
+    The head ends with the last blank line, or with a line that has to stay at the top.
+    """
+    for line in range(first_key - 1, -1, -1):
+        if not lines[line].strip() or lines[line].startswith(_PINNED):
+            return line + 1
+    return 0
+
+
+def is_aside(line: str) -> bool:
+    """Whether a line is blank or a comment."""
+    text = line.strip()
+    return not text or text.startswith("#")
+
+
+def indent_of(line: str) -> int:
+    """How many blanks a line begins with."""
+    return len(line) - len(line.lstrip(" "))
+
+
+def shifted(lines: Sequence[str], by: int) -> list[str]:
+    """Lines moved to the right, or to the left as far as there are blanks."""
+    if by >= 0:
+        return [" " * by + line if line else line for line in lines]
+    return [line[min(-by, indent_of(line)) :] for line in lines]
