@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from keyword import iskeyword
 from typing import NoReturn
 
 import click
@@ -16,6 +17,7 @@ _COMMANDS = {
     "plan": "show what would be done",
     "apply": "do it, after showing it",
     "validate": "check the files, without a network",
+    "import": "write live objects into files",
     "show": "draw a saved plan",
     "backfill": "export a past range of one export again",
     "schema": "print a JSON Schema of the files",
@@ -35,7 +37,8 @@ class _LazyGroup(click.Group):
         del ctx
         if cmd_name not in _COMMANDS:
             return None
-        module = import_module(f"reconciler.cli.{cmd_name}")
+        # A module can't have the name of a keyword.
+        module = import_module(f"reconciler.cli.{cmd_name}{'_' * iskeyword(cmd_name)}")
         command: click.Command = module.command
         return command
 

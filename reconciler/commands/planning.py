@@ -18,7 +18,7 @@ from reconciler.model.policy import Prune
 from reconciler.model.resource import Desired
 from reconciler.model.values import secret_refs
 from reconciler.planning.planner import Base, Circumstances, PlanOptions, make_plan
-from reconciler.reading import read_live
+from reconciler.reading import Depth, read_live
 from reconciler.version import __version__
 
 
@@ -112,7 +112,8 @@ async def read_for(service: Service, loaded: Loaded, base: Desired | None = None
         for kind in kinds
         if loaded.policy.prune_of(kind.name) is not Prune.NEVER or base is not None
     }
-    return await read_live(service, loaded.desired, kinds=kinds, detail_all=frozenset(prunes))
+    depth = Depth(in_full=lambda each: each.kind in prunes)
+    return await read_live(service, loaded.desired, kinds=kinds, depth=depth)
 
 
 def read_base(request: PlanRequest, loaded: Loaded, runtime: Runtime) -> Base | None:

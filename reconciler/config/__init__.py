@@ -8,9 +8,16 @@ from hashlib import sha256
 from pathlib import Path
 
 from reconciler.config.document import Document, Places
+from reconciler.config.drafts import DraftSource
 from reconciler.config.gitbase import GitSource, base_commit
 from reconciler.config.references import References
-from reconciler.config.resources import Resolving, declarations, documents, resolve
+from reconciler.config.resources import (
+    Resolving,
+    declarations,
+    documents,
+    resolve,
+    resource_globs,
+)
 from reconciler.config.snippets import finished
 from reconciler.config.sources import WORKSPACE_FILE, FolderSource, Source
 from reconciler.config.workspace import (
@@ -30,7 +37,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
 from reconciler.model.shape import canonical_text
-from reconciler.model.values import SecretValue
+from reconciler.model.values import JSONObject, SecretValue
 
 __all__ = ["FolderSource", "GitSource", "Loaded", "base_commit", "load", "load_all", "load_at"]
 
@@ -41,6 +48,8 @@ class Loaded:
 
     `connection` is None where the environment lacks what is needed to reach it; `missing` says
     what. `diagnostics` are warnings: errors raise. `places` tell where fields come from.
+    `declared` holds the resources of every environment with their files, `defaults` the filled-in
+    defaults by kind.
     """
 
     desired: Desired
@@ -51,6 +60,10 @@ class Loaded:
     environments: tuple[str, ...]
     missing: tuple[str, ...]
     places: Mapping[Address, Places]
+    declared: Mapping[Address, str]
+    defaults: Mapping[str, JSONObject]
+    globs: tuple[str, ...]
+    """Which files hold resources."""
 
     def reachable(self) -> Connection:
         """The connection. Raises ReconcilerError that says what is missing."""
@@ -96,8 +109,11 @@ def load(
     environment: str | None,
     environ: Mapping[str, str],
     strict: bool = False,
+    drafts: Mapping[str, str] | None = None,
 ) -> Loaded:
     """The workspace in a folder for one environment.
+
+    `drafts` are texts to read as files, by path; a file of that path is as it will be then.
 
     Raises:
         InvalidConfiguration: with every diagnostic of the run.
@@ -105,7 +121,9 @@ def load(
 
     """
     problems = Problems(strict=strict)
-    source = FolderSource(folder)
+    source: Source = FolderSource(folder)
+    if drafts is not None:
+        source = DraftSource(source, drafts)
     files = _read(source, problems)
     loaded = None
     if files.workspace.value:
@@ -193,6 +211,8 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
     found = declarations(files.documents, asked.kinds, problems)
     desired = resolve(found, given)
     policy = policy_of(workspace, environment, asked.kinds)
+    # What is wrong with a default is told where a resource takes it.
+    unheard = replace(references, problems=Problems())
     desired = replace(
         desired,
         base_url=connection.base_url if connection is not None else "",
@@ -208,6 +228,14 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
         environments=workspace.environments,
         missing=tuple(missing_of(workspace, environment, asked.environ)),
         places=given.places,
+        declared={address: each.document.file for address, each in found.items()},
+        defaults={
+            kind.name: unheard.resolved(
+                dict(workspace.section("defaults", kind.name)), lambda _: workspace.mark(())
+            )
+            for kind in asked.kinds
+        },
+        globs=resource_globs(workspace),
     )
 
 

@@ -21,7 +21,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.values import JSON, Path, SecretRef, SecretValue, path_text, value_at
 
-_COMMON = ("id", "state", "environments", "overrides", "lifecycle", "secret_version")
+COMMON = ("id", "state", "environments", "overrides", "lifecycle", "secret_version")
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _EVERYTHING = ("**/*.yaml", "**/*.yml")
 
@@ -66,7 +66,7 @@ def documents(source: Source, workspace: Workspace, problems: Problems) -> list[
     globs = workspace.value.get("resources")
     wanted: set[str] = set()
     if not isinstance(globs, list):
-        wanted = {name for glob in _EVERYTHING for name in matching(names, glob)}
+        wanted = {name for glob in resource_globs(workspace) for name in matching(names, glob)}
     else:
         for position, glob in enumerate(globs):
             wanted |= _matched(names, str(glob), workspace.mark(("resources", position)), problems)
@@ -82,6 +82,12 @@ def documents(source: Source, workspace: Workspace, problems: Problems) -> list[
             continue
         found.append(parse(raw, name, problems))
     return found
+
+
+def resource_globs(workspace: Workspace) -> tuple[str, ...]:
+    """Which files hold resources: what the workspace says, else every YAML file."""
+    globs = workspace.value.get("resources")
+    return tuple(map(str, globs)) if isinstance(globs, list) else _EVERYTHING
 
 
 def _matched(names: Sequence[str], glob: str, at: Mark, problems: Problems) -> set[str]:
@@ -284,7 +290,7 @@ def _spec(
     """The managed fields under the kind's own names, literal secrets taken out."""
     spec: dict[str, JSON] = {}
     for name, value in values.items():
-        if name in _COMMON or name == kind.parent_key:
+        if name in COMMON or name == kind.parent_key:
             continue
         known = kind.field_named(name)
         canonical = known.name if known is not None else name

@@ -91,6 +91,8 @@ class Field:
         Further places of a live body where its value may stand.
     required
         Whether a create must carry it.
+    verbatim
+        Whether import writes it as the service shows it, and not in the form that is compared.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Field:
     names: Mapping[Dialect, str] = field(default_factory=dict)
     read_at: tuple[Path, ...] = ()
     required: bool = False
+    verbatim: bool = False
 
     def sent_as(self, dialect: Dialect | None) -> tuple[str, ...]:
         """The names under which the servers of a dialect take it; all where none is known.

@@ -1,5 +1,5 @@
 """Turns the API into values. Comes after the configuration and before the planner."""
 
-from reconciler.reading.live import read_live
+from reconciler.reading.live import Depth, read_live
 
-__all__ = ["read_live"]
+__all__ = ["Depth", "read_live"]

@@ -8,7 +8,8 @@ an organization (service-facts, trap 41): then the projects that the files name 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from reconciler.client import Service, all_pages
@@ -20,17 +21,36 @@ from reconciler.model.resource import Desired, Resource
 from reconciler.model.values import JSONObject
 
 
+def _nothing_more(each: LiveObject) -> bool:
+    del each
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """What is read beyond what the files could mean.
+
+    `in_full` tells of an object in the short shape of its list whether to read it whole. `ids` are
+    objects to look for even if no list shows them.
+    """
+
+    in_full: Callable[[LiveObject], bool] = _nothing_more
+    ids: frozenset[str] = frozenset()
+
+
+_JUST_THE_FILES = Depth()
+
+
 async def read_live(
     service: Service,
     desired: Desired,
     *,
     kinds: Sequence[Kind],
-    detail_all: frozenset[str] = frozenset(),
+    depth: Depth = _JUST_THE_FILES,
 ) -> Live:
     """Read every object of the organization that the files could speak about.
 
-    `detail_all` names kinds whose objects are all read in full, claimed or not. Raises
-    ServiceError.
+    Raises ServiceError.
     """
     resources = desired.in_order()
     surveys = await asyncio.gather(*(_survey(service, kind) for kind in kinds))
@@ -39,10 +59,11 @@ async def read_live(
         if survey is None:
             bodies = await _one_by_one(service, kind, resources, objects)
         else:
-            bodies = [*survey, *await _hidden(service, kind, resources, survey)]
+            wanted = depth.ids | _pinned(kind, resources)
+            bodies = [*survey, *await _hidden(service, kind, wanted, survey)]
         found = [_live_object(kind, body) for body in bodies]
         if kind.detail:
-            found = await _detailed(service, kind, resources, found, every=kind.name in detail_all)
+            found = await _detailed(service, kind, resources, found, in_full=depth.in_full)
         objects[kind.name] = tuple(found)
     return Live(objects, _dialect(kinds, objects))
 
@@ -64,13 +85,18 @@ async def _survey(service: Service, kind: Kind) -> list[JSONObject] | None:
         return None
 
 
+def _pinned(kind: Kind, resources: Iterable[Resource]) -> frozenset[str]:
+    return frozenset(
+        each.pinned_id for each in resources if each.address.kind == kind.name and each.pinned_id
+    )
+
+
 async def _hidden(
-    service: Service, kind: Kind, resources: Sequence[Resource], listed: Sequence[JSONObject]
+    service: Service, kind: Kind, wanted: frozenset[str], listed: Sequence[JSONObject]
 ) -> list[JSONObject]:
-    """Objects that the files pin and no list shows, such as exports of hidden types."""
+    """Objects that are named by id and no list shows, such as exports of hidden types."""
     seen = {str(body.get("id")) for body in listed}
-    pinned = {each.pinned_id for each in resources if each.address.kind == kind.name}
-    missing = sorted(each for each in pinned if each is not None and each not in seen)
+    missing = sorted(wanted - seen)
     read = await asyncio.gather(*(_read(service, kind, each) for each in missing))
     return [body for body in read if body is not None]
 
@@ -114,11 +140,8 @@ async def _one_by_one(
 
 def _named_ids(kind: Kind, resources: Iterable[Resource]) -> list[str]:
     """The ids that the files name, as pins or as parents."""
-    pinned = {
-        each.pinned_id for each in resources if each.address.kind == kind.name and each.pinned_id
-    }
     parents = {each.parent.id for each in resources if each.parent is not None and each.parent.id}
-    return sorted(pinned | parents)
+    return sorted(_pinned(kind, resources) | parents)
 
 
 async def _read(service: Service, kind: Kind, identity: str) -> JSONObject | None:
@@ -138,13 +161,14 @@ async def _detailed(
     resources: Sequence[Resource],
     found: Sequence[LiveObject],
     *,
-    every: bool,
+    in_full: Callable[[LiveObject], bool],
 ) -> list[LiveObject]:
     """The full shape of what a resource could claim; objects on their way out are left out."""
     names, ids = _claimable(kind, resources)
 
     async def detailed(each: LiveObject) -> LiveObject | None:
-        if not (every or each.id in ids or each.name.strip().casefold() in names):
+        claimable = each.id in ids or each.name.strip().casefold() in names
+        if not (claimable or in_full(each)):
             return each
         body = await _read(service, kind, each.id)
         if body is None or kind.pending_deletion(body):

@@ -49,6 +49,7 @@ FIELDS: tuple[Field, ...] = (
         "sql_query",
         QueryText(),
         clearable=True,
+        verbatim=True,
         aliases=("hogql_query",),
         names={
             Dialect.INTERFACE: "sql_query",

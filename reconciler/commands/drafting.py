@@ -1,0 +1,122 @@
+"""One live object to the resource that import writes for it: values, secrets, what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from reconciler.config.adoptable import (
+    SecretNames,
+    fitting,
+    in_schema_order,
+    put_secret,
+    secret_paths,
+    without_unimportable,
+)
+from reconciler.config.drafts import Draft
+from reconciler.model.address import Address
+from reconciler.model.imported import Left
+from reconciler.model.resource import ParentRef
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    JSONObject,
+    Path,
+    SecretRef,
+    secret_refs,
+    value_at,
+)
+from reconciler.planning.adopting import Adoption, declared_paths, managed_fields
+
+
+@dataclass(slots=True)
+class Drafting:
+    """What drafting looks at besides the object.
+
+    `defaults` are those of the workspace by kind, `environments` what to write as such (empty:
+    nothing), `mask` hides known secrets in a text, `dropped` are fields known not to read back.
+    """
+
+    defaults: Mapping[str, JSONObject]
+    environments: tuple[str, ...]
+    names: SecretNames
+    mask: Callable[[str], str]
+    dropped: Mapping[Address, Mapping[Path, str]] = field(default_factory=dict)
+    left: list[Left] = field(default_factory=list)
+    secrets: list[tuple[str, Address]] = field(default_factory=list)
+
+    def draft(self, each: Adoption) -> Draft | None:
+        """The resource for an object; None where it can't be one. What is left out is noted."""
+        defaults = self.defaults.get(each.kind.name, {})
+        explicit = declared_paths(each.kind, defaults)
+        managed = managed_fields(each.kind, each.live.body, explicit=explicit)
+        for path in managed.stale:
+            self._leave(each, path, "this type of destination has no such field any more")
+        values = without_unimportable(each.kind, managed.values, explicit=explicit)
+        for path, why in self.dropped.get(each.address, {}).items():
+            _take_out(values, path)
+            self._leave(each, path, why)
+        for path in list(self._pasted_secrets(values)):
+            _take_out(values, path)
+            self._leave(each, path, "it holds the value of a secret of this workspace")
+        for path in secret_paths(each.kind, values, each.live.body):
+            if value_at(defaults, path) is MISSING:
+                name = self.names.name_for(each.address.key, path)
+                put_secret(values, path, SecretRef.of("env", name))
+        common = self._common(each)
+        fit = fitting(each.kind, {**values, **common}, defaults=defaults, subject=str(each.address))
+        for path, why in fit.left_out:
+            self._leave(each, path if fit.values is not None else (), why)
+        if fit.values is None:
+            return None
+        for _, ref in secret_refs(fit.values):
+            self.secrets += [(source.argument, each.address) for source in ref.sources]
+        ordered = in_schema_order(each.kind, fit.values)
+        return Draft(each.kind.collection, each.address.key, ordered)
+
+    def _leave(self, each: Adoption, path: Path, why: str) -> None:
+        self.left.append(Left(each.live, path, why))
+
+    def _common(self, each: Adoption) -> dict[str, JSON]:
+        found: dict[str, JSON] = {}
+        if each.kind.parent_key is not None and each.parent is not None:
+            found[each.kind.parent_key] = _parent_value(each.parent)
+        if each.pinned:
+            found["id"] = _identity(each.live.id)
+        if self.environments:
+            found["environments"] = list(self.environments)
+        return found
+
+    def _pasted_secrets(self, values: JSONObject) -> Iterator[Path]:
+        for path, text in _texts(values, ()):
+            if self.mask(text) != text:
+                yield path
+
+
+def _parent_value(ref: ParentRef) -> JSON:
+    if ref.key is not None:
+        return ref.key
+    return {"id": _identity(ref.id)} if ref.id is not None else {"name": ref.name}
+
+
+def _identity(identity: str | None) -> JSON:
+    """Numbers as numbers, as the service shows them."""
+    return int(identity) if identity is not None and identity.isdecimal() else identity
+
+
+def _texts(value: JSON, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _texts(inner, (*path, name))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, path)
+
+
+def _take_out(values: JSON, path: Path) -> None:
+    for part in path[:-1]:
+        values = values.get(part) if isinstance(values, dict) else None
+    if isinstance(values, dict):
+        values.pop(path[-1], None)

@@ -1,0 +1,238 @@
+"""What a live object becomes in a file: its secrets as references, and nothing that can't stand.
+
+Comes after the choice of fields (`planning.adopting`), before the text (`drafts`). What the
+schemas say for import is read here: `x-credentials`, `x-not-imported`, `x-server-keys`.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconciler.config.checks import check_fields
+from reconciler.config.resources import COMMON
+from reconciler.config.schema import Checked, check
+from reconciler.config.schema_files import schema
+from reconciler.config.yaml_text import reads_back
+from reconciler.errors import Diagnostic, Mark, Problems, Severity
+from reconciler.model.kind import Kind
+from reconciler.model.shape import canonical_text
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, path_text, value_at
+
+_NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
+
+
+@dataclass(slots=True)
+class SecretNames:
+    """Gives each secret an environment variable of its own, such as LAKE_PASSWORD."""
+
+    taken: set[str] = field(default_factory=set)
+
+    def name_for(self, key: str, path: Path) -> str:
+        """The name for a secret of the resource with a key."""
+        plain = _NOT_A_NAME.sub("_", f"{key}_{path[-1]}").upper().strip("_")
+        plain = plain if not plain[:1].isdigit() else f"SECRET_{plain}"
+        name, number = plain, 1
+        while name in self.taken:
+            number += 1
+            name = f"{plain}_{number}"
+        self.taken.add(name)
+        return name
+
+
+def without_unimportable(
+    kind: Kind, values: JSONObject, *, explicit: AbstractSet[Path] = frozenset()
+) -> dict[str, JSON]:
+    """The fields without those that import leaves to the server, and without keys of its own.
+
+    What is as the server has it from the start says nothing, and is left out as well.
+    """
+    properties = (schema(kind.name) or {}).get("properties", {})
+    kept: dict[str, JSON] = {}
+    for name, value in values.items():
+        node = properties.get(name, {})
+        initial = "default" in node and canonical_text(value) == canonical_text(node["default"])
+        if ("x-not-imported" in node or initial) and (name,) not in explicit:
+            continue
+        own = node.get("x-server-keys", ())
+        if own and isinstance(value, dict):
+            value = {key: item for key, item in value.items() if key not in own}  # noqa: PLW2901
+            if not value and (name,) not in explicit:
+                continue
+        kept[name] = value
+    return kept
+
+
+def secret_paths(kind: Kind, values: JSONObject, body: JSONObject) -> list[Path]:
+    """Secrets that a live object must have, though no answer shows them, in a fixed order.
+
+    `values` are the fields as they will be written, `body` what was read: a secret that an old
+    server still shows is one too.
+    """
+    shown = [
+        (known.name,) for known in kind.fields if known.secret and body.get(known.name) is not None
+    ]
+    return [*shown, *_below(schema(kind.name) or {}, values, ())]
+
+
+def _below(node: Mapping[str, Any], value: JSON, path: Path) -> Iterator[Path]:
+    if not isinstance(value, dict):
+        return
+    properties = node.get("properties", {})
+    for name, below in properties.items():
+        if node.get("x-holds-secrets") and below.get("x-secret") and name not in value:
+            yield (*path, name)
+        elif name in value:
+            yield from _below(below, value[name], (*path, name))
+    variants = node.get("x-variants")
+    if variants is None:
+        return
+    inner = schema(f"{variants['folder']}/{value.get(variants['tag'])}") or {}
+    body = value.get(variants["body"])
+    inside = (*path, variants["body"])
+    if value.get(variants["unless"]) is None and isinstance(body, dict):
+        for name in _credentials(inner, body):
+            if name not in body:
+                yield (*inside, name)
+    yield from _below(inner, body, inside)
+
+
+def _credentials(node: Mapping[str, Any], body: Mapping[str, Any]) -> list[str]:
+    """The fields of the way to sign in that a config has chosen."""
+    properties = node.get("properties", {})
+    names: list[str] = []
+    for way in node.get("x-credentials", ()):
+        chosen = all(
+            body.get(name, properties.get(name, {}).get("default")) == wanted
+            for name, wanted in way.get("when", {}).items()
+        )
+        names += [name for name in way["fields"] if chosen and name not in names]
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """What of the fields can stand in a file. `values` is None if the resource can't.
+
+    `left_out` tells why: a path and a reason for each.
+    """
+
+    values: dict[str, JSON] | None
+    left_out: tuple[tuple[Path, str], ...]
+
+
+def fitting(kind: Kind, values: JSONObject, *, defaults: JSONObject, subject: str) -> Fitting:
+    """Leave out what no file may say, such as a key that holds `${` or a value out of range.
+
+    Servers hold values that they would refuse today. What is left out is not managed.
+    """
+    kept: dict[str, JSON] = copy.deepcopy(dict(values))
+    left_out: list[tuple[Path, str]] = []
+    for name in [name for name in kept if not reads_back({name: kept[name]})]:
+        for path in _unreadable(kept[name], (name,)):
+            _remove(kept, path)
+            left_out.append((path, "it can't be written in strict YAML"))
+    while found := _refused(kind, kept, defaults, subject):
+        path, told = found[0]
+        left_out.append((path, told.message))
+        if value_at(kept, path) is MISSING or not _remove(kept, path):
+            return Fitting(None, tuple(left_out))
+    return Fitting(kept, tuple(left_out))
+
+
+def _unreadable(value: JSON, path: Path) -> Iterator[Path]:
+    """The smallest parts of a value that don't come back as they were."""
+    if isinstance(value, dict) and len(path) < 3:
+        inner = [
+            found
+            for key, item in value.items()
+            if not reads_back({key: item})
+            for found in _unreadable(item, (*path, key))
+        ]
+        if inner:
+            yield from inner
+            return
+    yield path
+
+
+def _refused(
+    kind: Kind, values: JSONObject, defaults: JSONObject, subject: str
+) -> list[tuple[Path, Diagnostic]]:
+    places: list[Path] = []
+
+    def place(path: Path) -> Mark:
+        places.append(path)
+        return Mark("", len(places))
+
+    problems = Problems()
+    look = Checked(subject, place, place)
+    merged = _merged(defaults, values)
+    check(kind.name, merged, look, problems)
+    spec = {name: value for name, value in merged.items() if name not in {*COMMON, kind.parent_key}}
+    check_fields(kind, spec, look, problems)
+    return [
+        (places[each.at.line - 1] if each.at is not None else (), each)
+        for each in problems.found
+        if each.severity is Severity.ERROR
+    ]
+
+
+def _merged(below: JSON, above: JSON) -> Any:
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    return {**below, **{key: _merged(below.get(key), value) for key, value in above.items()}}
+
+
+def _remove(values: dict[str, JSON], path: Path) -> bool:
+    """Take out a field, or the one that contains it; False where a resource needs it."""
+    holder: JSON = values
+    for part in path[:-1]:
+        if not isinstance(holder, dict) or part not in holder:
+            return False
+        if not isinstance(holder[part], dict):
+            # A part of a list can't be left out: then the list is.
+            del holder[part]
+            return True
+        holder = holder[part]
+    if not path or not isinstance(holder, dict) or path[-1] not in holder:
+        return False
+    del holder[path[-1]]
+    return True
+
+
+def in_schema_order(kind: Kind, values: JSONObject) -> dict[str, JSON]:
+    """The fields in the order of the schemas, in which `fmt` puts them too."""
+    ordered: dict[str, JSON] = _ordered(schema(kind.name) or {}, dict(values))
+    return ordered
+
+
+def _ordered(node: Mapping[str, Any], value: JSON) -> JSON:
+    if not isinstance(value, dict) or node.get("additionalProperties") is not False:
+        return value
+    properties = node.get("properties", {})
+    variants = node.get("x-variants")
+    places = {name: place for place, name in enumerate(properties)}
+    found: dict[str, JSON] = {}
+    for name in sorted(value, key=lambda name: places.get(name, len(places))):
+        below = properties.get(name, {})
+        if variants is not None and name == variants["body"]:
+            below = schema(f"{variants['folder']}/{value.get(variants['tag'])}") or {}
+        found[name] = _ordered(below, value[name])
+    return found
+
+
+def put_secret(values: dict[str, JSON], path: Path, ref: SecretRef) -> None:
+    """Set a reference at a path."""
+    holder: Any = values
+    for part in path[:-1]:
+        holder = holder[part]
+    holder[path[-1]] = ref
+
+
+def told_left_out(left_out: tuple[tuple[Path, str], ...]) -> tuple[str, ...]:
+    """What was left out, as lines."""
+    return tuple(f"{path_text(path) or 'it'}: {why}" for path, why in left_out)

@@ -1,0 +1,129 @@
+"""Values to YAML text that the strict loader reads back as they were.
+
+Used where files are written from values: import and init. PyYAML quotes what YAML 1.1 would take
+for something else; what readers of YAML 1.2 would, and what looks doubtful to a person, is quoted
+here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from reconciler.config.loader import parse
+from reconciler.errors import Problems
+from reconciler.model.values import JSON, SecretRef
+
+_WIDEST_LIST = 70
+_DOUBTFUL = re.compile(
+    r"[-+]?[0-9.][0-9a-fA-FoxXeE._:+-]*|[yYnN]|[~=]|.*\s|\s.*|.*[#:].*", re.DOTALL
+)
+"""Text that is quoted whatever YAML says: it reads like a number, or holds a sign of YAML's."""
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[A-Za-z0-9./_~-]+")
+
+_NO_BLOCK = re.compile(r"^\s|[ \t]\n|\s\Z(?<!\n)|\n\n\Z")
+"""Blanks that a block of text would lose, or share with the blank lines below it."""
+
+
+class _Strict(yaml.SafeDumper):
+    """Lists indented below their key, and text quoted wherever it could be read as more."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:  # noqa: FBT001, FBT002 - PyYAML's signature
+        del indentless
+        return super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: Any) -> bool:
+        del data
+        return True
+
+
+def _text(dumper: Any, value: str) -> yaml.Node:
+    style = None
+    if "\n" in value and not _NO_BLOCK.search(value):
+        style = "|"
+    elif _DOUBTFUL.fullmatch(value) and not (_MOMENT.fullmatch(value) or _ADDRESS.fullmatch(value)):
+        style = "'" if value.isprintable() else '"'
+    node: yaml.Node = dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+    return node
+
+
+def _reference(dumper: Any, value: SecretRef) -> yaml.Node:
+    node: yaml.Node = dumper.represent_scalar("tag:yaml.org,2002:str", str(value))
+    return node
+
+
+def _list(dumper: Any, value: list[JSON]) -> yaml.Node:
+    short = all(isinstance(each, (str, int, float, bool)) for each in value)
+    flow = short and sum(len(str(each)) + 4 for each in value) <= _WIDEST_LIST
+    node: yaml.Node = dumper.represent_sequence(
+        "tag:yaml.org,2002:seq", value, flow_style=flow or not value
+    )
+    return node
+
+
+def _mapping(dumper: Any, value: dict[str, JSON]) -> yaml.Node:
+    node: yaml.Node = dumper.represent_mapping(
+        "tag:yaml.org,2002:map", value.items(), flow_style=not value
+    )
+    return node
+
+
+# The loader takes a timestamp for text, as YAML 1.2 does.
+_Strict.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in forms if not tag.endswith(":timestamp")]
+    for first, forms in yaml.SafeDumper.yaml_implicit_resolvers.items()
+}
+_Strict.add_representer(str, _text)
+_Strict.add_representer(SecretRef, _reference)
+_Strict.add_representer(list, _list)
+_Strict.add_representer(dict, _mapping)
+
+
+def yaml_text(value: JSON) -> str:
+    """Block style, keys in the order of the mapping, steps of two."""
+    return str(
+        yaml.dump(
+            value,
+            Dumper=_Strict,
+            sort_keys=False,
+            allow_unicode=True,
+            width=100_000,
+            default_flow_style=False,
+        )
+    )
+
+
+def escaped(value: JSON) -> JSON:
+    """Live values as files write them: `${` is `$${`, so that it is no reference."""
+    if isinstance(value, str):
+        return value.replace("${", "$${")
+    if isinstance(value, dict):
+        return {key: escaped(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [escaped(item) for item in value]
+    return value
+
+
+def reads_back(value: JSON) -> bool:
+    """Whether the text of a value is read as that value, without a complaint."""
+    problems = Problems()
+    try:
+        document = parse(yaml_text(escaped(value)).encode(), "", problems)
+    except (yaml.YAMLError, UnicodeEncodeError):
+        return False
+    return not problems.found and document.value == _as_text(escaped(value))
+
+
+def _as_text(value: JSON) -> JSON:
+    """The value with secret references as the text that stands for them."""
+    if isinstance(value, SecretRef):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _as_text(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_text(item) for item in value]
+    return value

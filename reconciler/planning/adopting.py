@@ -1,0 +1,352 @@
+"""What of the live side goes into files: which objects, under which keys, with which fields.
+
+The pure half of import. Adopting changes nothing: what is chosen here is what the differ compares,
+so that the plan of the files that come of it is empty.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from itertools import count
+
+from reconciler.model.address import Address
+from reconciler.model.kind import Field, Kind, Tagged
+from reconciler.model.live import Live, LiveObject
+from reconciler.model.resource import ParentRef
+from reconciler.model.shape import MergedObject, OpenObject
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
+from reconciler.planning.leaves import Leaf, comparable, leaves, settled
+
+_LONGEST_KEY = 60
+Identity = tuple[str, str]
+"""Kind and id of a live object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which live objects are wanted; what is empty does not narrow.
+
+    `names` are globs of names, `ids` ids, `parents` globs of names, ids or keys: such a parent
+    itself, and what is in it. `kinds` are names of kinds.
+    """
+
+    names: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """One live object that is to be written as a resource.
+
+    `pinned` says that only its id tells it from others.
+    """
+
+    kind: Kind
+    live: LiveObject
+    address: Address
+    parent: ParentRef | None
+    pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The live side, who claims what already, and the keys that are used, by kind."""
+
+    live: Live
+    kinds: Sequence[Kind]
+    claimed: Mapping[Identity, Address] = field(default_factory=dict)
+    used: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
+    _by_identity: dict[Identity, LiveObject] = field(default_factory=dict, init=False, repr=False)
+    _alike: Counter[tuple[str, str]] = field(default_factory=Counter, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for kind in self.kinds:
+            for each in self.live.of(kind.name):
+                self._by_identity[kind.name, each.id] = each
+                self._alike[kind.name, each.name.strip()] += 1
+
+    def parent_of(self, each: LiveObject, kind: Kind) -> LiveObject | None:
+        """The live object that contains another one."""
+        if kind.parent is None or each.parent_id is None:
+            return None
+        return self._by_identity.get((kind.parent, each.parent_id))
+
+    def has_namesakes(self, each: LiveObject) -> bool:
+        """Whether another object of its kind has the same name, wherever it is."""
+        return self._alike[each.kind, each.name.strip()] > 1
+
+
+def chosen(choice: Choice, around: Surroundings) -> tuple[LiveObject, ...]:
+    """The objects that a choice means, parents first, then by name and id."""
+    found: list[LiveObject] = []
+    for kind in around.kinds:
+        if choice.kinds and kind.name not in choice.kinds:
+            continue
+        objects = [each for each in around.live.of(kind.name) if _fits(each, kind, choice, around)]
+        found += sorted(objects, key=lambda each: (each.name, each.id))
+    return tuple(found)
+
+
+def fits_at_a_glance(each: LiveObject, choice: Choice, kinds: Sequence[Kind]) -> bool:
+    """Whether an object may be meant, told from its list alone. True is no promise."""
+    kind = next(kind for kind in kinds if kind.name == each.kind)
+    if choice.kinds and kind.name not in choice.kinds:
+        return False
+    if choice.parents and kind.parent is None and not _named(each, choice.parents):
+        return False
+    return _fits_by_name(each, choice)
+
+
+def _fits_by_name(each: LiveObject, choice: Choice) -> bool:
+    if choice.ids and each.id not in choice.ids:
+        return False
+    return not choice.names or _named(each, choice.names)
+
+
+def _fits(each: LiveObject, kind: Kind, choice: Choice, around: Surroundings) -> bool:
+    if not _fits_by_name(each, choice):
+        return False
+    if not choice.parents:
+        return True
+    holder = each if kind.parent is None else around.parent_of(each, kind)
+    if holder is None:
+        return False
+    claim = around.claimed.get((holder.kind, holder.id))
+    by_key = claim is not None and any(fnmatchcase(claim.key, glob) for glob in choice.parents)
+    return by_key or _named(holder, choice.parents)
+
+
+def _named(each: LiveObject, globs: Sequence[str]) -> bool:
+    return any(
+        each.id == glob or each.name.strip() == glob or fnmatchcase(each.name.strip(), glob)
+        for glob in globs
+    )
+
+
+def adoptions(objects: Sequence[LiveObject], around: Surroundings) -> tuple[Adoption, ...]:
+    """Every object with its key: made from the name, unique, and the same in each run.
+
+    Objects whose names give one key are told apart by the key of their parent, and then by id.
+    An object that is claimed keeps its address.
+    """
+    kinds = {kind.name: kind for kind in around.kinds}
+    keys = {identity: claim.key for identity, claim in around.claimed.items()}
+    for kind in around.kinds:
+        fresh = [
+            each for each in objects if each.kind == kind.name and (kind.name, each.id) not in keys
+        ]
+        keys |= _keys(kind, fresh, keys, around)
+    unclear = _not_alone(around)
+    return tuple(
+        Adoption(
+            kind=kinds[each.kind],
+            live=each,
+            address=Address(each.kind, keys[each.kind, each.id]),
+            parent=_parent(each, kinds[each.kind], keys, around),
+            pinned=(each.kind, each.id) in unclear or _unlisted(each, kinds[each.kind]),
+        )
+        for each in objects
+    )
+
+
+def _keys(
+    kind: Kind,
+    objects: Sequence[LiveObject],
+    known: Mapping[Identity, str],
+    around: Surroundings,
+) -> dict[Identity, str]:
+    used = {key.casefold() for key in around.used.get(kind.name, ())}
+    waiting = list(objects)
+    found: dict[Identity, str] = {}
+
+    def candidates(each: LiveObject) -> tuple[str, ...]:
+        own = key_of(each.name) or kind.name.replace("_", "-")
+        above = around.parent_of(each, kind)
+        holder = ""
+        if above is not None:
+            holder = known.get((above.kind, above.id)) or key_of(above.name) or above.id
+        short = each.id.split("-")[0]
+        plain = (own,) if key_of(each.name) else ()
+        qualified = (f"{holder}-{own}",) if holder and plain else ()
+        return (*plain, *qualified, f"{own}-{short}", f"{own}-{each.id}")
+
+    for attempt in range(4):
+        tried = {
+            (kind.name, each.id): candidates(each)[min(attempt, len(candidates(each)) - 1)]
+            for each in waiting
+        }
+        counts = Counter(tried.values())
+        clear = {
+            identity: key for identity, key in tried.items() if counts[key] == 1 and key not in used
+        }
+        found |= clear
+        used |= set(clear.values())
+        waiting = [each for each in waiting if (kind.name, each.id) not in found]
+    for each in waiting:
+        stem = candidates(each)[-1]
+        key = next(key for number in count(2) if (key := f"{stem}-{number}") not in used)
+        found[kind.name, each.id] = key
+        used.add(key)
+    return found
+
+
+def key_of(name: str) -> str:
+    """A key made from a name: `Straße / Web (2)` gives `strasse-web-2`; "" if nothing is left."""
+    folded = unicodedata.normalize("NFKD", name.casefold())
+    plain = re.sub(r"[^a-z0-9]+", "-", "".join(c for c in folded if not unicodedata.combining(c)))
+    key = plain.strip("-")
+    if len(key) > _LONGEST_KEY:
+        key = key[:_LONGEST_KEY].rpartition("-")[0] or key[:_LONGEST_KEY]
+    return key.strip("-")
+
+
+def _parent(
+    each: LiveObject, kind: Kind, keys: Mapping[Identity, str], around: Surroundings
+) -> ParentRef | None:
+    """A declared parent by its key, another by its name, or by id where the name is not alone."""
+    if kind.parent is None or each.parent_id is None:
+        return None
+    key = keys.get((kind.parent, each.parent_id))
+    if key is not None:
+        return ParentRef(key=key)
+    above = around.parent_of(each, kind)
+    if above is None:
+        return ParentRef(id=each.parent_id)
+    name = above.name.strip()
+    if not name or around.has_namesakes(above):
+        return ParentRef(id=each.parent_id)
+    return ParentRef(name=name)
+
+
+def _not_alone(around: Surroundings) -> frozenset[Identity]:
+    """Objects that their name alone does not tell from others of their scope."""
+    found: set[Identity] = set()
+    for kind in around.kinds:
+        scopes: dict[tuple[str | None, str], list[LiveObject]] = {}
+        for each in around.live.of(kind.name):
+            name = each.name.strip()
+            scopes.setdefault((each.parent_id, name), []).append(each)
+            if kind.parent is not None and each.parent_id is not None:
+                # One of the organization is looked for in every parent.
+                scopes.setdefault((None, name), []).append(each)
+        for (scope, name), members in scopes.items():
+            if len(members) > 1 or not name:
+                found |= {(kind.name, each.id) for each in members if each.parent_id == scope}
+    return frozenset(found)
+
+
+def _unlisted(each: LiveObject, kind: Kind) -> bool:
+    """Whether it is of a type that no list shows, so that only its id finds it again."""
+    return any(
+        isinstance(known.shape, Tagged)
+        and value_at(each.body, (known.name, known.shape.tag)) in known.shape.unlisted
+        for known in kind.fields
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedFields:
+    """What a resource says of a live object. `stale` are keys that its type does not know."""
+
+    values: JSONObject
+    stale: tuple[Path, ...] = ()
+
+
+def managed_fields(
+    kind: Kind, body: JSONObject, *, explicit: AbstractSet[Path] = frozenset()
+) -> ManagedFields:
+    """The fields of a live body that files can hold, without secrets and defaults of the server.
+
+    `explicit` are paths that files have to set in any case, since a default of the workspace sets
+    them otherwise: what is not there is written as null, or as the server's default.
+    """
+    values: dict[str, JSON] = {}
+    stale: list[Path] = []
+    seen: set[Path] = set()
+    for leaf in leaves(kind.fields, body, live=True):
+        if _is_stale(kind, leaf, body):
+            stale.append(leaf.path)
+            continue
+        value = _written(leaf.field, leaf.value)
+        if leaf.path in explicit or leaf.field.required or not _is_default(leaf.field, value):
+            seen.add(leaf.path)
+            _put(values, leaf.path, value)
+    for path, absent in _absent(kind, body, explicit - seen):
+        _put(values, path, absent)
+    for known in kind.fields:
+        if isinstance(known.shape, Tagged) and isinstance(values.get(known.name), dict):
+            values[known.name].setdefault(known.shape.body, {})
+    return ManagedFields(values, tuple(stale))
+
+
+def declared_paths(kind: Kind, values: JSONObject) -> frozenset[Path]:
+    """The paths that values as written in files set, under the kind's own names."""
+    named = {
+        (known.name if (known := kind.field_named(name)) is not None else name): value
+        for name, value in values.items()
+    }
+    return frozenset(leaf.path for leaf in leaves(kind.fields, named, live=False))
+
+
+def _is_default(known: Field, value: JSON) -> bool:
+    compared = comparable(known, value)
+    return compared == comparable(known, None) or compared is None or compared == {}
+
+
+def _written(known: Field, value: JSON) -> JSON:
+    """The value as a person would write it: typed, in a fixed order, a query as it is shown."""
+    if known.verbatim and isinstance(value, str):
+        return value
+    shape = known.shape
+    if isinstance(shape, MergedObject):
+        return shape.without_nulls(value)
+    if isinstance(shape, OpenObject):
+        return OpenObject().canonical(value)
+    return settled(known, value)
+
+
+def _is_stale(kind: Kind, leaf: Leaf, body: JSONObject) -> bool:
+    """Whether it is a key in the body of a tag that is known, and knows no such key (trap 12)."""
+    known = kind.field_named(str(leaf.path[0]))
+    if known is None or not isinstance(known.shape, Tagged) or len(leaf.path) != 3:
+        return False
+    variant = known.shape.variants.get(str(value_at(body, (known.name, known.shape.tag))))
+    return variant is not None and leaf.path[2] not in {each.name for each in variant}
+
+
+def _absent(kind: Kind, body: JSONObject, paths: AbstractSet[Path]) -> Iterator[tuple[Path, JSON]]:
+    """What to write for fields that are not there and that a default of the workspace sets."""
+    for path in sorted(paths, key=str):
+        known = _field_at(kind, body, path)
+        if known is None or known.secret:
+            continue
+        if known.default is not MISSING:
+            yield path, known.default
+        elif known.clearable:
+            yield path, None
+
+
+def _field_at(kind: Kind, body: JSONObject, path: Path) -> Field | None:
+    top = kind.field_named(str(path[0]))
+    if top is None or not isinstance(top.shape, Tagged):
+        return top if len(path) == 1 else None
+    if len(path) == 2:
+        return next((each for each in top.shape.extras if each.name == path[1]), None)
+    tag = str(value_at(body, (top.name, top.shape.tag)))
+    inner = top.shape.variants.get(tag, ()) if len(path) == 3 else ()
+    return next((each for each in inner if each.name == path[2]), None)
+
+
+def _put(values: dict[str, JSON], path: Path, value: JSON) -> None:
+    holder = values
+    for part in path[:-1]:
+        holder = holder.setdefault(str(part), {})
+    holder[str(path[-1])] = value
