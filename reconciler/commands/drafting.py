@@ -16,13 +16,14 @@ from reconciler.config.adoptable import (
 from reconciler.config.drafts import Draft
 from reconciler.model.address import Address
 from reconciler.model.imported import Left
-from reconciler.model.resource import ParentRef
+from reconciler.model.resource import ParentRef, Resource
 from reconciler.model.values import (
     JSON,
     MISSING,
     JSONObject,
     Path,
     SecretRef,
+    path_text,
     secret_refs,
     value_at,
 )
@@ -34,12 +35,14 @@ class Drafting:
     """What drafting looks at besides the object.
 
     `defaults` are those of the workspace by kind, `environments` what to write as such (empty:
-    nothing), `mask` hides known secrets in a text, `dropped` are fields known not to read back.
+    nothing), `declared` are the resources of the files, whose references to secrets stay. `mask`
+    hides known secrets in a text, `dropped` are fields known not to read back.
     """
 
     defaults: Mapping[str, JSONObject]
     environments: tuple[str, ...]
     names: SecretNames
+    declared: Mapping[Address, Resource]
     mask: Callable[[str], str]
     dropped: Mapping[Address, Mapping[Path, str]] = field(default_factory=dict)
     left: list[Left] = field(default_factory=list)
@@ -61,18 +64,27 @@ class Drafting:
             self._leave(each, path, "it holds the value of a secret of this workspace")
         for path in secret_paths(each.kind, values, each.live.body):
             if value_at(defaults, path) is MISSING:
-                name = self.names.name_for(each.address.key, path)
-                put_secret(values, path, SecretRef.of("env", name))
+                put_secret(values, path, self._reference(each.address, path))
         common = self._common(each)
         fit = fitting(each.kind, {**values, **common}, defaults=defaults, subject=str(each.address))
-        for path, why in fit.left_out:
-            self._leave(each, path if fit.values is not None else (), why)
         if fit.values is None:
+            told = (f"{path_text(path)}: {why}" if path else why for path, why in fit.left_out)
+            self._leave(each, (), "; ".join(told))
             return None
-        for _, ref in secret_refs(fit.values):
-            self.secrets += [(source.argument, each.address) for source in ref.sources]
+        for path, why in fit.left_out:
+            self._leave(each, path, why)
+        if each.address not in self.declared:
+            for _, ref in secret_refs(fit.values):
+                self.secrets += [(source.argument, each.address) for source in ref.sources]
         ordered = in_schema_order(each.kind, fit.values)
         return Draft(each.kind.collection, each.address.key, ordered)
+
+    def _reference(self, address: Address, path: Path) -> SecretRef:
+        declared = self.declared.get(address)
+        written = value_at(declared.spec, path) if declared is not None else MISSING
+        if isinstance(written, SecretRef):
+            return written
+        return SecretRef.of("env", self.names.name_for(address.key, path))
 
     def _leave(self, each: Adoption, path: Path, why: str) -> None:
         self.left.append(Left(each.live, path, why))

@@ -244,6 +244,7 @@ def _drafted(
         defaults=loaded.defaults,
         environments=(loaded.desired.environment,) if several else (),
         names=SecretNames(taken),
+        declared=loaded.desired.resources,
         mask=found.mask,
         dropped=dropped,
     )

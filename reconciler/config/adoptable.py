@@ -19,9 +19,9 @@ from reconciler.config.schema import Checked, check
 from reconciler.config.schema_files import schema
 from reconciler.config.yaml_text import reads_back
 from reconciler.errors import Diagnostic, Mark, Problems, Severity
-from reconciler.model.kind import Kind
-from reconciler.model.shape import canonical_text
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, path_text, value_at
+from reconciler.model.kind import Kind, Tagged
+from reconciler.model.shape import MergedObject, canonical_text
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, value_at
 
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 
@@ -134,14 +134,25 @@ def fitting(kind: Kind, values: JSONObject, *, defaults: JSONObject, subject: st
     left_out: list[tuple[Path, str]] = []
     for name in [name for name in kept if not reads_back({name: kept[name]})]:
         for path in _unreadable(kept[name], (name,)):
-            _remove(kept, path)
-            left_out.append((path, "it can't be written in strict YAML"))
+            _remove(kept, _whole(kind, path))
+            left_out.append((_whole(kind, path), "it can't be written in strict YAML"))
     while found := _refused(kind, kept, defaults, subject):
-        path, told = found[0]
+        path, told = _whole(kind, found[0][0]), found[0][1]
         left_out.append((path, told.message))
         if value_at(kept, path) is MISSING or not _remove(kept, path):
             return Fitting(None, tuple(left_out))
     return Fitting(kept, tuple(left_out))
+
+
+def _whole(kind: Kind, path: Path) -> Path:
+    """The smallest part that can be left out: what the service replaces whole stays whole."""
+    known = kind.field_named(str(path[0])) if path else None
+    if known is None:
+        return path
+    if isinstance(known.shape, Tagged):
+        return path[:3]
+    levels = known.shape.depth if isinstance(known.shape, MergedObject) else 0
+    return path[: 1 + levels]
 
 
 def _unreadable(value: JSON, path: Path) -> Iterator[Path]:
@@ -231,8 +242,3 @@ def put_secret(values: dict[str, JSON], path: Path, ref: SecretRef) -> None:
     for part in path[:-1]:
         holder = holder[part]
     holder[path[-1]] = ref
-
-
-def told_left_out(left_out: tuple[tuple[Path, str], ...]) -> tuple[str, ...]:
-    """What was left out, as lines."""
-    return tuple(f"{path_text(path) or 'it'}: {why}" for path, why in left_out)

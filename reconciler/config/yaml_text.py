@@ -43,7 +43,9 @@ class _Strict(yaml.SafeDumper):
 
 def _text(dumper: Any, value: str) -> yaml.Node:
     style = None
-    if "\n" in value and not _NO_BLOCK.search(value):
+    if not value.replace("\n", "").isprintable():
+        style = '"'
+    elif "\n" in value and not _NO_BLOCK.search(value):
         style = "|"
     elif _DOUBTFUL.fullmatch(value) and not (_MOMENT.fullmatch(value) or _ADDRESS.fullmatch(value)):
         style = "'" if value.isprintable() else '"'

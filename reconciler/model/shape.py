@@ -54,12 +54,23 @@ class Integer:
             return value
         if isinstance(value, str):
             try:
-                return int(value.strip())
+                number = int(value.strip())
             except ValueError:
                 return value
-        if isinstance(value, float) and value.is_integer():
-            return int(value)
-        return value
+            return number if _held_by_json(number) else value
+        return _whole(value)
+
+
+def _whole(value: JSON) -> JSON:
+    """`1.0` as `1`, where that is a number which JSON readers hold exactly."""
+    if isinstance(value, float) and value.is_integer() and _held_by_json(int(value)):
+        return int(value)
+    return value
+
+
+def _held_by_json(number: int) -> bool:
+    """Whether a whole number has 64 bits at most: longer ones become others on the way."""
+    return -(2**63) <= number < 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +177,7 @@ class OpenObject:
             return [self.canonical(item) for item in value]
         if isinstance(value, (datetime, date)):
             return Instant().canonical(value)
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
+        value = _whole(value)
         if self.numbers_as_text and isinstance(value, (bool, int, float)):
             return str(value)
         return value

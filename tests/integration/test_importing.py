@@ -1,0 +1,481 @@
+"""`import`: what is live goes into files, and the plan of those files is empty."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator, start_emulator
+from tests.support.fields import (
+    BY_INTEGRATION,
+    INLINE,
+    INTEGRATIONS,
+    NEWER,
+    PROJECT,
+    QUERIES,
+    RETIRED,
+    at,
+)
+
+ODD_NAMES = [
+    "no",
+    "1e3",
+    ": #",
+    "Wärehouse / Ünïcode – 日本",
+    "🚀",
+    "${var:x} $${y}",
+    "'quoted' \"twice\"",
+    "- a list",
+    "{a: map}",
+    "tab\there",
+    "line\nbreak",
+    "x" * 300,
+    "null",
+    "2026-01-01",
+    "0o17",
+    "*star",
+    "&anchor",
+    "!tag",
+    "%percent",
+    "@at",
+    "CON",
+    "../../etc/passwd",
+    "a.b_c-d",
+    "\u202eright to left",
+]
+PROJECTS = ["Web", "web", "日本語", "Web shop / EU", "no"]
+SECRET = "pa55word-never-to-be-seen"
+
+
+def seed_of(dialect: str, exports: int) -> dict[str, Any]:
+    """An organization with exports of all types in five projects, odd and doubled names."""
+    types = dict(BY_INTEGRATION if dialect == "2026" else INLINE)
+    if dialect == "interface":
+        types.pop("Databricks")
+    kinds = enumerate(INTEGRATIONS.values(), start=1)
+    count = len(PROJECTS)
+    settings = {**PROJECT, **(NEWER if dialect == "2026" else RETIRED)}
+    projects: list[dict[str, Any]] = [
+        {"id": number + 1, "name": name, "batch_exports": [], **at(settings, number % 3)}
+        for number, name in enumerate(PROJECTS)
+    ]
+    for number in range(exports):
+        project = number % count
+        name = ODD_NAMES[number] if number < len(ODD_NAMES) else f"Export {number // 2}"
+        type_name = list(types)[number // count % len(types)]
+        projects[project]["batch_exports"].append(
+            export_of(dialect, name, type_name, types[type_name], number, project)
+        )
+    return {
+        "organizations": [{"id": "org", "name": "Acme", "projects": projects}],
+        "keys": [{"value": "phx_key"}],
+        "integrations": [
+            {"id": number + 100 * project, "project": project + 1, "kind": kind}
+            for number, kind in kinds
+            for project in range(count)
+        ],
+    }
+
+
+def export_of(
+    dialect: str,
+    name: str,
+    type_name: str,
+    fields: Mapping[str, list[Any]],
+    number: int,
+    project: int,
+) -> dict[str, Any]:
+    config = json.loads(
+        re.sub(r"\$\{secret:env:\w+\}", SECRET, json.dumps(at(dict(fields), number % 3)))
+    )
+    if number % 4 == 0:
+        # Only what is required: the rest is as the server has it.
+        config = {key: config[key] for key in config if key not in ("compression", "mode")}
+        config.pop("copy_inputs", None)
+    destination: dict[str, Any] = {"type": type_name, "config": config}
+    kinds = INTEGRATIONS if dialect == "2026" else {"Databricks": "databricks"}
+    if type_name in kinds:
+        destination["integration"] = 1 + list(INTEGRATIONS).index(type_name) + 100 * project
+    found = {
+        "name": name,
+        "interval": ["hour", "day", "week", "every 5 minutes"][number % 4],
+        "paused": number % 3 == 0,
+        "destination": destination,
+        "start_at": [None, "2026-01-01T00:00:00Z"][number % 2],
+    }
+    if dialect == "2026":
+        found["timezone"] = [None, "Europe/Berlin"][number % 2]
+        found["offset_hour"] = 5 if number % 4 == 1 else None
+    elif number % 5 == 0 and type_name != "HTTP":
+        found["sql_query" if dialect == "interface" else "hogql_query"] = QUERIES[number % 2]
+    return found
+
+
+@pytest.fixture
+def seeded(dialect: str, tmp_path: Path) -> Iterator[RunningEmulator]:
+    seed = tmp_path / "seed.json"
+    seed.write_text(json.dumps(seed_of(dialect, 200)))
+    with start_emulator(seed=seed, extra=("--dialect", dialect)) as running:
+        yield running
+
+
+def new_workspace(folder: Path, text: str = "version: 1\n", **files: str) -> Path:
+    return write(folder, {"reconciler.yaml": text, **files})
+
+
+def plan(folder: Path, running: RunningEmulator, *arguments: str) -> Ran:
+    return reconciler(
+        "plan", "-C", folder, "--detailed-exitcode", *arguments, environ=running.environ()
+    )
+
+
+def resources(folder: Path) -> dict[str, dict[str, Any]]:
+    """What all files say, by collection and key."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.rglob("*.yaml")):
+        for collection, members in yaml.safe_load(path.read_text()).items():
+            if isinstance(members, dict):
+                found.setdefault(collection, {}).update(members)
+    return found
+
+
+@pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
+def test_after_import_of_200_exports_of_all_types_the_plan_is_empty(
+    seeded: RunningEmulator, dialect: str, tmp_path: Path
+) -> None:
+    folder = new_workspace(tmp_path / "workspace")
+    before = seeded.state()
+    ran = reconciler("import", "-C", folder, environ=seeded.environ())
+    assert ran.code == 0, ran.err
+    assert "Imported: 5 projects, 200 batch_exports into 5 files" in ran.out
+    found = resources(folder)
+    assert len(found["projects"]) == 5
+    assert len(found["batch_exports"]) == 200
+    planned = plan(folder, seeded)
+    assert planned.code == 0, planned.out
+    assert planned.out.rstrip().endswith("205 unchanged")
+    assert seeded.writes() == []
+    assert seeded.state() == before
+    assert SECRET not in ran.out + ran.err
+    assert not any(SECRET in path.read_text() for path in folder.rglob("*.yaml"))
+    names = {each["name"].replace("$${", "${") for each in found["batch_exports"].values()}
+    assert set(ODD_NAMES) <= names
+    again = reconciler("import", "-C", folder, environ=seeded.environ())
+    assert again.out == "Imported: nothing (205 in the files already)\n"
+
+
+@pytest.mark.parametrize("dialect", ["interface"])
+@pytest.mark.parametrize("layout", ["by-resource", "single"])
+def test_the_layout_spreads_resources_over_files(
+    seeded: RunningEmulator, dialect: str, layout: str, tmp_path: Path
+) -> None:
+    folder = new_workspace(tmp_path / "workspace")
+    ran = reconciler("import", "-C", folder, "--layout", layout, environ=seeded.environ())
+    assert ran.code == 0, ran.err
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.yaml"))
+    assert len(files) == {"by-resource": 206, "single": 2}[layout]
+    assert plan(folder, seeded).code == 0
+
+
+@pytest.fixture
+def populated(emulator: RunningEmulator) -> RunningEmulator:
+    """A project with two exports of one name, another export, and a second project."""
+    projects = f"/api/organizations/{emulator.organization}/projects/"
+    other = emulator.call("POST", projects, {"name": "Shop"}).json()["id"]
+    for project, name in (
+        (emulator.project_id, "Twin"),
+        (emulator.project_id, "Twin"),
+        (emulator.project_id, "Lake"),
+        (other, "Lake"),
+    ):
+        answer = emulator.call("POST", f"/api/projects/{project}/batch_exports/", an_export(name))
+        assert answer.status_code == 201, answer.text
+    emulator.clear_requests()
+    return emulator
+
+
+def an_export(name: str, **fields: Any) -> dict[str, Any]:
+    config = {"host": "h.example.com", "database": "d", "user": "u", "password": SECRET}
+    destination = {"type": "Postgres", "config": config}
+    return {"name": name, "interval": "hour", "destination": destination, **fields}
+
+
+def run(folder: Path, running: RunningEmulator, *arguments: str) -> Ran:
+    return reconciler("import", "-C", folder, *arguments, environ=running.environ())
+
+
+def test_objects_of_one_name_are_pinned_by_id(populated: RunningEmulator, tmp_path: Path) -> None:
+    folder = new_workspace(tmp_path)
+    assert run(folder, populated).code == 0
+    exports = resources(folder)["batch_exports"]
+    twins = [each for each in exports.values() if each["name"] == "Twin"]
+    assert len({each["id"] for each in twins}) == 2
+    # A name in two projects is clear within each: told apart by the key of the project.
+    assert {key for key, each in exports.items() if each["name"] == "Lake"} == {
+        "default-project-lake",
+        "shop-lake",
+    }
+    assert not any("id" in each for each in exports.values() if each["name"] == "Lake")
+    assert plan(folder, populated).code == 0
+
+
+def test_the_secrets_to_set_are_listed(populated: RunningEmulator, tmp_path: Path) -> None:
+    folder = new_workspace(tmp_path)
+    ran = run(folder, populated, "--project", "Shop")
+    assert "  SHOP_LAKE_PASSWORD" not in ran.out
+    assert "  LAKE_PASSWORD  batch_export.lake\n" in ran.out
+    config = resources(folder)["batch_exports"]["lake"]["destination"]["config"]
+    assert config["password"] == "${secret:env:LAKE_PASSWORD}"
+    assert config["user"] == "${secret:env:LAKE_USER}"
+
+
+def test_with_a_git_base_the_plan_is_empty_too(populated: RunningEmulator, tmp_path: Path) -> None:
+    """The references are new since the base, and the objects are not: nothing is sent."""
+    folder = new_workspace(tmp_path)
+    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "empty"]):
+        subprocess.run([*git, *command], check=True)
+    assert run(folder, populated).code == 0
+    planned = plan(folder, populated, "--base", "HEAD")
+    assert planned.code == 0, planned.out
+
+
+def test_a_choice_by_project_name_kind_and_id(populated: RunningEmulator, tmp_path: Path) -> None:
+    one = new_workspace(tmp_path / "one")
+    assert run(one, populated, "--project", "Sh*").code == 0
+    found = resources(one)
+    assert list(found["projects"]) == ["shop"]
+    assert list(found["batch_exports"]) == ["lake"]
+    two = new_workspace(tmp_path / "two")
+    assert run(two, populated, "--name", "La*", "--kind", "batch_export").code == 0
+    found = resources(two)
+    assert "projects" not in found
+    parents = sorted(each["project"]["name"] for each in found["batch_exports"].values())
+    assert parents == ["Default project", "Shop"]
+    assert plan(two, populated).code == 0
+    three = new_workspace(tmp_path / "three")
+    twin = populated.call("GET", f"/api/projects/{populated.project_id}/batch_exports/").json()[
+        "results"
+    ][1]
+    assert run(three, populated, "--id", twin["id"]).code == 0
+    (only,) = resources(three)["batch_exports"].values()
+    assert only["name"] == twin["name"]
+
+
+def test_a_choice_that_fits_nothing_is_bad_usage(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = new_workspace(tmp_path)
+    ran = run(folder, populated, "--name", "lakes")
+    assert ran.code == 64
+    assert "no live object fits lakes" in ran.err
+    assert run(folder, populated, "--kind", "dashboard").code == 64
+    assert list(folder.iterdir()) == [folder / "reconciler.yaml"]
+
+
+def test_existing_files_are_extended_and_their_comments_kept(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    text = (
+        "# The shop.\nprojects:\n    shop: {name: Shop}  # by hand\n\n"
+        "batch_exports:\n    # nothing yet\n"
+    )
+    folder = new_workspace(tmp_path, **{"projects/shop.yaml": text})
+    ran = run(folder, populated, "--project", "shop")
+    assert ran.code == 0, ran.err
+    assert "into 1 file, 1 of them there before (1 in the files already)" in ran.out
+    after = (folder / "projects/shop.yaml").read_text()
+    kept = iter(after.splitlines())
+    assert all(line in kept for line in text.splitlines()), after
+    assert resources(folder)["batch_exports"]["lake"]["project"] == "shop"
+    assert plan(folder, populated).code == 0
+
+
+def test_a_file_that_can_not_be_extended_gets_a_neighbour(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    flow = "{projects: {shop: {name: Shop}}}\n"
+    folder = new_workspace(tmp_path, **{"projects/shop.yaml": flow})
+    assert run(folder, populated, "--project", "Shop").code == 0
+    assert (folder / "projects/shop.yaml").read_text() == flow
+    assert "lake:" in (folder / "projects/shop-2.yaml").read_text()
+    assert plan(folder, populated).code == 0
+
+
+def test_force_writes_files_anew_and_loses_no_resource(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = new_workspace(tmp_path)
+    assert run(folder, populated, "--project", "Shop").code == 0
+    path = folder / "projects/shop.yaml"
+    fresh = path.read_text()
+    path.write_text("# old\n" + fresh.replace("port: 5432", "port: 1"))
+    assert run(folder, populated, "--project", "Shop", "--force").code == 0
+    assert path.read_text() == fresh
+    path.write_text(f"{fresh}\n  mine:\n    project: shop\n    name: Mine\n")
+    with_mine = fresh.rstrip("\n") + (
+        "\n\n  mine: {project: shop, name: Mine, interval: hour, "
+        "destination: {type: NoOp, config: {}}}\n"
+    )
+    path.write_text(with_mine)
+    ran = run(folder, populated, "--project", "Shop", "--force")
+    assert ran.code == 1
+    assert "batch_export.mine (projects/shop.yaml)" in ran.err
+    assert path.read_text() == with_mine
+
+
+def test_a_dry_run_shows_a_difference_and_writes_nothing(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = new_workspace(tmp_path)
+    ran = run(folder, populated, "--dry-run", "--layout", "single")
+    assert ran.code == 0
+    assert "+++ b/resources.yaml\n" in ran.out
+    assert list(folder.iterdir()) == [folder / "reconciler.yaml"]
+
+
+def test_files_that_no_glob_would_find_are_refused(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = new_workspace(tmp_path, "version: 1\nresources: [exports/**/*.yaml]\n")
+    ran = run(folder, populated)
+    assert ran.code == 1
+    assert "projects/default-project.yaml would not be read" in ran.err
+    assert '"projects/*.yaml" to `resources:`' in ran.err
+    assert run(folder, populated, "--into", "exports").code == 0
+    assert plan(folder, populated).code == 0
+    assert run(folder, populated, "--into", "../elsewhere").code == 64
+
+
+def test_with_several_environments_a_resource_names_its_own(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    text = "version: 1\nenvironments: {staging: {}, production: {}}\n"
+    folder = new_workspace(tmp_path, text)
+    assert run(folder, populated, "-e", "staging").code == 0
+    found = resources(folder)
+    assert all(
+        each["environments"] == ["staging"]
+        for members in (found["projects"], found["batch_exports"])
+        for each in members.values()
+    )
+    assert plan(folder, populated, "-e", "staging").code == 0
+
+
+def test_what_defaults_would_set_otherwise_is_written_out(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    defaults = (
+        "version: 1\nvars: {zone: Europe/Berlin}\n"
+        "defaults:\n"
+        "  project: {timezone: '${var:zone}', anonymize_ips: true}\n"
+        "  batch_export:\n"
+        "    paused: true\n"
+        "    end_at: 2030-01-01T00:00:00Z\n"
+        "    destination: {config: {port: 1, user: '${secret:env:SHARED}'}}\n"
+    )
+    folder = new_workspace(tmp_path, defaults)
+    ran = run(folder, populated)
+    assert ran.code == 0, ran.err
+    lake = resources(folder)["batch_exports"]["shop-lake"]
+    assert lake["paused"] is False
+    assert lake["end_at"] is None
+    assert lake["destination"]["config"]["port"] == 5432
+    assert "user" not in lake["destination"]["config"]
+    assert resources(folder)["projects"]["shop"]["timezone"] == "UTC"
+    planned = plan(folder, populated)
+    assert planned.code == 0, planned.out
+
+
+def test_an_object_that_defaults_make_impossible_is_told(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    text = "version: 1\ndefaults: {batch_export: {destination: {config: {bucket_name: b}}}}\n"
+    folder = new_workspace(tmp_path, text)
+    ran = run(folder, populated, "--project", "Shop")
+    assert ran.code == 1
+    assert "Not imported: batch_export 'Lake'" in ran.err
+    assert "bucket_name" in ran.err
+    assert "batch_exports" not in resources(folder)
+
+
+def test_names_that_the_policy_ignores_stay_out(populated: RunningEmulator, tmp_path: Path) -> None:
+    folder = new_workspace(tmp_path, "version: 1\npolicy: {ignore: [Tw*]}\n")
+    ran = run(folder, populated)
+    assert ran.code == 0
+    assert "Ignored, as the policy says: 'Twin', 'Twin'" in ran.err
+    assert "Twin" not in str(resources(folder))
+
+
+def test_a_secret_that_somebody_pasted_is_not_written(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    declared = (
+        "batch_exports:\n  mine:\n    project: {name: Shop}\n    name: Mine\n    interval: hour\n"
+        "    destination: {type: HTTP, config: {url: 'https://x.example', "
+        "token: '${secret:env:TOKEN}'}}\n"
+    )
+    folder = new_workspace(tmp_path, **{"mine.yaml": declared})
+    pasted = an_export("Pasted")
+    pasted["destination"]["config"]["table_name"] = f"t_{SECRET}"
+    populated.call("POST", f"/api/projects/{populated.project_id}/batch_exports/", pasted)
+    environ = {**populated.environ(), "TOKEN": SECRET}
+    ran = reconciler("import", "-C", folder, "--name", "Pasted", environ=environ)
+    assert ran.code == 0, ran.err
+    assert "destination.config.table_name: it holds the value of a secret" in ran.err
+    assert not any(SECRET in path.read_text() for path in folder.rglob("*.yaml"))
+    assert SECRET not in ran.out + ran.err
+
+
+def test_an_export_of_a_project_on_its_way_out_is_told(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    projects = f"/api/organizations/{populated.organization}/projects/"
+    shop = populated.call("GET", projects).json()["results"]
+    identity = next(each["id"] for each in shop if each["name"] == "Shop")
+    assert populated.call("DELETE", f"{projects}{identity}/").status_code == 204
+    folder = new_workspace(tmp_path)
+    ran = run(folder, populated)
+    assert "shop" not in resources(folder)["projects"]
+    assert "Lake" in {each["name"] for each in resources(folder)["batch_exports"].values()}
+    assert plan(folder, populated).code == 0, ran.err
+
+
+def test_files_with_errors_are_told_before_anything_is_read(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = new_workspace(tmp_path, **{"bad.yaml": "batch_exports:\n  a: {nam: x}\n"})
+    ran = run(folder, populated)
+    assert ran.code == 1
+    assert "bad.yaml:2:" in ran.err
+    assert populated.requests() == []
+
+
+@pytest.mark.parametrize("dialect", ["2026"])
+def test_an_export_that_no_list_shows_is_imported_by_id(dialect: str, tmp_path: Path) -> None:
+    config = {"hog_function_id": "abc"}
+    hidden = an_export("Flow", destination={"type": "Workflows", "config": config})
+    identity = "0190a000-0000-4000-8000-000000000001"
+    seed = {
+        "organizations": [
+            {
+                "name": "A",
+                "projects": [{"name": "Web", "batch_exports": [{**hidden, "id": identity}]}],
+            }
+        ]
+    }
+    (tmp_path / "seed.json").write_text(json.dumps(seed))
+    with start_emulator(seed=tmp_path / "seed.json", extra=("--dialect", dialect)) as running:
+        folder = new_workspace(tmp_path / "workspace")
+        assert run(folder, running, "--id", identity).code == 0
+        (flow,) = resources(folder)["batch_exports"].values()
+        assert flow["id"] == identity
+        assert plan(folder, running).code == 0
