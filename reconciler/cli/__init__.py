@@ -17,6 +17,7 @@ _COMMANDS = {
     "plan": "show what would be done",
     "apply": "do it, after showing it",
     "validate": "check the files, without a network",
+    "fmt": "put the files in order",
     "import": "write live objects into files",
     "show": "draw a saved plan",
     "backfill": "export a past range of one export again",

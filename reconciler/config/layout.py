@@ -8,12 +8,12 @@ is the comment lines above its key, and all lines down to the next entry.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import yaml
 
-from reconciler.config.document import Node
+from reconciler.config.document import Document, Node
 
 STEP = 2
 _KEEPS_BLANKS = re.compile(r"[|>][0-9]*\+")
@@ -133,6 +133,49 @@ def head_of(lines: Sequence[str], first_key: int) -> int:
         if not lines[line].strip() or lines[line].startswith(_PINNED):
             return line + 1
     return 0
+
+
+def content_end(lines: Sequence[str]) -> int:
+    """The line of `...`, which ends a document, or how many lines there are."""
+    for line in range(len(lines) - 1, -1, -1):
+        if lines[line].startswith("...") and not lines[line][3:4].strip():
+            return line
+        if not is_aside(lines[line]):
+            break
+    return len(lines)
+
+
+def trimmed(document: Document) -> tuple[str, ...]:
+    """The lines of a document without blanks at their ends, those aside where blanks may count."""
+    kept = {line for scalar in _scalars(document.node) for line in _lines_of_text(scalar)}
+    return tuple(
+        line if number in kept else line.rstrip(" \t") for number, line in enumerate(document.lines)
+    )
+
+
+def _scalars(root: Node | None) -> Iterator[yaml.ScalarNode]:
+    """Every scalar once, although aliases put a node into several places."""
+    seen: set[int] = set()
+    left = [root] if root is not None else []
+    while left:
+        node = left.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.ScalarNode):
+            yield node
+        elif isinstance(node, yaml.MappingNode):
+            left.extend(part for pair in node.value for part in pair)
+        else:
+            left.extend(node.value)
+
+
+def _lines_of_text(scalar: yaml.ScalarNode) -> range:
+    """The lines at whose ends blanks may be part of a text."""
+    start, end = scalar.start_mark.line, scalar.end_mark.line
+    if scalar.style in ("|", ">"):
+        return range(start + 1, end + 1 if scalar.end_mark.column else end)
+    return range(start, end) if scalar.style in ("'", '"') else range(0)
 
 
 def is_aside(line: str) -> bool:

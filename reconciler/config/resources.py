@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -62,6 +62,13 @@ class Resolving:
 
 def documents(source: Source, workspace: Workspace, problems: Problems) -> list[Document]:
     """Every resource file, parsed, by name."""
+    return [parse(raw, name, problems) for name, raw in contents(source, workspace, problems)]
+
+
+def contents(
+    source: Source, workspace: Workspace, problems: Problems
+) -> Iterator[tuple[str, bytes]]:
+    """The name and bytes of every resource file, by name."""
     names = [name for name in source.names() if name != WORKSPACE_FILE]
     globs = workspace.value.get("resources")
     wanted: set[str] = set()
@@ -70,7 +77,6 @@ def documents(source: Source, workspace: Workspace, problems: Problems) -> list[
     else:
         for position, glob in enumerate(globs):
             wanted |= _matched(names, str(glob), workspace.mark(("resources", position)), problems)
-    found = []
     for name in sorted(wanted):
         raw = source.read(name)
         if raw is None:
@@ -80,8 +86,7 @@ def documents(source: Source, workspace: Workspace, problems: Problems) -> list[
                 at=Mark(name),
             )
             continue
-        found.append(parse(raw, name, problems))
-    return found
+        yield name, raw
 
 
 def resource_globs(workspace: Workspace) -> tuple[str, ...]:

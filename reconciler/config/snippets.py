@@ -36,13 +36,18 @@ def _finished(each: Diagnostic, documents: Mapping[str, Document]) -> Diagnostic
         shown = f"{line[: len(line) - len(line.lstrip())]}{MASK}"
     else:
         hidden = [_value(match) for match in _assignment().finditer(line)]
-        shown = _assignment().sub(lambda match: f"{match['key']}{MASK}", line)
+        shown = masked_assignments(line)
     message, hint = each.message, each.hint
     for value in hidden:
         if value:
             message = message.replace(value, MASK)
             hint = hint.replace(value, MASK) if hint is not None else None
     return replace(each, line=shown, message=message, hint=hint)
+
+
+def masked_assignments(line: str) -> str:
+    """A line with what stands after the name of a secret masked, in comments too."""
+    return _assignment().sub(lambda match: f"{match['key']}{MASK}", line)
 
 
 def _value(match: re.Match[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from reconciler.errors import ReconcilerError
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
     """Write texts by their paths in the workspace, folders made where they are missing.
 
-    Raises ReconcilerError for a path that leads outside, and for what the system refuses.
+    A file that is there keeps its mode, and a link inside the workspace stays a link. Raises
+    ReconcilerError for a path that leads outside, and for what the system refuses.
     """
     root = folder.resolve()
     for name, text in files.items():
@@ -22,21 +24,22 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
             raise ReconcilerError(f"{name} is outside the workspace and is not written")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(path, text)
+            _replace(path.resolve(), text)
         except OSError as error:
             raise ReconcilerError(f"{name} can't be written: {error.strerror}") from None
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(target: Path, text: str) -> None:
     """Written beside and moved over, so that an interruption leaves the old or the new file."""
-    target = path.resolve()
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     beside = target.with_name(f".{target.name}.{os.getpid()}")
-    handle = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    # A file that is private must not be readable while it is on its way.
+    handle = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else 0o600)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
-        if target.exists():
-            beside.chmod(target.stat().st_mode & 0o777)
+        if mode is not None:
+            beside.chmod(mode)
         beside.replace(target)
     except BaseException:
         beside.unlink(missing_ok=True)

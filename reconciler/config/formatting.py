@@ -1,0 +1,252 @@
+"""`fmt`: keys in the order of the schemas, indentation in steps of two, and nothing else.
+
+Works on the lines of a file (`layout`), so that comments stay with the key below them. Quotes,
+flow style and line breaks inside values are left as somebody wrote them. What comes out is read
+again and compared with what went in before anybody sees it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import yaml
+
+from reconciler.config.document import MERGE_TAG, Document, Node
+from reconciler.config.layout import (
+    STEP,
+    Block,
+    Entry,
+    block_of,
+    content_end,
+    head_of,
+    is_aside,
+    shifted,
+    trimmed,
+)
+from reconciler.config.loader import parse
+from reconciler.config.schema_files import schema, schema_names
+from reconciler.config.sources import WORKSPACE_FILE
+from reconciler.errors import Mark, Problems
+from reconciler.model.kind import Kind
+from reconciler.model.values import MISSING, Path, value_at
+
+Schema: TypeAlias = Mapping[str, Any]
+_OVERRIDES = "overrides"
+
+
+def format_file(
+    raw: bytes, file: str, kinds: Sequence[Kind], problems: Problems
+) -> tuple[Document, str | None]:
+    """A file as it was read, and its text in good order, with the line ends that it had.
+
+    The text is None where the file can't be read, or not safely be changed. What is wrong with it
+    goes to `problems`. Formatting twice is formatting once.
+    """
+    own = Problems()
+    document = parse(raw, file, own)
+    problems.found.extend(own.found)
+    if own.failed:
+        return document, None
+    root = _workspace(kinds) if file == WORKSPACE_FILE else _resources(kinds)
+    ending = "\r\n" if raw.partition(b"\n")[0].endswith(b"\r") else "\n"
+    for reorder in (True, False):
+        lines = _Formatting(document, trimmed(document), reorder=reorder).formatted(root)
+        text = "".join(line + ending for line in lines)
+        if _says_the_same(document, text):
+            return document, text
+    open_end = not raw.endswith((b"\n", b"\r"))
+    problems.warning(
+        "not-formatted",
+        "this file can't be put in order without changing what it says, and is left as it is",
+        at=Mark(file),
+        hint="end it with a line break first" if open_end else "write it in a plainer way",
+    )
+    return document, None
+
+
+def _says_the_same(document: Document, text: str) -> bool:
+    """Whether not a line is lost and every value is the same: no file is damaged, come what may."""
+    problems = Problems()
+    again = parse(text.encode(), document.file, problems)
+    if problems.failed or again.value != document.value:
+        return False
+    before = Counter(line.strip() for line in document.lines if line.strip())
+    return before == Counter(line.strip() for line in again.lines if line.strip())
+
+
+def _resources(kinds: Sequence[Kind]) -> Schema:
+    return {
+        "additionalProperties": False,
+        "properties": {kind.collection: {"additionalProperties": _kind(kind)} for kind in kinds},
+    }
+
+
+def _kind(kind: Kind) -> Schema:
+    found = schema(kind.name) or {}
+    properties = found.get("properties", {})
+    overrides = {**properties.get(_OVERRIDES, {}), "additionalProperties": found}
+    return {**found, "properties": {**properties, _OVERRIDES: overrides}}
+
+
+def _workspace(kinds: Sequence[Kind]) -> Schema:
+    found = schema("workspace") or {}
+    defaults = {"properties": {kind.name: schema(kind.name) or {} for kind in kinds}}
+    return {**found, "properties": {**found.get("properties", {}), "defaults": defaults}}
+
+
+@dataclass(frozen=True, slots=True)
+class _Formatting:
+    """One pass over a file. `lines` are those of the document without blanks at their ends."""
+
+    document: Document
+    lines: tuple[str, ...]
+    reorder: bool
+
+    def formatted(self, root: Schema) -> list[str]:
+        end = content_end(self.lines)
+        block = block_of(self.document.node, self.lines, start=0, end=end)
+        if block is None:
+            return _without_trailing_blanks(_without_leading_blanks(self.lines))
+        head = head_of(self.lines, block.entries[0].line)
+        lines = [
+            *self._aside(0, head, 0),
+            *self._block(block, root, (), indent=0, skip=head),
+            *_without_trailing_blanks(self._aside(end, len(self.lines), 0)),
+        ]
+        return _without_leading_blanks(lines)
+
+    def _block(
+        self, block: Block, node: Schema, path: Path, *, indent: int, skip: int = 0
+    ) -> list[str]:
+        """The lines of a mapping, its key aside."""
+        first = block.entries[0]
+        start = max(first.start, skip)
+        if path:
+            # A comment with a blank line below it is about all that follows, not the first key.
+            skip = start + head_of(self.lines[start : first.line], first.line - start)
+        heading = _without_leading_blanks(self._aside(start, skip, indent)) if path else []
+        lines = list(heading)
+        entries = self._in_order(block, node)
+        owed = False
+        for position, entry in enumerate(entries):
+            above = self._aside(max(entry.start, skip), entry.line, indent)
+            if position == 0 and above and not above[0] and (path or entry is not first):
+                # Nothing stands above it any more: what was first gets its blank line.
+                above.pop(0)
+                owed = entry is not first
+            elif position and entry is first and (owed or not path):
+                above.insert(0, "")
+            lines += above
+            lines += self._entry(entry, node, path, column=block.column, indent=indent)
+        return lines + _without_trailing_blanks(self._aside(block.footer, block.end, indent))
+
+    def _in_order(self, block: Block, node: Schema) -> Sequence[Entry]:
+        entries = block.entries
+        if not self.reorder or node.get("additionalProperties") is not False:
+            return entries
+        order = {name: position for position, name in enumerate(node.get("properties", {}))}
+        last = len(order)
+
+        def place(entry: Entry) -> int:
+            return -1 if entry.key.tag == MERGE_TAG else order.get(entry.name, last)
+
+        found = sorted(entries, key=place)
+        moved = any(entry is not was for entry, was in zip(found, entries, strict=True))
+        return entries if moved and _parts_an_alias(found) else found
+
+    def _entry(
+        self, entry: Entry, node: Schema, path: Path, *, column: int, indent: int
+    ) -> list[str]:
+        by = indent - column
+        own, rest = self.lines[entry.line], self.lines[entry.below : entry.end]
+        first = shifted([own], by)
+        inner = block_of(entry.value, self.lines, start=entry.below, end=entry.end)
+        if inner is not None and self._only_asides(entry.below, inner.entries[0].line):
+            below = self._below(entry, node, path)
+            return first + self._block(inner, below, (*path, entry.name), indent=indent + STEP)
+        if self._is_block_list(entry):
+            by = indent + STEP - entry.value.start_mark.column
+        return first + shifted(rest, by)
+
+    def _is_block_list(self, entry: Entry) -> bool:
+        value = entry.value
+        return (
+            isinstance(value, yaml.SequenceNode)
+            and not value.flow_style
+            and entry.below <= value.start_mark.line < entry.end
+            and self._only_asides(entry.below, value.start_mark.line)
+        )
+
+    def _only_asides(self, start: int, end: int) -> bool:
+        return all(is_aside(self.lines[line]) for line in range(start, end))
+
+    def _below(self, entry: Entry, node: Schema, path: Path) -> Schema:
+        """The schema of an entry's value; {} where nothing is known of it."""
+        variants = node.get("x-variants")
+        if variants is not None and entry.name == variants["body"]:
+            variant = f"{variants['folder']}/{self._tag(path, variants['tag'])}"
+            return (schema(variant) or {}) if variant in schema_names() else {}
+        found = node.get("properties", {}).get(entry.name, node.get("additionalProperties"))
+        return found if isinstance(found, dict) else {}
+
+    def _tag(self, path: Path, name: str) -> Any:
+        """Which variant stands at a path; an override that does not say has its resource's."""
+        found = value_at(self.document.value, (*path, name))
+        if found is MISSING and _OVERRIDES in path:
+            at = path.index(_OVERRIDES)
+            found = value_at(self.document.value, (*path[:at], *path[at + 2 :], name))
+        return found
+
+    def _aside(self, start: int, end: int, indent: int) -> list[str]:
+        """Comments at their key's column, and never two blank lines in succession."""
+        found: list[str] = []
+        for line in self.lines[start:end]:
+            text = line.strip()
+            if text:
+                found.append(" " * indent + text)
+            elif not found or found[-1]:
+                found.append("")
+        return found
+
+
+def _parts_an_alias(entries: Sequence[Entry]) -> bool:
+    """Whether an alias would stand above its anchor."""
+    for position, entry in enumerate(entries):
+        later = entries[position + 1 :]
+        for line in _anchors_of(entry):
+            if any(each.line <= line < each.end for each in later):
+                return True
+    return False
+
+
+def _anchors_of(entry: Entry) -> Iterator[int]:
+    """The lines of what the aliases in an entry stand for: the parser put their anchors' nodes."""
+    seen: set[int] = set()
+    left: list[Node] = [entry.value]
+    while left:
+        node = left.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        line = node.start_mark.line
+        if not entry.line <= line < entry.end:
+            yield line
+        elif isinstance(node, yaml.MappingNode):
+            left.extend(part for pair in node.value for part in pair)
+        elif isinstance(node, yaml.SequenceNode):
+            left.extend(node.value)
+
+
+def _without_leading_blanks(lines: Sequence[str]) -> list[str]:
+    start = next((position for position, line in enumerate(lines) if line), len(lines))
+    return list(lines[start:])
+
+
+def _without_trailing_blanks(lines: Sequence[str]) -> list[str]:
+    found = list(lines)
+    while found and not found[-1]:
+        found.pop()
+    return found
