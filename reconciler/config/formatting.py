@@ -22,6 +22,7 @@ from reconciler.config.layout import (
     block_of,
     content_end,
     head_of,
+    indent_of,
     is_aside,
     shifted,
     trimmed,
@@ -161,15 +162,22 @@ class _Formatting:
         self, entry: Entry, node: Schema, path: Path, *, column: int, indent: int
     ) -> list[str]:
         by = indent - column
-        own, rest = self.lines[entry.line], self.lines[entry.below : entry.end]
-        first = shifted([own], by)
+        first = shifted([self.lines[entry.line]], by)
         inner = block_of(entry.value, self.lines, start=entry.below, end=entry.end)
         if inner is not None and self._only_asides(entry.below, inner.entries[0].line):
-            below = self._below(entry, node, path)
-            return first + self._block(inner, below, (*path, entry.name), indent=indent + STEP)
+            schema_below = self._below(entry, node, path)
+            return first + self._block(
+                inner, schema_below, (*path, entry.name), indent=indent + STEP
+            )
+        below, target = by, indent + STEP
         if self._is_block_list(entry):
-            by = indent + STEP - entry.value.start_mark.column
-        return first + shifted(rest, by)
+            below = target - entry.value.start_mark.column
+        else:
+            # Further right they could become part of a block of text.
+            asides = (line for line in self.lines[entry.body_end : entry.end] if line.strip())
+            target = min([target, *(indent_of(line) + by for line in asides)])
+        body = shifted(self.lines[entry.below : entry.body_end], below)
+        return first + body + self._aside(entry.body_end, entry.end, target)
 
     def _is_block_list(self, entry: Entry) -> bool:
         value = entry.value

@@ -18,6 +18,7 @@ from reconciler.config.document import Document, Node
 STEP = 2
 _KEEPS_BLANKS = re.compile(r"[|>][0-9]*\+")
 """A block of text that says that the blank lines below are part of it."""
+_TELLS_INDENT = re.compile(r"[|>][-+]?[0-9]")
 _PINNED = ("# yaml-language-server:", "---", "%")
 """Lines that stay at the top of a file, whatever is moved below."""
 
@@ -27,12 +28,14 @@ class Entry:
     """One key of a block mapping. Lines count from 0, `end` is exclusive.
 
     `start` is the first of the comment and blank lines above the key, `line` that of the key.
+    From `body_end` to `end` there are comments that are indented more than the key.
     """
 
     key: Node
     value: Node
     start: int
     line: int
+    body_end: int
     end: int
 
     @property
@@ -72,9 +75,9 @@ def block_of(node: Node | None, lines: Sequence[str], *, start: int, end: int) -
     begin = start
     for position, (key, value) in enumerate(node.value):
         limit = at[position + 1] if position + 1 < len(keys) else end
-        until = _content_end(value, lines, line=at[position], limit=limit)
-        until = _with_deeper_comments(lines, column, start=until, end=limit)
-        entries.append(Entry(key, value, begin, at[position], until))
+        body_end = _body_end(value, lines, line=at[position], limit=limit)
+        until = _with_deeper_comments(lines, column, start=body_end, end=limit)
+        entries.append(Entry(key, value, begin, at[position], body_end, until))
         begin = until
     return Block(tuple(entries), column, begin, end)
 
@@ -90,7 +93,7 @@ def _plain(keys: Sequence[Node], lines: Sequence[str], column: int) -> bool:
     )
 
 
-def _content_end(value: Node, lines: Sequence[str], *, line: int, limit: int) -> int:
+def _body_end(value: Node, lines: Sequence[str], *, line: int, limit: int) -> int:
     """The line after the last one that is neither blank nor a comment."""
     end = limit
     while end > line + 1 and is_aside(lines[end - 1]):
@@ -98,15 +101,33 @@ def _content_end(value: Node, lines: Sequence[str], *, line: int, limit: int) ->
     leaf = _last_leaf(value)
     mark = leaf.end_mark
     # An alias is the node of its anchor: its marks are elsewhere and say nothing.
-    if line <= leaf.start_mark.line < limit and mark.line <= limit:
+    if line <= leaf.start_mark.line < limit:
         ended = (
             mark.line if mark.column == 0 and mark.line > leaf.start_mark.line else mark.line + 1
         )
-        if not _KEEPS_BLANKS.search(lines[leaf.start_mark.line]):
-            while ended > line + 1 and not lines[ended - 1]:
-                ended -= 1
+        least = _least_indent(lines, leaf)
+        while ended > line + 1 and _is_empty(lines[ended - 1], least):
+            ended -= 1
         end = max(end, min(ended, limit))
     return end
+
+
+def _least_indent(lines: Sequence[str], leaf: Node) -> int:
+    """Blanks up to which a line below a block of text is no part of it; -1 if every line is."""
+    header = lines[leaf.start_mark.line]
+    if not isinstance(leaf, yaml.ScalarNode) or leaf.style not in ("|", ">"):
+        return -1
+    if _KEEPS_BLANKS.search(header):
+        return -1
+    if _TELLS_INDENT.search(header):
+        # The text may begin further left than any line of it.
+        return 0
+    text = (lines[number] for number in _lines_of_text(leaf) if number < len(lines))
+    return min((indent_of(line) for line in text if line.strip()), default=0)
+
+
+def _is_empty(line: str, least: int) -> bool:
+    return not line.strip() and len(line) <= least
 
 
 def _last_leaf(node: Node) -> Node:
@@ -117,11 +138,14 @@ def _last_leaf(node: Node) -> Node:
 
 
 def _with_deeper_comments(lines: Sequence[str], column: int, *, start: int, end: int) -> int:
-    """A comment that is indented more than the next key belongs to what stands above it."""
-    for line in range(end - 1, start - 1, -1):
-        if lines[line].strip() and indent_of(lines[line]) > column:
-            return line + 1
-    return start
+    """Comments that are indented more than the next key belong to what stands above them."""
+    found = start
+    for line in range(start, end):
+        if lines[line].strip():
+            if indent_of(lines[line]) <= column:
+                break
+            found = line + 1
+    return found
 
 
 def head_of(lines: Sequence[str], first_key: int) -> int:
