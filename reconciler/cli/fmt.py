@@ -50,11 +50,18 @@ def command(folder: Path, files: tuple[Path, ...], *, check: bool, diff: bool) -
 
 
 def _summary(found: Formatted, *, written: bool) -> str:
-    count, total = len(found.changed), found.looked_at
-    files = f"{total} file{'s' if total != 1 else ''}"
+    count, left = len(found.changed), found.left_alone
+    aside = f", {left} left as {'it is' if left == 1 else 'they are'}" if left else ""
     if not count:
-        return f"{files} in order."
+        return f"{_files(found.looked_at - left)} in order{aside}."
     if written:
-        return f"Put {count} of {files} in order."
+        return f"Put {count} of {_files(found.looked_at)} in order{aside}."
     verb = "is" if count == 1 else "are"
-    return f"{count} of {files} {verb} not in order; `reconciler fmt` puts that right."
+    return (
+        f"{count} of {_files(found.looked_at)} {verb} not in order{aside}; "
+        "`reconciler fmt` puts that right."
+    )
+
+
+def _files(count: int) -> str:
+    return f"{count} file{'s' if count != 1 else ''}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.config.document import Document
-from reconciler.config.formatting import format_file
+from reconciler.config.formatting import NOT_FORMATTED, format_file
 from reconciler.config.loader import parse
 from reconciler.config.resources import contents
 from reconciler.config.showing import shown_lines
@@ -53,12 +53,17 @@ class Rewritten:
 class Formatted:
     """What was not in order, by name, and how many files were looked at.
 
-    `diagnostics` are warnings: files that can't be put into order safely.
+    `diagnostics` are warnings, such as files that can't be put into order safely.
     """
 
     changed: Mapping[str, Rewritten]
     looked_at: int
     diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def left_alone(self) -> int:
+        """How many files can't be put into order safely."""
+        return sum(each.code == NOT_FORMATTED for each in self.diagnostics)
 
 
 def format_workspace(options: FormatOptions) -> Formatted:

@@ -25,6 +25,7 @@ from reconciler.config.layout import (
     indent_of,
     is_aside,
     shifted,
+    tells_indent,
     trimmed,
 )
 from reconciler.config.loader import parse
@@ -35,6 +36,8 @@ from reconciler.model.kind import Kind
 from reconciler.model.values import MISSING, Path, value_at
 
 Schema: TypeAlias = Mapping[str, Any]
+NOT_FORMATTED = "not-formatted"
+"""Code of the warning about a file that can't safely be changed."""
 _OVERRIDES = "overrides"
 
 
@@ -60,7 +63,7 @@ def format_file(
             return document, text
     open_end = not raw.endswith((b"\n", b"\r"))
     problems.warning(
-        "not-formatted",
+        NOT_FORMATTED,
         "this file can't be put in order without changing what it says, and is left as it is",
         at=Mark(file),
         hint="end it with a line break first" if open_end else "write it in a plainer way",
@@ -111,34 +114,30 @@ class _Formatting:
         block = block_of(self.document.node, self.lines, start=0, end=end)
         if block is None:
             return _without_trailing_blanks(_without_leading_blanks(self.lines))
-        head = head_of(self.lines, block.entries[0].line)
-        lines = [
-            *self._aside(0, head, 0),
-            *self._block(block, root, (), indent=0, skip=head),
+        return [
+            *self._block(block, root, (), start=0, indent=0),
             *_without_trailing_blanks(self._aside(end, len(self.lines), 0)),
         ]
-        return _without_leading_blanks(lines)
 
     def _block(
-        self, block: Block, node: Schema, path: Path, *, indent: int, skip: int = 0
+        self, block: Block, node: Schema, path: Path, *, start: int, indent: int
     ) -> list[str]:
-        """The lines of a mapping, its key aside."""
-        first = block.entries[0]
-        start = max(first.start, skip)
-        if path:
-            # A comment with a blank line below it is about all that follows, not the first key.
-            skip = start + head_of(self.lines[start : first.line], first.line - start)
-        heading = _without_leading_blanks(self._aside(start, skip, indent)) if path else []
-        lines = list(heading)
-        entries = self._in_order(block, node)
-        owed = False
-        for position, entry in enumerate(entries):
+        """The lines of a mapping, from the line `start` below its key.
+
+        A comment with a blank line below it is about all that follows, and stays at the top.
+        """
+        first = block.entries[0].line
+        skip = start + head_of(self.lines[start:first], first - start)
+        lines = _without_leading_blanks(self._aside(start, skip, indent))
+        owed = not path
+        for position, entry in enumerate(self._in_order(block, node)):
             above = self._aside(max(entry.start, skip), entry.line, indent)
-            if position == 0 and above and not above[0] and (path or entry is not first):
+            was_first = entry is block.entries[0]
+            if position == 0 and above and not above[0] and not (lines and lines[-1]):
                 # Nothing stands above it any more: what was first gets its blank line.
                 above.pop(0)
-                owed = entry is not first
-            elif position and entry is first and (owed or not path):
+                owed = owed or not was_first
+            elif position and was_first and owed:
                 above.insert(0, "")
             lines += above
             lines += self._entry(entry, node, path, column=block.column, indent=indent)
@@ -164,20 +163,35 @@ class _Formatting:
         by = indent - column
         first = shifted([self.lines[entry.line]], by)
         inner = block_of(entry.value, self.lines, start=entry.below, end=entry.end)
-        if inner is not None and self._only_asides(entry.below, inner.entries[0].line):
-            schema_below = self._below(entry, node, path)
-            return first + self._block(
-                inner, schema_below, (*path, entry.name), indent=indent + STEP
-            )
-        below, target = by, indent + STEP
+        if inner is None or not self._only_asides(entry.below, inner.entries[0].line):
+            return first + self._leaf(entry, by, indent)
+        schema_below = self._below(entry, node, path)
+        path = (*path, entry.name)
+        return first + self._block(
+            inner, schema_below, path, start=entry.below, indent=indent + STEP
+        )
+
+    def _leaf(self, entry: Entry, by: int, indent: int) -> list[str]:
+        """The lines below the key of anything but a plain mapping."""
+        body = self.lines[entry.below : entry.body_end]
+        target = indent + STEP
         if self._is_block_list(entry):
-            below = target - entry.value.start_mark.column
-        else:
-            # Further right they could become part of a block of text.
-            asides = (line for line in self.lines[entry.body_end : entry.end] if line.strip())
-            target = min([target, *(indent_of(line) + by for line in asides)])
-        body = shifted(self.lines[entry.below : entry.body_end], below)
-        return first + body + self._aside(entry.body_end, entry.end, target)
+            by = target - entry.value.start_mark.column
+        elif self._is_text(entry):
+            column = next((indent_of(line) for line in body if line.strip()), None)
+            if column is not None and not tells_indent(self.lines[entry.line]):
+                by = target - column
+            # A comment below it that stood as far right would become part of the text.
+            target = indent + 1
+        return shifted(body, by) + self._aside(entry.body_end, entry.end, target)
+
+    def _is_text(self, entry: Entry) -> bool:
+        value = entry.value
+        return (
+            isinstance(value, yaml.ScalarNode)
+            and value.style in ("|", ">")
+            and value.start_mark.line == entry.line
+        )
 
     def _is_block_list(self, entry: Entry) -> bool:
         value = entry.value

@@ -19,6 +19,7 @@ STEP = 2
 _KEEPS_BLANKS = re.compile(r"[|>][0-9]*\+")
 """A block of text that says that the blank lines below are part of it."""
 _TELLS_INDENT = re.compile(r"[|>][-+]?[0-9]")
+_ITEM = re.compile(r"\s*#\s*-\s")
 _PINNED = ("# yaml-language-server:", "---", "%")
 """Lines that stay at the top of a file, whatever is moved below."""
 
@@ -76,7 +77,7 @@ def block_of(node: Node | None, lines: Sequence[str], *, start: int, end: int) -
     for position, (key, value) in enumerate(node.value):
         limit = at[position + 1] if position + 1 < len(keys) else end
         body_end = _body_end(value, lines, line=at[position], limit=limit)
-        until = _with_deeper_comments(lines, column, start=body_end, end=limit)
+        until = _with_own_comments(value, lines, column, start=body_end, end=limit)
         entries.append(Entry(key, value, begin, at[position], body_end, until))
         begin = until
     return Block(tuple(entries), column, begin, end)
@@ -119,11 +120,16 @@ def _least_indent(lines: Sequence[str], leaf: Node) -> int:
         return -1
     if _KEEPS_BLANKS.search(header):
         return -1
-    if _TELLS_INDENT.search(header):
+    if tells_indent(header):
         # The text may begin further left than any line of it.
         return 0
     text = (lines[number] for number in _lines_of_text(leaf) if number < len(lines))
     return min((indent_of(line) for line in text if line.strip()), default=0)
+
+
+def tells_indent(header: str) -> bool:
+    """Whether the first line of a block of text says how far the text is indented."""
+    return _TELLS_INDENT.search(header) is not None
 
 
 def _is_empty(line: str, least: int) -> bool:
@@ -137,12 +143,19 @@ def _last_leaf(node: Node) -> Node:
     return node
 
 
-def _with_deeper_comments(lines: Sequence[str], column: int, *, start: int, end: int) -> int:
-    """Comments that are indented more than the next key belong to what stands above them."""
+def _with_own_comments(
+    value: Node, lines: Sequence[str], column: int, *, start: int, end: int
+) -> int:
+    """Comments that are indented more than the next key belong to what stands above them.
+
+    So do items of a list that are commented out, where the list is indented no more than its key.
+    """
+    is_list = isinstance(value, yaml.SequenceNode) and not value.flow_style
     found = start
     for line in range(start, end):
-        if lines[line].strip():
-            if indent_of(lines[line]) <= column:
+        text = lines[line]
+        if text.strip():
+            if indent_of(text) <= column and not (is_list and _ITEM.match(text)):
                 break
             found = line + 1
     return found

@@ -1,0 +1,24 @@
+"""A file as somebody left it, and as `fmt` does: for a person to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reconciler.config.formatting import format_file
+from reconciler.errors import Problems
+from reconciler.kinds import all_kinds
+
+FOLDER = Path(__file__).parent / "fmt"
+
+
+@pytest.mark.parametrize("name", ["exports", "reconciler"])
+def test_a_file_in_any_order_is_put_into_the_known_one(
+    name: str, golden: Callable[[Path, str], None]
+) -> None:
+    raw = (FOLDER / f"{name}.before.yaml").read_bytes()
+    _, text = format_file(raw, f"{name}.yaml", all_kinds(), Problems())
+    assert text is not None
+    golden(FOLDER / f"{name}.after.yaml", text)

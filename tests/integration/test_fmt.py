@@ -1,0 +1,194 @@
+"""`reconciler fmt` as a process: what it writes, what it shows, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.support.cli import reconciler, write
+
+TIDY = "projects:\n  app: {name: App}\n"
+UNTIDY = "projects:\n  web:\n    timezone: UTC  # for now\n    name: Web\n"
+IN_ORDER = "projects:\n  web:\n    name: Web\n    timezone: UTC  # for now\n"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return write(
+        tmp_path / "workspace",
+        {"reconciler.yaml": "version: 1\n", "a/tidy.yaml": TIDY, "b/untidy.yaml": UNTIDY},
+    )
+
+
+def test_files_are_put_in_order_and_named(workspace: Path) -> None:
+    ran = reconciler("fmt", "-C", workspace)
+    assert (ran.code, ran.out) == (0, "b/untidy.yaml\n")
+    assert ran.err == "Put 1 of 3 files in order.\n"
+    assert (workspace / "b/untidy.yaml").read_text() == IN_ORDER
+    again = reconciler("fmt", "-C", workspace)
+    assert (again.code, again.out, again.err) == (0, "", "3 files in order.\n")
+
+
+def test_check_names_the_files_writes_nothing_and_fails(workspace: Path) -> None:
+    ran = reconciler("fmt", "-C", workspace, "--check")
+    assert (ran.code, ran.out) == (1, "b/untidy.yaml\n")
+    assert "1 of 3 files is not in order; `reconciler fmt`" in ran.err
+    assert (workspace / "b/untidy.yaml").read_text() == UNTIDY
+    reconciler("fmt", "-C", workspace)
+    assert reconciler("fmt", "-C", workspace, "--check").code == 0
+
+
+def test_diff_shows_what_would_change_and_writes_nothing(workspace: Path) -> None:
+    ran = reconciler("fmt", "-C", workspace, "--diff")
+    assert ran.code == 0
+    assert ran.out == (
+        "--- a/b/untidy.yaml\n"
+        "+++ b/b/untidy.yaml\n"
+        "@@ -1,4 +1,4 @@\n"
+        " projects:\n"
+        "   web:\n"
+        "+    name: Web\n"
+        "     timezone: UTC  # for now\n"
+        "-    name: Web\n"
+    )
+    assert (workspace / "b/untidy.yaml").read_text() == UNTIDY
+    assert reconciler("fmt", "-C", workspace, "--diff", "--check").code == 1
+
+
+def test_a_diff_shows_no_secret(workspace: Path) -> None:
+    secrets = ["phx_literal", "old-one-1", "AKIAQUOTED", "MIIEline", "MIIEmore", "s3cret", "dflt99"]
+    write(
+        workspace,
+        {
+            "reconciler.yaml": (
+                "environments:\n"
+                "    staging:\n"
+                "        api_key: phx_literal   # before: api_key: old-one-1\n"
+                "        # phx_literal is not to be found anywhere\n"
+                "        base_url: https://x.example\n"
+                "version: 1"
+            ),
+            "b/untidy.yaml": (
+                "batch_exports:\n"
+                "    lake:\n"
+                "        destination:\n"
+                "            config:\n"
+                '                "aws_secret_access_key": "AKIAQUOTED"\n'
+                "                aws_access_key_id: ${secret:env:SHOWN}\n"
+                "                private_key: |\n"
+                "                    MIIEline\n"
+                "\n"
+                "                    MIIEmore\n"
+                "                private_key_passphrase: 's3cret\n"
+                "                    s3cret'\n"
+                "                password: ${env:PASSWORD:-dflt99}\n"
+                "                type: {password: s3cret, user: x}\n"
+                "        name: Lake\n"
+            ),
+        },
+    )
+    ran = reconciler("fmt", "-C", workspace, "--diff")
+    assert ran.code == 0
+    for secret in secrets:
+        assert secret not in ran.out + ran.err
+    assert "+        aws_access_key_id: ${secret:env:SHOWN}" in ran.out
+    assert "api_key: ***   # before: api_key: ***" in ran.out
+    assert "\\ No newline at end of file" in ran.out
+    assert len(re.findall(r"^\+ +\*\*\*$", ran.out, re.MULTILINE)) == 3
+
+
+def test_only_the_named_files_and_folders_are_formatted(workspace: Path) -> None:
+    write(workspace, {"c/more.yaml": UNTIDY.replace("web", "web2")})
+    ran = reconciler("fmt", "-C", workspace, workspace / "b")
+    assert (ran.out, ran.err) == ("b/untidy.yaml\n", "Put 1 of 1 file in order.\n")
+    ran = reconciler("fmt", "-C", workspace, workspace / "a/tidy.yaml", workspace / "c/more.yaml")
+    assert ran.out == "c/more.yaml\n"
+
+
+def test_a_file_that_is_not_of_the_workspace_is_refused(workspace: Path) -> None:
+    elsewhere = write(workspace.parent, {"other.yaml": UNTIDY}) / "other.yaml"
+    write(workspace, {"reconciler.yaml": "version: 1\nresources: ['a/*.yaml']\n"})
+    for path in (elsewhere, workspace / "b/untidy.yaml"):
+        ran = reconciler("fmt", "-C", workspace, path)
+        assert ran.code == 64
+        assert "is no file of this workspace" in ran.err
+    ran = reconciler("fmt", "-C", workspace, workspace / "none.yaml")
+    assert ran.code == 64
+    assert "there is no" in ran.err
+    assert elsewhere.read_text() == UNTIDY
+
+
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        ({"c.yaml": "projects: {web: {name: no}}\n"}, "c.yaml:1:24"),
+        ({"c.yaml": "projects:\n  x: {}\n  x: {}\n"}, "c.yaml:3:3"),
+        ({"c.yaml": "a: b: c\n"}, "c.yaml:1:5"),
+        ({"reconciler.yaml": "version: 1\nversion: 1\n"}, "reconciler.yaml:2:1"),
+        ({"reconciler.yaml": "version: 1\nresources: b/*.yaml\n"}, "reconciler.yaml:2:12"),
+    ],
+)
+def test_a_file_that_is_wrong_is_told_and_nothing_is_written(
+    workspace: Path, files: dict[str, str], code: str
+) -> None:
+    write(workspace, files)
+    ran = reconciler("fmt", "-C", workspace)
+    assert ran.code == 1
+    assert ran.out == ""
+    assert code in ran.err
+    assert (workspace / "b/untidy.yaml").read_text() == UNTIDY
+
+
+def test_without_a_workspace_no_file_is_touched(tmp_path: Path) -> None:
+    write(tmp_path, {"untidy.yaml": UNTIDY})
+    ran = reconciler("fmt", "-C", tmp_path)
+    assert ran.code == 1
+    assert "there is no reconciler.yaml here" in ran.err
+    assert (tmp_path / "untidy.yaml").read_text() == UNTIDY
+
+
+def test_modes_line_ends_and_links_inside_stay(workspace: Path) -> None:
+    private = workspace / "b/private.yaml"
+    private.write_bytes(UNTIDY.replace("web", "private").replace("\n", "\r\n").encode())
+    private.chmod(0o640)
+    link = workspace / "b/link.yml"
+    link.symlink_to("untidy.yaml")
+    ran = reconciler("fmt", "-C", workspace)
+    assert ran.code == 0
+    assert private.read_bytes() == IN_ORDER.replace("web", "private").replace("\n", "\r\n").encode()
+    assert stat.S_IMODE(private.stat().st_mode) == 0o640
+    assert link.is_symlink()
+    assert (workspace / "b/untidy.yaml").read_text() == IN_ORDER
+    assert sorted(path.name for path in (workspace / "b").iterdir()) == [
+        "link.yml",
+        "private.yaml",
+        "untidy.yaml",
+    ]
+
+
+def test_a_link_that_leads_outside_is_told_and_not_followed(workspace: Path) -> None:
+    elsewhere = write(workspace.parent, {"other.yaml": UNTIDY}) / "other.yaml"
+    (workspace / "link.yaml").symlink_to(elsewhere)
+    ran = reconciler("fmt", "-C", workspace)
+    assert ran.code == 1
+    assert "link.yaml can't be read" in ran.err
+    assert elsewhere.read_text() == UNTIDY
+    assert (workspace / "b/untidy.yaml").read_text() == UNTIDY
+
+
+def test_a_file_that_cannot_be_formatted_is_a_warning(workspace: Path) -> None:
+    write(workspace, {"b/untidy.yaml": "batch_exports:\n  a:\n    sql_query: |\n      select 1"})
+    ran = reconciler("fmt", "-C", workspace)
+    assert (ran.code, ran.out) == (0, "")
+    assert "end it with a line break first" in ran.err
+    assert ran.err.endswith("2 files in order, 1 left as it is.\n")
+
+
+def test_the_examples_are_in_order() -> None:
+    for workspace in (ROOT / "examples").iterdir():
+        ran = reconciler("fmt", "-C", workspace, "--check")
+        assert (ran.code, ran.out) == (0, "")
