@@ -150,7 +150,11 @@ def _with_own_comments(
 
     So do items of a list that are commented out, where the list is indented no more than its key.
     """
-    is_list = isinstance(value, yaml.SequenceNode) and not value.flow_style
+    is_list = (
+        isinstance(value, yaml.SequenceNode)
+        and not value.flow_style
+        and value.start_mark.column == column
+    )
     found = start
     for line in range(start, end):
         text = lines[line]
