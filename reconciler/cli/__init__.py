@@ -61,7 +61,10 @@ class _LazyGroup(click.Group):
             raise click.UsageError(f"No such command '{args[0]}'.{meant}", error.ctx) from None
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+# `color`: click would strip colours from a pipe, which FORCE_COLOR may want. We decide ourselves.
+@click.group(
+    cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "color": True}
+)
 @click.version_option(__version__, prog_name="reconciler")
 def cli() -> None:
     """GitOps for data pipelines: YAML files in, a plan, and the calls that carry it out.
@@ -108,15 +111,14 @@ def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one for each way out
 
 
 def _tell(error: ReconcilerError) -> None:
-    from reconciler.cli.output import colour_wanted
-    from reconciler.render.diagnostics import diagnostics_as_text
+    from reconciler.cli.output import colour_wanted, diagnostics_text
     from reconciler.render.progress import error_as_text
 
-    colour = colour_wanted(sys.stderr)
     if isinstance(error, InvalidConfiguration):
-        click.echo(diagnostics_as_text(error.diagnostics, colour=colour), nl=False, err=True)
+        text = diagnostics_text(error.diagnostics, sys.stderr)
     else:
-        click.echo(error_as_text(error, colour=colour), nl=False, err=True)
+        text = error_as_text(error, colour=colour_wanted(sys.stderr))
+    click.echo(text, nl=False, err=True, color=True)
 
 
 def _tell_bug(error: Exception) -> int:

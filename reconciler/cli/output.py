@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
@@ -23,6 +22,8 @@ from reconciler.render.plan.markdown import plan_as_markdown
 from reconciler.render.plan.text import Style, plan_as_text
 
 PLAN_FORMATS = ("text", "json", "markdown")
+_FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE")
+_PIPED = 100
 
 
 def now() -> datetime:
@@ -38,16 +39,44 @@ def runtime(listen: Callable[[Event], None] | None = None) -> Runtime:
 
 
 def colour_wanted(stream: TextIO) -> bool:
-    """Colour on a terminal, unless NO_COLOR says otherwise (https://no-color.org)."""
+    """Colour on a terminal. NO_COLOR forbids it, FORCE_COLOR wants it in a pipe as well.
+
+    https://no-color.org, https://force-color.org; CLICOLOR=0 and CLICOLOR_FORCE say the same.
+    """
     if os.environ.get("NO_COLOR"):
         return False
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
+    if any(os.environ.get(name, "0") not in ("", "0") for name in _FORCING):
+        return True
+    if os.environ.get("CLICOLOR") == "0" or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def width_of(stream: TextIO) -> int:
+    """How many cells a line of this stream has; 100 where it is no terminal."""
+    if not stream.isatty():
+        return _PIPED
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told):
+        return int(told)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _PIPED
+    except OSError:
+        return _PIPED
 
 
 def style(*, show_unmanaged: bool = False) -> Style:
     """How plans are drawn on this stdout."""
-    width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
-    return Style(colour=colour_wanted(sys.stdout), width=width, show_unmanaged=show_unmanaged)
+    return Style(
+        colour=colour_wanted(sys.stdout),
+        width=width_of(sys.stdout),
+        show_unmanaged=show_unmanaged,
+    )
+
+
+def diagnostics_text(diagnostics: Sequence[Diagnostic], stream: TextIO) -> str:
+    """Diagnostics as the stream can show them."""
+    return diagnostics_as_text(diagnostics, colour=colour_wanted(stream), width=width_of(stream))
 
 
 def plan_text(
@@ -63,10 +92,26 @@ def plan_text(
     return plan_as_text(saved, style(show_unmanaged=show_unmanaged))
 
 
+def place_in_repository(folder: Path) -> str:
+    """The path of a folder from the root of its repository, "" for the root itself.
+
+    The root is the folder that a workflow runs in, as far as it holds the other; otherwise the
+    nearest one above with a `.git`; otherwise the current one. Annotations and code scanning find
+    files from there.
+    """
+    here = folder.resolve()
+    told = os.environ.get("GITHUB_WORKSPACE")
+    roots = [Path(told).resolve()] if told else []
+    roots += [each for each in (here, *here.parents) if (each / ".git").exists()]
+    for root in (*roots, Path.cwd()):
+        if here.is_relative_to(root):
+            return "" if here == root else here.relative_to(root).as_posix()
+    return ""
+
+
 def tell_warnings(diagnostics: tuple[Diagnostic, ...]) -> None:
     """Warnings about the files, on stderr."""
-    text = diagnostics_as_text(diagnostics, colour=colour_wanted(sys.stderr))
-    click.echo(text, nl=False, err=True)
+    click.echo(diagnostics_text(diagnostics, sys.stderr), nl=False, err=True)
 
 
 def write_private(path: Path, data: bytes) -> None:

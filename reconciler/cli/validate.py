@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from reconciler.cli.options import workspace_of, workspace_options
-from reconciler.cli.output import colour_wanted, runtime
+from reconciler.cli.output import diagnostics_text, place_in_repository, runtime
 from reconciler.commands.validating import validate
 from reconciler.errors import Diagnostic, ExitCode, Severity
-from reconciler.render.diagnostics import (
-    diagnostics_as_github,
-    diagnostics_as_json,
-    diagnostics_as_sarif,
-    diagnostics_as_text,
-)
+from reconciler.render.annotations import diagnostics_as_github
+from reconciler.render.diagnostics import diagnostics_as_json
+from reconciler.render.sarif import diagnostics_as_sarif
 
-_FORMATS: Mapping[str, Callable[[Sequence[Diagnostic]], str]] = {
-    "text": lambda found: (
-        diagnostics_as_text(found, colour=colour_wanted(sys.stdout)) or "The files are valid.\n"
-    ),
-    "json": diagnostics_as_json,
-    "github": diagnostics_as_github,
-    "sarif": diagnostics_as_sarif,
+_FORMATS: Mapping[str, Callable[[Sequence[Diagnostic], Path], str]] = {
+    "text": lambda found, _: diagnostics_text(found, sys.stdout) or "The files are valid.\n",
+    "json": lambda found, _: diagnostics_as_json(found),
+    "github": lambda found, folder: diagnostics_as_github(found, root=place_in_repository(folder)),
+    "sarif": lambda found, folder: diagnostics_as_sarif(found, root=place_in_repository(folder)),
 }
 
 
@@ -44,7 +40,8 @@ def command(told_as: str, **options: Any) -> int:
 
     Without -e, every environment is checked. No secret and no API key is needed.
     """
-    found = validate(workspace_of(options), runtime())
-    click.echo(_FORMATS[told_as](found), nl=False)
+    workspace = workspace_of(options)
+    found = validate(workspace, runtime())
+    click.echo(_FORMATS[told_as](found, workspace.folder), nl=False)
     failed = any(each.severity is Severity.ERROR for each in found)
     return ExitCode.ERROR if failed else ExitCode.FINE

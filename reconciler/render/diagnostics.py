@@ -1,60 +1,93 @@
-"""Diagnostics as text, JSON, workflow annotations and SARIF."""
+"""Diagnostics as text for people, and as JSON for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+import textwrap
+from collections.abc import Sequence
 from typing import Any
 
-import orjson
-
 from reconciler.errors import Diagnostic, Mark, Severity
-from reconciler.render.plan.words import printable
-from reconciler.version import __version__
+from reconciler.render.excerpt import excerpt, width_of
+from reconciler.render.plan.words import is_breaking, printable
 
-_LONGEST_LINE = 160
+_NARROWEST = 40
+_COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "33"}
 
 
-def diagnostics_as_text(diagnostics: Sequence[Diagnostic], *, colour: bool = False) -> str:
-    """`file:line:column: message`, the line, a caret with the way out, and a count."""
-    blocks = [_block(each, colour=colour) for each in diagnostics]
+def diagnostics_as_text(
+    diagnostics: Sequence[Diagnostic], *, colour: bool = False, width: int = 100
+) -> str:
+    """`file:line:column: message`, the line, a caret with the way out, and a count.
+
+    Shown lines are cut to `width` cells; the first line of each is never broken, since editors
+    and `grep` read it.
+    """
+    if not diagnostics:
+        return ""
+    width = max(_NARROWEST, width)
+    blocks = [_block(each, colour=colour, width=width) for each in diagnostics]
+    return "\n".join([*blocks, counted(diagnostics)]) + "\n"
+
+
+def counted(diagnostics: Sequence[Diagnostic]) -> str:
+    """`2 errors, 1 warning in 3 files`."""
     errors = sum(each.severity is Severity.ERROR for each in diagnostics)
-    warnings = len(diagnostics) - errors
     counts = [
         f"{count} {word}{'' if count == 1 else 's'}"
-        for count, word in ((errors, "error"), (warnings, "warning"))
+        for count, word in ((errors, "error"), (len(diagnostics) - errors, "warning"))
         if count
     ]
-    return "\n".join([*blocks, *([", ".join(counts)] if counts else [])]) + "\n" if blocks else ""
+    files = len({each.at.file for each in diagnostics if each.at is not None})
+    return ", ".join(counts) + (f" in {files} files" if files > 1 else "")
 
 
-def _block(each: Diagnostic, *, colour: bool) -> str:
-    word = each.severity.value
-    if colour:
-        word = f"\x1b[{'1;31' if each.severity is Severity.ERROR else '33'}m{word}\x1b[0m"
-    place = f"{each.at}: " if each.at is not None else ""
+def _paint(code: str, text: str, *, colour: bool) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if colour else text
+
+
+def _block(each: Diagnostic, *, colour: bool, width: int) -> str:
+    word = _paint(_COLOURS[each.severity], each.severity.value, colour=colour)
+    place = f"{printable(str(each.at))}: " if each.at is not None else ""
     lines = [f"{place}{word}: {printable(each.message)} [{each.code}]"]
     if each.at is not None and each.line is not None:
-        lines += _snippet(each.at, each.line, each.hint)
+        lines += _snippet(each, each.at, each.line, colour=colour, width=width)
     elif each.hint is not None:
-        lines.append(f"        {printable(each.hint)}")
-    lines += [f"   {mark}: {printable(word)}" for mark, word in each.related]
+        lines += _below(each.hint, " " * 8, width)
+    lines += [f"   {printable(f'{mark}: {word}')}" for mark, word in each.related]
     return "\n".join(lines)
 
 
-def _snippet(at: Mark, line: str, hint: str | None) -> list[str]:
-    text = line.replace("\t", " ")
-    start = min(at.column - 1, len(text))
-    if start > _LONGEST_LINE // 2:
-        cut = start - _LONGEST_LINE // 2
-        text, start = f"…{text[cut + 1 :]}", start - cut
-    text = text[:_LONGEST_LINE]
-    length = max(1, min(at.length, len(text) - start))
-    told = f" {printable(hint)}" if hint is not None else ""
-    return [f"{at.line:>5} | {printable(text)}", f"{' ' * 8}{' ' * start}{'^' * length}{told}"]
+def _snippet(each: Diagnostic, at: Mark, line: str, *, colour: bool, width: int) -> list[str]:
+    gutter = f"{at.line:>5} | "
+    blank = " " * len(gutter)
+    shown = excerpt(line, at.column - 1, at.length, width=width - len(gutter))
+    carets = _paint(_COLOURS[each.severity], "^" * shown.length, colour=colour)
+    under = f"{blank}{' ' * shown.start}{carets}"
+    lines = [f"{gutter}{shown.text}"]
+    if each.hint is None:
+        return [*lines, under]
+    hint = printable(each.hint)
+    if len(blank) + shown.start + shown.length + 1 + width_of(hint) <= width:
+        return [*lines, f"{under} {hint}"]
+    return [*lines, under, *_below(each.hint, blank, width)]
+
+
+def _below(hint: str, indent: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        printable(hint),
+        width=width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        # References and commands stay whole, to be copied: a terminal wraps what is too long.
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def diagnostics_as_json(diagnostics: Sequence[Diagnostic]) -> str:
-    """A list of objects; codes are stable."""
+    """A list of objects; codes are stable. Files are relative to the workspace folder."""
     told = [
         {
             "code": each.code,
@@ -66,7 +99,7 @@ def diagnostics_as_json(diagnostics: Sequence[Diagnostic]) -> str:
         }
         for each in diagnostics
     ]
-    return orjson.dumps({"diagnostics": told}, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return safe_json({"diagnostics": told})
 
 
 def _place(at: Mark | None) -> dict[str, Any]:
@@ -75,65 +108,20 @@ def _place(at: Mark | None) -> dict[str, Any]:
     return {"file": at.file, "line": at.line, "column": at.column}
 
 
-def diagnostics_as_github(diagnostics: Sequence[Diagnostic]) -> str:
-    """Workflow commands, which the forge shows beside the lines of a pull request."""
-    lines = []
-    for each in diagnostics:
-        place = (
-            f" file={_property(each.at.file)},line={each.at.line},col={each.at.column},"
-            if each.at is not None
-            else " "
-        )
-        message = each.message if each.hint is None else f"{each.message}\n{each.hint}"
-        lines.append(
-            f"::{each.severity.value}{place}title={_property(each.code)}::{_data(message)}"
-        )
-    return "\n".join(lines) + ("\n" if lines else "")
+def safe_json(value: Any) -> str:
+    """JSON that a terminal can show: whatever is no plain character stands as an escape in it.
+
+    JSON itself only asks that of what is below U+0020. Half a surrogate pair, which is no text, is
+    told in plain text and not as a character that readers of JSON refuse.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return re.sub(r"[^ -~\n]", _escaped, text) + "\n"
 
 
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def diagnostics_as_sarif(diagnostics: Sequence[Diagnostic]) -> str:
-    """SARIF 2.1.0, for code scanning."""
-    codes = sorted({each.code for each in diagnostics})
-    run = {
-        "tool": {
-            "driver": {
-                "name": "reconciler",
-                "version": __version__,
-                "rules": [{"id": code} for code in codes],
-            }
-        },
-        "columnKind": "unicodeCodePoints",
-        "results": [_result(each) for each in diagnostics],
-    }
-    log = {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [run],
-    }
-    return orjson.dumps(log, option=orjson.OPT_INDENT_2).decode() + "\n"
-
-
-def _result(each: Diagnostic) -> Mapping[str, Any]:
-    message = each.message if each.hint is None else f"{each.message} ({each.hint})"
-    result: dict[str, Any] = {
-        "ruleId": each.code,
-        "level": each.severity.value,
-        "message": {"text": message},
-    }
-    if each.at is not None:
-        region = {
-            "startLine": each.at.line,
-            "startColumn": each.at.column,
-            "endColumn": each.at.column + each.at.length,
-        }
-        place = {"artifactLocation": {"uri": each.at.file}, "region": region}
-        result["locations"] = [{"physicalLocation": place}]
-    return result
+def _escaped(match: re.Match[str]) -> str:
+    each = match[0]
+    if not is_breaking(each):
+        return each
+    if "\ud800" <= each <= "\udfff":
+        return f"\\\\u{ord(each):04x}"
+    return json.dumps(each)[1:-1]

@@ -8,7 +8,7 @@ from reconciler.errors import ReconcilerError
 from reconciler.model.change import Action, Change
 from reconciler.model.event import Done, Event, Failed, Interrupting, Report, Skipped
 from reconciler.render.plan.view import title
-from reconciler.render.plan.words import SIGNS
+from reconciler.render.plan.words import SIGNS, printable
 
 _PAST = {
     Action.CREATE: "created",
@@ -22,20 +22,31 @@ _PAST = {
 
 
 def event_as_text(event: Event) -> str | None:
-    """A line for an event that a person wants to see, None for the rest."""
+    """A line for an event that a person wants to see, None for the rest.
+
+    What a server said can't forge a line of its own: more lines than one are set in.
+    """
     match event:
         case Done(change, live_id, notices):
-            told = f"{SIGNS[change.action]} {_PAST[change.action]} {title(change)} (id {live_id})"
-            return "\n".join([told, *(f"    ! {notice}" for notice in notices)])
+            told = f"{_PAST[change.action]} {title(change)} (id {printable(str(live_id))})"
+            return "\n".join([f"{SIGNS[change.action]} {told}", *map(_notice, notices)])
         case Failed(change, error, hint, _):
-            told = f"✗ {change.action} of {title(change)} failed: {error}"
-            return told if hint is None else f"{told}\n    {hint}"
+            told = _set_in(f"✗ {change.action} of {title(change)} failed: {error}")
+            return told if hint is None else f"{told}\n    {_set_in(hint)}"
         case Skipped(change, because):
-            return f"○ {change.action} of {title(change)} skipped: {because}"
+            return _set_in(f"○ {change.action} of {title(change)} skipped: {because}")
         case Interrupting():
             return "Stopping: what is in flight is finished, nothing new is begun."
         case _:
             return None
+
+
+def _notice(text: str) -> str:
+    return f"    ! {_set_in(text)}"
+
+
+def _set_in(text: str) -> str:
+    return "\n    ".join(printable(line) for line in text.split("\n"))
 
 
 def report_as_text(report: Report) -> str:
@@ -65,9 +76,17 @@ def _counted(report: Report) -> Iterator[str]:
 
 
 def error_as_text(error: ReconcilerError, *, colour: bool = False) -> str:
-    """The message, and the way out on lines of its own."""
+    """Each problem after the word error, its details and the way out set in below.
+
+    A message may tell several problems, each on a line of its own, and details on lines that begin
+    with blanks. Names of the live side stand in it: whatever they hold, no line of it can pass for
+    one that says something else.
+    """
     word = "\x1b[1;31merror\x1b[0m" if colour else "error"
-    lines = [f"{word}: {error.message}"]
+    lines = [
+        printable(line) if line.startswith("  ") else f"{word}: {printable(line)}"
+        for line in error.message.split("\n")
+    ]
     if error.hint:
-        lines += [f"  {line}" for line in error.hint.splitlines()]
+        lines += [f"  {printable(line)}" for line in error.hint.split("\n")]
     return "\n".join(lines) + "\n"

@@ -62,9 +62,16 @@ _BREAKING = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
 
 def printable(text: str) -> str:
     """Text that can't forge output: control, bidi and line characters are shown as escapes."""
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(
-        each
-        if unicodedata.category(each) not in _BREAKING
-        else each.encode("unicode_escape", errors="backslashreplace").decode()
+        each.encode("unicode_escape", errors="backslashreplace").decode()
+        if is_breaking(each)
+        else each
         for each in text
     )
+
+
+def is_breaking(each: str) -> bool:
+    """Whether a character could move the cursor, the line or the direction of what follows."""
+    return unicodedata.category(each) in _BREAKING
