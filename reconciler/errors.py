@@ -71,8 +71,10 @@ class Diagnostic:
     """One thing that is wrong, or doubtful, in what a person wrote.
 
     `code` is stable kebab-case; the sentence may improve. `line` is the offending source line
-    with secrets already masked, or None where there is none to show. `hint` is the way out.
-    `related` names further places, each with a word on why it matters.
+    with secrets already masked, or None where there is none to show; `marked` is where the place
+    stands in that line, as positions from 0 to one behind the last, since masks have a length of
+    their own. `hint` is the way out. `related` names further places, each with a word on why it
+    matters.
     """
 
     code: str
@@ -82,6 +84,7 @@ class Diagnostic:
     hint: str | None = None
     line: str | None = None
     related: tuple[tuple[Mark, str], ...] = ()
+    marked: tuple[int, int] | None = None
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:

@@ -33,16 +33,32 @@ def _finished(each: Diagnostic, documents: Mapping[str, Document]) -> Diagnostic
         return each
     if _inside_a_secret(document, each.at.line):
         hidden = [line.strip()]
-        shown = f"{line[: len(line) - len(line.lstrip())]}{MASK}"
+        indent = len(line) - len(line.lstrip())
+        shown = f"{line[:indent]}{MASK}"
+        marked = (indent, indent + len(MASK))
     else:
         hidden = [_value(match) for match in _assignment().finditer(line)]
         shown = masked_assignments(line)
+        start = each.at.column - 1
+        marked = (_moved(line, start), _moved(line, start + each.at.length, end=True))
     message, hint = each.message, each.hint
     for value in hidden:
         if value:
             message = message.replace(value, MASK)
             hint = hint.replace(value, MASK) if hint is not None else None
-    return replace(each, line=shown, message=message, hint=hint)
+    return replace(each, line=shown, marked=marked, message=message, hint=hint)
+
+
+def _moved(line: str, position: int, *, end: bool = False) -> int:
+    """Where a position of a line stands once the secrets before it are masked."""
+    shift = 0
+    for match in _assignment().finditer(line):
+        first, last = match.span("value")
+        if position >= last:
+            shift += len(MASK) - (last - first)
+        elif position > first:
+            return first + shift + (len(MASK) if end else 0)
+    return position + shift
 
 
 def masked_assignments(line: str) -> str:

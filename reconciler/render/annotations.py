@@ -18,8 +18,9 @@ def diagnostics_as_github(diagnostics: Sequence[Diagnostic], *, root: str = "") 
     """
     if not diagnostics:
         return ""
+    above = f"{root}/" if root else ""
     ordered = sorted(diagnostics, key=lambda each: each.severity is not Severity.ERROR)
-    return "\n".join([*(_command(each, root) for each in ordered), counted(diagnostics)]) + "\n"
+    return "\n".join([*(_command(each, above) for each in ordered), counted(diagnostics)]) + "\n"
 
 
 def _command(each: Diagnostic, root: str) -> str:
@@ -27,7 +28,7 @@ def _command(each: Diagnostic, root: str) -> str:
     if each.at is not None:
         at = each.at
         properties = {
-            "file": f"{root}/{at.file}" if root else at.file,
+            "file": f"{root}{at.file}",
             "line": str(at.line),
             "col": str(at.column),
             "endColumn": str(at.column + at.length),
@@ -35,7 +36,7 @@ def _command(each: Diagnostic, root: str) -> str:
         }
     told = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     message = [each.message, *([each.hint] if each.hint is not None else [])]
-    message += [f"{mark}: {word}" for mark, word in each.related]
+    message += [f"{root}{mark}: {word}" for mark, word in each.related]
     return f"::{each.severity.value} {told}::{'%0A'.join(map(_data, message))}"
 
 

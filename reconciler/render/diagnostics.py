@@ -62,7 +62,8 @@ def _block(each: Diagnostic, *, colour: bool, width: int) -> str:
 def _snippet(each: Diagnostic, at: Mark, line: str, *, colour: bool, width: int) -> list[str]:
     gutter = f"{at.line:>5} | "
     blank = " " * len(gutter)
-    shown = excerpt(line, at.column - 1, at.length, width=width - len(gutter))
+    start, end = each.marked or (at.column - 1, at.column - 1 + at.length)
+    shown = excerpt(line, start, end - start, width=width - len(gutter))
     carets = _paint(_COLOURS[each.severity], "^" * shown.length, colour=colour)
     under = f"{blank}{' ' * shown.start}{carets}"
     lines = [f"{gutter}{shown.text}"]

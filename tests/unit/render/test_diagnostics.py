@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.config.document import Document
+from reconciler.config.snippets import finished
 from reconciler.errors import Diagnostic, Mark, Severity
 from reconciler.render.diagnostics import diagnostics_as_json, diagnostics_as_text
 from reconciler.render.excerpt import excerpt, width_of
@@ -171,3 +173,25 @@ def test_colour_changes_no_letter() -> None:
     assert plain == diagnostics_as_text([found])
     doubt = wrong(severity=Severity.WARNING)
     assert "\x1b[33mwarning\x1b[0m" in diagnostics_as_text([doubt], colour=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "marked", "shown", "under"),
+    [
+        ("{password: 'abcdefgh', wrong: 1}", "wrong", "{password: ***, wrong: 1}", "^^^^^"),
+        ("{password: a, wrong: 1}", "wrong", "{password: ***, wrong: 1}", "^^^^^"),
+        ("{token: abcd, password: 'abcdefgh'}", "'abcdefgh'", "{token: ***, password: ***}", "^^^"),
+        ("{password: abcdefgh, b: 1}", "def", "{password: ***, b: 1}", "^^^"),
+        ("{wrong: 1, password: 'abcdefgh'}", "wrong", "{wrong: 1, password: ***}", "^^^^^"),
+    ],
+)
+def test_carets_do_not_tell_how_long_a_masked_secret_is(
+    line: str, marked: str, shown: str, under: str
+) -> None:
+    document = Document("a.yaml", None, None, (line,))
+    found = wrong(at=Mark("a.yaml", 1, line.index(marked) + 1, len(marked)))
+    text = diagnostics_as_text(finished([found], {"a.yaml": document}))
+    _, told, carets, _ = text.splitlines()
+    assert told == f"    1 | {shown}"
+    at = shown.index(marked) if marked in shown else shown.rindex("***")
+    assert carets == f"{' ' * (8 + at)}{under}"
