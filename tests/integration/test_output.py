@@ -90,7 +90,7 @@ def test_a_narrow_terminal_is_enough(workspace: Path) -> None:
     told = on_a_terminal("validate", "-C", workspace, environ=environ)
     shown = [line for line in told.splitlines() if line[:8].endswith(" | ")]
     assert shown[0] == "    2 |   web: {名前: 1, name: Web, ap…"
-    assert "\n                ^^^^ " in told
+    assert "\n                ^^^^\n" in told
 
 
 def test_annotations_have_paths_from_the_root_of_the_repository(
