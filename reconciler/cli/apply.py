@@ -18,14 +18,13 @@ from reconciler.cli.options import (
     unmanaged_option,
     workspace_options,
 )
-from reconciler.cli.output import plan_text, read_file, runtime, tell_warnings
+from reconciler.cli.output import plan_text, progress, read_file, runtime, tell_warnings
 from reconciler.commands.applying import Applied, ApplyRequest, apply
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import BadUsage, ExitCode
-from reconciler.model.event import Event
 from reconciler.model.plan import Plan
 from reconciler.render.plan.view import summary
-from reconciler.render.progress import event_as_text, report_as_text
+from reconciler.render.progress import report_as_text
 
 
 @click.command("apply")
@@ -81,7 +80,7 @@ def command(
             return True
         return click.confirm(f"\n{summary(plan)}. Apply this?", default=False, err=True)
 
-    world = runtime(_tell)
+    world = runtime(progress())
     result = asyncio.run(_interruptibly(asked, world, show, approve))
     return _ended(result)
 
@@ -103,12 +102,6 @@ async def _interruptibly(
         return approved
 
     return await apply(request, world, show=show, approve=ask_first)
-
-
-def _tell(event: Event) -> None:
-    line = event_as_text(event)
-    if line is not None:
-        click.echo(line, err=True)
 
 
 def _ended(result: Applied) -> int:

@@ -20,6 +20,7 @@ from reconciler.planning.planfile import decode, encode
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.render.plan.markdown import plan_as_markdown
 from reconciler.render.plan.text import Style, plan_as_text
+from reconciler.render.progress import Progress
 
 PLAN_FORMATS = ("text", "json", "markdown")
 _FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE")
@@ -63,6 +64,16 @@ def width_of(stream: TextIO) -> int:
         return os.get_terminal_size(stream.fileno()).columns or _PIPED
     except OSError:
         return _PIPED
+
+
+def progress() -> Progress:
+    """What listens to changes being made, on stderr."""
+    live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return Progress(
+        lambda text: click.echo(text, nl=False, err=True, color=True),
+        live=live,
+        width=width_of(sys.stderr),
+    )
 
 
 def style(*, show_unmanaged: bool = False) -> Style:

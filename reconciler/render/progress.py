@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from reconciler.errors import ReconcilerError
 from reconciler.model.change import Action, Change
-from reconciler.model.event import Done, Event, Failed, Interrupting, Report, Skipped
+from reconciler.model.event import (
+    Done,
+    Event,
+    Failed,
+    Interrupting,
+    Planned,
+    Report,
+    Sent,
+    Skipped,
+    Started,
+)
+from reconciler.render.excerpt import excerpt
 from reconciler.render.plan.view import title
 from reconciler.render.plan.words import SIGNS, printable
 
@@ -19,6 +31,61 @@ _PAST = {
     Action.DELETE: "deleted",
     Action.NO_OP: "left alone",
 }
+_PRESENT = {
+    Action.CREATE: "creating",
+    Action.UPDATE: "updating",
+    Action.REPLACE: "replacing",
+    Action.PAUSE: "pausing",
+    Action.UNPAUSE: "unpausing",
+    Action.DELETE: "deleting",
+    Action.NO_OP: "leaving alone",
+}
+_ERASED = "\r\x1b[K"
+
+
+@dataclass(slots=True)
+class Progress:
+    """A listener that writes a line as each change ends.
+
+    On a terminal (`live`) the last line tells what is under way, and is written over: in a log
+    that is kept, beginnings would only double the lines.
+    """
+
+    write: Callable[[str], None]
+    live: bool = False
+    width: int = 100
+    _running: dict[str, Change] = field(default_factory=dict)
+    _ended: int = 0
+    _all: int = 0
+
+    def __call__(self, event: Event) -> None:
+        """Tell of an event."""
+        match event:
+            case Planned(plan):
+                self._all = len(plan.effective)
+            case Started(change):
+                self._running[change.id] = change
+            case Done(change) | Failed(change) | Skipped(change):
+                self._running.pop(change.id, None)
+                self._ended += 1
+            case Sent():
+                return
+        line = event_as_text(event)
+        told = f"{line}\n" if line is not None else ""
+        if self.live:
+            self.write(f"{_ERASED}{told}{self._under_way()}")
+        elif told:
+            self.write(told)
+
+    def _under_way(self) -> str:
+        if not self._running:
+            return ""
+        doing = ", ".join(
+            f"{_PRESENT[each.action]} {each.address}" for each in self._running.values()
+        )
+        told = printable(f"{self._ended} of {self._all} ended; {doing}")
+        # A line that fills the last cell would wrap, and could not be written over.
+        return excerpt(told, 0, 0, width=self.width - 1).text
 
 
 def event_as_text(event: Event) -> str | None:

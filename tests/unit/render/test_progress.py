@@ -5,8 +5,18 @@ from __future__ import annotations
 from reconciler.errors import AmbiguousIdentity, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
-from reconciler.model.event import Done, Event, Failed, Interrupting, Skipped, Started
-from reconciler.render.progress import error_as_text, event_as_text
+from reconciler.model.event import (
+    Done,
+    Event,
+    Failed,
+    Interrupting,
+    Planned,
+    Sent,
+    Skipped,
+    Started,
+)
+from reconciler.model.plan import Plan, PlanSource
+from reconciler.render.progress import Progress, error_as_text, event_as_text
 from tests.unit.render.test_diagnostics import HOSTILE, breaking
 
 CHANGE = Change(Address("batch_export", "lake"), Action.UPDATE, "Lake")
@@ -59,3 +69,40 @@ def test_several_problems_are_several_errors() -> None:
         "error: a: 2 are named 'A'\n  id: 1\n  id: 2\nerror: b: none has the id 3\n"
     )
     assert error_as_text(problems, colour=True).count("\x1b[1;31merror\x1b[0m: ") == 2
+
+
+OTHER = Change(Address("batch_export", "pond"), Action.CREATE, "Pond")
+PLAN = Plan(PlanSource("a", "o", "https://x.example", "1", "c", "l"), (CHANGE, OTHER))
+EVENTS: list[Event] = [
+    Planned(PLAN),
+    Started(CHANGE),
+    Sent("PATCH", "/x", 200, CHANGE),
+    Started(OTHER),
+    Done(CHANGE, "7"),
+    Failed(OTHER, "no"),
+]
+
+
+def test_in_a_pipe_only_ends_are_told() -> None:
+    told: list[str] = []
+    listener = Progress(told.append)
+    for each in EVENTS:
+        listener(each)
+    assert told == [
+        '~ updated batch_export.lake "Lake" (id 7)\n',
+        '✗ create of batch_export.pond "Pond" failed: no\n',
+    ]
+
+
+def test_on_a_terminal_the_last_line_tells_what_is_under_way() -> None:
+    told: list[str] = []
+    listener = Progress(told.append, live=True, width=60)
+    for each in EVENTS:
+        listener(each)
+    assert [each.replace("\r\x1b[K", "<") for each in told] == [
+        "<",
+        "<0 of 2 ended; updating batch_export.lake",
+        "<0 of 2 ended; updating batch_export.lake, creating batch_…",
+        '<~ updated batch_export.lake "Lake" (id 7)\n1 of 2 ended; creating batch_export.pond',
+        '<✗ create of batch_export.pond "Pond" failed: no\n',
+    ]
