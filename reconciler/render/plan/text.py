@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from reconciler.model.change import Action, Change, Danger
 from reconciler.model.plan import Plan, Refusal
-from reconciler.render.plan.view import Row, heading, rows, shortened, summary, title, why
+from reconciler.render.plan.view import ABSENT, Row, heading, rows, shortened, summary, title, why
 from reconciler.render.plan.words import DANGERS, SIGNS, printable
 
 _COLOURS = {
@@ -21,6 +21,8 @@ _COLOURS = {
     Action.NO_OP: "2",
 }
 _DANGER_COLOURS = {Danger.DANGER: "1;31", Danger.WARNING: "33", Danger.INFO: "2"}
+_LINE_COLOURS = {"-": "31", "+": "32", " ": "2"}
+_LONGEST_TITLE = 200
 _NARROWEST = 40
 _FOLDED = 3
 
@@ -58,7 +60,7 @@ def _heading(plan: Plan, style: Style) -> str:
 
 def _change(change: Change, style: Style) -> Iterator[str]:
     sign = style.paint(_COLOURS[change.action], SIGNS[change.action])
-    name = style.paint("1", title(change))
+    name = style.paint("1", shortened(title(change), _LONGEST_TITLE))
     yield f"{sign} {change.action.value} {name}"
     yield from _wrapped(why(change), "    ", style, code="2")
     for row in _folded(change):
@@ -79,6 +81,16 @@ def _folded(change: Change) -> list[Row]:
 def _field(row: Row, style: Style) -> Iterator[str]:
     remark = f"  ({row.remark})" if row.remark else ""
     name = f"    {row.field}: "
+    if row.lines:
+        yield f"{name.rstrip()}{remark}"
+        for line in row.lines:
+            yield from _wrapped(line[2:], f"      {line[:2]}", style, _LINE_COLOURS[line[0]])
+        return
+    for sign, value, other in (("-", row.before, row.after), ("+", row.after, row.before)):
+        if other == ABSENT:
+            name = f"  {sign} {row.field}: "
+            yield from _wrapped(f"{value}{remark}", name, style, _LINE_COLOURS[sign])
+            return
     if row.before is None or row.after is None:
         value = row.after if row.after is not None else row.before
         yield from _wrapped(f"{value or ''}{remark}", name, style)
@@ -131,8 +143,8 @@ def _unmanaged(plan: Plan, style: Style) -> Iterator[str]:
         return
     yield f"{count} live {things} not in the files and left alone:"
     for each in plan.unmanaged:
-        place = f" in {printable(each.parent_name)}" if each.parent_name else ""
-        yield f'    {each.address} "{printable(each.name)}"{place}'
+        place = f" in {shortened(printable(each.parent_name))}" if each.parent_name else ""
+        yield printable(f'    {each.address} "{shortened(each.name)}"') + place
 
 
 def _refusal(each: Refusal, style: Style) -> Iterator[str]:

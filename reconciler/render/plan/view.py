@@ -9,7 +9,8 @@ import orjson
 
 from reconciler.model.change import Action, Change, FieldChange
 from reconciler.model.plan import Plan
-from reconciler.model.values import JSON, MISSING, SecretRef, path_text
+from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text
+from reconciler.render.plan.inside import parts, text_lines, told_in_lines, within_reason
 from reconciler.render.plan.words import ORIGINS, REASONS, SECRET_USES, printable
 
 _ALWAYS = (Action.CREATE, Action.UPDATE, Action.DELETE)
@@ -21,17 +22,26 @@ _COUNTED = (
     Action.UNPAUSE,
     Action.DELETE,
 )
+_IN_PLACE = (Action.UPDATE, Action.REPLACE, Action.PAUSE, Action.UNPAUSE)
 _LONG = 120
+_MOST_PARTS = 40
+
+ABSENT = "(absent)"
+"""What stands for a side that is not there, in a change of what is: values are JSON, in quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a change: a field with both sides as text, None where there is none."""
+    """A field of a change with both sides as text, None where there is nothing to compare with.
+
+    With `lines` the value is told line by line instead, each with its sign (-, + or a blank).
+    """
 
     field: str
     before: str | None
     after: str | None
     remark: str = ""
+    lines: tuple[str, ...] = ()
 
 
 def summary(plan: Plan) -> str:
@@ -60,7 +70,7 @@ def title(change: Change) -> str:
 
 def why(change: Change) -> str:
     """The reasons in words."""
-    return "; ".join(REASONS[reason] for reason in change.reasons)
+    return "; ".join(dict.fromkeys(REASONS[reason] for reason in change.reasons))
 
 
 def rows(change: Change) -> Iterator[Row]:
@@ -69,22 +79,46 @@ def rows(change: Change) -> Iterator[Row]:
     for each in change.fields:
         if each.secret and (each.path in secret_paths):
             continue
-        yield _row(change, each)
+        yield from _of_field(change, each)
     for note in change.secrets:
         after = "(secret)" if note.use.sent else None
-        remark = f"{note.ref}, {SECRET_USES[note.use]}"
-        yield Row(path_text(note.path), None if note.use.sent else "(secret)", after, remark)
+        remark = printable(f"{note.ref}, {SECRET_USES[note.use]}")
+        yield Row(
+            printable(path_text(note.path)), None if note.use.sent else "(secret)", after, remark
+        )
 
 
-def _row(change: Change, each: FieldChange) -> Row:
+def _of_field(change: Change, each: FieldChange) -> Iterator[Row]:
     remarks = [ORIGINS[each.origin]] if change.action is not Action.CREATE else []
     if each.reset:
         remarks = ["removed from the files: back to the default"]
+    remark = ", ".join(filter(None, remarks))
+    name = printable(path_text(each.path))
     if each.secret:
-        return Row(path_text(each.path), None, "(secret)", ", ".join(filter(None, remarks)))
-    before = shown(each.before) if each.before is not MISSING else None
-    after = shown(each.after) if each.after is not MISSING else None
-    return Row(path_text(each.path), before, after, ", ".join(filter(None, remarks)))
+        yield Row(name, None, "(secret)", remark)
+        return
+    before, after = _without_references(each.before), _without_references(each.after)
+    found = parts(before, after) or [((), before, after)]
+    for path, old, new in found[:_MOST_PARTS]:
+        yield _row(change, (*each.path, *path), old, new, remark=remark)
+    if len(found) > _MOST_PARTS:
+        yield Row(name, None, f"… {len(found) - _MOST_PARTS} more differences")
+
+
+def _row(change: Change, path: Path, before: JSON, after: JSON, *, remark: str) -> Row:
+    name = printable(path_text(path))
+    nothing = ABSENT if change.action in _IN_PLACE else None
+    old = shown(before) if before is not MISSING else nothing
+    new = shown(after) if after is not MISSING else nothing
+    return Row(name, old, new, remark, _lines(before, after))
+
+
+def _lines(before: JSON, after: JSON) -> tuple[str, ...]:
+    if before is not MISSING and after is not MISSING:
+        return text_lines(before, after)
+    sign, value = ("+", after) if before is MISSING else ("-", before)
+    told = told_in_lines(value) if value is not MISSING else None
+    return within_reason(f"{sign} {line}" for line in told) if told is not None else ()
 
 
 def shown(value: JSON) -> str:

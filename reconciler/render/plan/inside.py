@@ -1,0 +1,150 @@
+"""What differs inside long texts and nested values, so that no reader has to search for it. Pure.
+
+Two objects of thirty keys on two lines say nothing. Objects and lists are told by what differs in
+them, path by path; long texts line by line, with what is around the difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import islice
+from typing import TypeAlias
+
+import orjson
+
+from reconciler.model.shape import canonical_text
+from reconciler.model.values import JSON, MISSING, Path
+from reconciler.render.plan.words import printable
+
+_LONG = 100
+_CONTEXT = 1
+_MOST = 40
+_MOST_COMPARED = 1_000
+_BREAKS = re.compile(r"(?<=,) ")
+
+
+Part: TypeAlias = tuple[Path, JSON, JSON]
+
+
+def parts(before: JSON, after: JSON) -> list[Part]:
+    """The differences of two nested values by path, MISSING where a side has none.
+
+    Empty where the values are better told whole: they are no two objects or lists, they have
+    nothing in common, or they are short lists. Positions are those of the old list, and of the new
+    one for what is added.
+    """
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        alike = bool(before.keys() & after.keys())
+    elif isinstance(before, list) and isinstance(after, list):
+        alike = bool(before and after) and _size(before) + _size(after) > _LONG
+    else:
+        alike = False
+    return list(_differences((), before, after)) if alike else []
+
+
+def _size(value: JSON) -> int:
+    return len(canonical_text(value))
+
+
+def _differences(path: Path, before: JSON, after: JSON) -> Iterator[Part]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in sorted(before.keys() | after.keys()):
+            old, new = before.get(name, MISSING), after.get(name, MISSING)
+            yield from _differences((*path, name), old, new)
+    elif isinstance(before, list) and isinstance(after, list):
+        yield from _of_lists(path, before, after)
+    elif before is MISSING or after is MISSING or canonical_text(before) != canonical_text(after):
+        yield path, before, after
+
+
+def _of_lists(path: Path, before: list[JSON], after: list[JSON]) -> Iterator[Part]:
+    steps = _steps([canonical_text(item) for item in before], [*map(canonical_text, after)])
+    for tag, start, end, new_start, new_end in steps:
+        if tag == "equal":
+            continue
+        pairs = min(end - start, new_end - new_start)
+        for old, new in zip(range(start, start + pairs), range(new_start, new_end), strict=False):
+            if _related(before[old], after[new]):
+                yield from _differences((*path, old), before[old], after[new])
+            else:
+                yield (*path, old), before[old], after[new]
+        yield from (((*path, old), before[old], MISSING) for old in range(start + pairs, end))
+        yield from (
+            ((*path, new), MISSING, after[new]) for new in range(new_start + pairs, new_end)
+        )
+
+
+def _related(before: JSON, after: JSON) -> bool:
+    """Whether one item of a list may well be the other, changed, and not another one."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        return any(name in after and after[name] == value for name, value in before.items())
+    return isinstance(before, list) and isinstance(after, list)
+
+
+def told_in_lines(value: JSON) -> list[str] | None:
+    """A value that takes several lines: text with line ends, or a long object or list."""
+    if isinstance(value, str):
+        return value.split("\n") if "\n" in value else None
+    if isinstance(value, (Mapping, list)) and _size(value) > _LONG:
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode()
+        return text.split("\n")
+    return None
+
+
+def text_lines(before: JSON, after: JSON) -> tuple[str, ...]:
+    """Two long texts as one list of lines, each with its sign (-, + or a blank) in front.
+
+    Text without line ends, as queries are compared, is broken after its commas. Empty where the
+    texts are short, or differ in nothing but where lines end.
+    """
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return ()
+    if "\n" not in before + after and max(len(before), len(after)) <= _LONG:
+        return ()
+    old, new = _pieces(before), _pieces(after)
+    return () if old == new else within_reason(_merged(old, new))
+
+
+def within_reason(lines: Iterator[str]) -> tuple[str, ...]:
+    """So many lines, ready to be shown, and how many more there would be."""
+    kept = [printable(line) for line in islice(lines, _MOST)]
+    more = sum(1 for _ in lines)
+    return (*kept, f"  … {more} more lines") if more else tuple(kept)
+
+
+def _pieces(text: str) -> list[str]:
+    return [
+        piece
+        for line in text.split("\n")
+        for piece in (_BREAKS.split(line) if len(line) > _LONG else [line])
+    ]
+
+
+def _merged(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    for tag, start, end, new_start, new_end in _steps(old, new):
+        if tag == "equal":
+            yield from _around(old[start:end], first=start == 0, last=end == len(old))
+            continue
+        yield from (f"- {line}" for line in old[start:end])
+        yield from (f"+ {line}" for line in new[new_start:new_end])
+
+
+def _steps(old: Sequence[str], new: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
+    if max(len(old), len(new)) > _MOST_COMPARED:
+        # Comparing takes the square of the length, and nobody would read it.
+        return [("replace", 0, len(old), 0, len(new))]
+    return SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+
+
+def _around(lines: Sequence[str], *, first: bool, last: bool) -> Iterator[str]:
+    head = 0 if first else _CONTEXT
+    tail = 0 if last else _CONTEXT
+    hidden = len(lines) - head - tail
+    if hidden <= 1:
+        yield from (f"  {line}" for line in lines)
+        return
+    yield from (f"  {line}" for line in lines[:head])
+    yield f"  … {hidden} lines as before"
+    yield from (f"  {line}" for line in lines[len(lines) - tail :])

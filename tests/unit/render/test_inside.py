@@ -1,0 +1,154 @@
+"""What differs inside long and nested values is told where it is, and nothing is left out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.cli.output import PLAN_FORMATS, plan_text
+from reconciler.model.address import Address
+from reconciler.model.change import Action, Change, FieldChange
+from reconciler.model.plan import Plan, PlanSource
+from reconciler.model.shape import canonical_text
+from reconciler.model.values import MISSING, value_at
+from reconciler.render.plan.inside import parts, text_lines, told_in_lines, within_reason
+
+scalars = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab_.", max_size=3)
+keys = st.sampled_from(["a", "b", "__a", "a.b", "[0]", ""])
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=12,
+)
+objects = st.dictionaries(keys, values, max_size=5)
+WIDE = {"filler": "x" * 100}
+
+
+def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """The value with one place in an object changed, added or removed."""
+    head, *rest = path
+    inner = put(value[head], tuple(rest), new) if rest else new
+    if isinstance(value, list):
+        return [inner if position == head else item for position, item in enumerate(value)]
+    without = {name: item for name, item in value.items() if name != head}
+    return without if inner is MISSING else {**without, head: inner}
+
+
+def only_objects(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(only_objects(item) for item in value.values())
+    return not isinstance(value, list)
+
+
+@given(objects, objects)
+def test_every_part_stands_where_it_says(before: Any, after: Any) -> None:
+    for path, old, new in parts(before, after):
+        whole, side = (before, old) if old is not MISSING else (after, new)
+        assert value_at(whole, path) == side
+
+
+@given(objects.filter(only_objects), objects.filter(only_objects))
+def test_the_parts_are_all_that_differs(before: Any, after: Any) -> None:
+    result = before
+    for path, _, new in parts(before, after):
+        result = put(result, path, new)
+    if before.keys() & after.keys():
+        assert canonical_text(result) == canonical_text(after)
+
+
+@given(st.lists(values, min_size=1, max_size=5), st.lists(values, min_size=1, max_size=5))
+def test_lists_that_differ_have_parts(before: list[Any], after: list[Any]) -> None:
+    found = parts([WIDE, *before], [WIDE, *after])
+    assert bool(found) is (canonical_text(before) != canonical_text(after))
+
+
+def test_an_item_put_in_front_is_not_a_change_of_all_that_follow() -> None:
+    old = [{"key": f"filter-{number}", "value": "x" * 20} for number in range(5)]
+    new = [{"key": "first"}, *old]
+    assert parts(old, new) == [((0,), MISSING, {"key": "first"})]
+
+
+def test_an_item_that_changed_is_told_inside_and_another_one_whole() -> None:
+    old = [{"key": "email", "value": "x" * 60}, {"key": "host"}, {"key": "kept", "value": "z"}]
+    changed = [{"key": "email", "value": "y"}, *old[1:]]
+    assert parts(old, changed) == [((0, "value"), "x" * 60, "y")]
+    other = [old[0], {"cohort": 7}, old[2]]
+    assert parts(old, other) == [((1,), {"key": "host"}, {"cohort": 7})]
+
+
+def test_true_is_not_one() -> None:
+    assert parts({"a": True}, {"a": 1}) == [(("a",), True, 1)]
+
+
+def test_what_is_short_or_has_nothing_in_common_is_told_whole() -> None:
+    assert parts(["a"], ["a", "b"]) == []
+    assert parts({"a": 1}, {"b": 1}) == []
+    assert parts({"a": 1}, None) == []
+    assert parts("a", "b") == []
+
+
+def test_a_long_query_is_told_by_its_columns() -> None:
+    columns = [f"properties.column_{number}" for number in range(20)]
+    before = ", ".join(columns)
+    after = before.replace("column_7,", "column_seven,")
+    assert text_lines(before, after) == (
+        "  … 6 lines as before",
+        "  properties.column_6,",
+        "- properties.column_7,",
+        "+ properties.column_seven,",
+        "  properties.column_8,",
+        "  … 11 lines as before",
+    )
+
+
+@given(
+    st.lists(st.sampled_from("abc"), min_size=2, max_size=12),
+    st.lists(st.sampled_from("abc"), min_size=2, max_size=12),
+)
+def test_lines_hold_both_sides(old: list[str], new: list[str]) -> None:
+    told = text_lines("\n".join(old), "\n".join(new))
+    assert bool(told) is (old != new)
+    if not any("as before" in line for line in told):
+        assert [line[2:] for line in told if line[0] in " -"] == (old if told else [])
+        assert [line[2:] for line in told if line[0] in " +"] == (new if told else [])
+
+
+def test_texts_that_are_too_long_to_compare_are_cut_and_counted() -> None:
+    before = "\n".join(f"a{number}" for number in range(3_000))
+    told = text_lines(before, before.replace("a", "b"))
+    assert told[0] == "- a0"
+    assert told[-1] == "  … 5960 more lines"
+
+
+def test_a_line_can_not_forge_another() -> None:
+    assert within_reason(iter(["+ a\x1b[2K\u202e\rPlan"])) == ("+ a\\x1b[2K\\u202e\\rPlan",)
+
+
+def test_long_new_values_take_several_lines() -> None:
+    assert told_in_lines("short") is None
+    assert told_in_lines("one\ntwo") == ["one", "two"]
+    assert told_in_lines(["a"]) is None
+    assert told_in_lines([WIDE])[:3] == ["[", "  {", f'    "filler": "{"x" * 100}"']
+
+
+def test_a_masked_secret_is_not_put_together_from_pieces() -> None:
+    secret = "hunter2, and=more\nlines"
+    columns = ", ".join(f"properties.column_{number}" for number in range(9))
+    fields = (
+        FieldChange(("query",), f"{columns}, {secret}", f"{columns}, {secret}, x"),
+        FieldChange(("open",), {"a": {"b": secret, "c": 1}}, {"a": {"b": f"{secret}!", "c": 2}}),
+        FieldChange(("new",), MISSING, [secret, WIDE]),
+    )
+    change = Change(Address("batch_export", "lake"), Action.UPDATE, "Lake", fields=fields)
+    plan = Plan(PlanSource("a", "o", "https://x.example", "1", "c", "l"), (change,))
+
+    def mask(text: str) -> str:
+        return text.replace(secret, "***")
+
+    for plan_format in PLAN_FORMATS:
+        told = plan_text(plan, plan_format, mask=mask)
+        assert not re.search("hunter2|and=more|lines$", told, re.MULTILINE)
+        assert "***" in told
