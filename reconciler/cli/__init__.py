@@ -19,7 +19,7 @@ _COMMANDS = {
     "validate": "check the files, without a network",
     "fmt": "put the files in order",
     "import": "write live objects into files",
-    "show": "draw a saved plan",
+    "show": "draw a saved plan, or a resource with its origins",
     "backfill": "export a past range of one export again",
     "schema": "print a JSON Schema of the files",
     "emulator": "serve the interface on loopback, to try things",

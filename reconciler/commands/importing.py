@@ -182,7 +182,12 @@ def _split(
     every = adoptions([each for each in wanted if each not in orphans], around)
     new = [each for each in every if (each.live.kind, each.live.id) not in claims]
     if placing.overwrite:
-        again = [each for each in every if declared.get(each.address) == placing.file_of(each)]
+        again = [
+            each
+            for each in every
+            if each.address in declared
+            and declared[each.address].document.file == placing.file_of(each)
+        ]
         new = [each for each in every if each in new or each in again]
     hidden = tuple(
         Left(each, (), f"its {kinds[each.kind].parent} (id {each.parent_id}) is not there any more")
@@ -300,9 +305,9 @@ def _fields_of(changes: Sequence[Change], kind: Kind) -> Iterator[Path]:
 def _check_nothing_is_lost(loaded: Loaded, attempt: _Attempt) -> None:
     """Writing a file anew must not make a resource go away that is not written again."""
     lost = [
-        f"{address} ({file})"
-        for address, file in sorted(loaded.declared.items())
-        if file in attempt.texts and address not in attempt.written
+        f"{address} ({found.document.file})"
+        for address, found in sorted(loaded.declared.items(), key=lambda each: each[0])
+        if found.document.file in attempt.texts and address not in attempt.written
     ]
     if lost:
         raise ReconcilerError(

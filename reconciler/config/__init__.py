@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
 from reconciler.config.document import Document, Places
 from reconciler.config.drafts import DraftSource
 from reconciler.config.gitbase import GitSource, base_commit
+from reconciler.config.origins import variable_places
 from reconciler.config.references import References
 from reconciler.config.resources import (
+    Declaration,
     Resolving,
     declarations,
     documents,
@@ -47,9 +49,9 @@ class Loaded:
     """A workspace for one environment.
 
     `connection` is None where the environment lacks what is needed to reach it; `missing` says
-    what. `diagnostics` are warnings: errors raise. `places` tell where fields come from.
-    `declared` holds the resources of every environment with their files, `defaults` the filled-in
-    defaults by kind.
+    what. `diagnostics` are warnings: errors raise. `places` tell where fields come from, and
+    `variables` where variables do. `declared` holds what other environments have, too, `defaults`
+    the filled-in defaults by kind, `globs` which files hold resources.
     """
 
     desired: Desired
@@ -60,10 +62,10 @@ class Loaded:
     environments: tuple[str, ...]
     missing: tuple[str, ...]
     places: Mapping[Address, Places]
-    declared: Mapping[Address, str]
+    variables: Places
+    declared: Mapping[Address, Declaration] = field(repr=False)  # literal secrets stand in them
     defaults: Mapping[str, JSONObject]
     globs: tuple[str, ...]
-    """Which files hold resources."""
 
     def reachable(self) -> Connection:
         """The connection. Raises ReconcilerError that says what is missing."""
@@ -189,6 +191,7 @@ def _read(source: Source, problems: Problems) -> _Files:
 
 def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems) -> Loaded:
     workspace = files.workspace
+    variables = variable_places(workspace, environment)
     references = References(
         variables=variables_of(workspace, environment),
         environ=asked.environ,
@@ -228,7 +231,8 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
         environments=workspace.environments,
         missing=tuple(missing_of(workspace, environment, asked.environ)),
         places=given.places,
-        declared={address: each.document.file for address, each in found.items()},
+        variables=variables,
+        declared=found,
         defaults={
             kind.name: unheard.resolved(
                 dict(workspace.section("defaults", kind.name)), lambda _: workspace.mark(())

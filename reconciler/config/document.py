@@ -108,11 +108,11 @@ class Places(Mapping[Path, Mark]):
     """
 
     def __init__(self, layers: tuple[Layer, ...]) -> None:
-        self._layers = layers
+        self.layers = layers
 
     def layer_of(self, path: Path) -> Layer | None:
         """The layer that a field comes from."""
-        for layer in self._layers:
+        for layer in self.layers:
             if layer.document.has(layer.path + path):
                 return layer
         return None
@@ -127,7 +127,7 @@ class Places(Mapping[Path, Mark]):
         """The place of the key of a field; of the resource if the field is not there."""
         layer = self.layer_of(path)
         if layer is None:
-            return self._layers[0].document.key_mark(self._layers[0].path)
+            return self.layers[0].document.key_mark(self.layers[0].path)
         return layer.document.key_mark(layer.path + path)
 
     def near(self, path: Path) -> Mark:
@@ -140,7 +140,7 @@ class Places(Mapping[Path, Mark]):
         return self.key(())
 
     def __iter__(self) -> Iterator[Path]:
-        for layer in self._layers:
+        for layer in self.layers:
             yield from _paths(_inside(layer), ())
 
     def __len__(self) -> int:

@@ -224,3 +224,8 @@ class References:
             )
             return _FAILED
         return SecretRef.of(cast("SecretSourceName", source), rest)
+
+
+def references_in(text: str) -> tuple[str, ...]:
+    """What stands between `${` and `}` of each reference in a text, in order; `$${` is none."""
+    return tuple(match[1] for match in _REFERENCE.finditer(text) if match[2])

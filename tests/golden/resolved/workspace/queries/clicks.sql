@@ -1,0 +1,2 @@
+select event from events
+where event = 'click'

@@ -1,0 +1,53 @@
+"""What `show --resolved` prints of a rich export, and that it is a file that says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reconciler.commands.resolving import resolved
+from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.config import load
+from reconciler.kinds import all_kinds
+from reconciler.model.address import Address
+from reconciler.render.resolved import resolved_as_json, resolved_as_text
+from tests.support.cli import write
+from tests.support.worlds import NOW
+
+HERE = Path(__file__).parent / "resolved"
+ADDRESS = "batch_export.web-events-s3"
+FORMATS = {"json": resolved_as_json, "txt": resolved_as_text}
+
+
+def _drawn(environment: str, address: str = ADDRESS, *, told_as: str = "txt") -> str:
+    options = WorkspaceOptions(HERE / "workspace", environment=environment)
+    found = resolved(address, options, Runtime(environ={}, now=lambda: NOW))
+    return FORMATS[told_as](found.resource)
+
+
+@pytest.mark.parametrize("told_as", FORMATS)
+@pytest.mark.parametrize("environment", ["staging", "production"])
+def test_a_resolved_export_reads_as_expected(
+    environment: str, told_as: str, golden: Callable[[Path, str], None]
+) -> None:
+    drawn = _drawn(environment, told_as=told_as)
+    golden(HERE / "expected" / f"{environment}.{told_as}", drawn)
+
+
+@pytest.mark.parametrize("environment", ["staging", "production"])
+@pytest.mark.parametrize("address", [ADDRESS, "project.web"])
+def test_the_text_is_a_file_that_says_the_same(
+    environment: str, address: str, tmp_path: Path
+) -> None:
+    files = {"reconciler.yaml": "version: 1\n", "a.yaml": _drawn(environment, address)}
+    if address == ADDRESS:
+        files["b.yaml"] = _drawn(environment, "project.web")
+    again = load(write(tmp_path, files), kinds=all_kinds(), environment=None, environ={})
+    before = load(
+        HERE / "workspace", kinds=all_kinds(), environment=environment, environ={}
+    ).desired.resources[Address.parse(address)]
+    after = again.desired.resources[Address.parse(address)]
+    assert (after.spec, after.parent, after.state) == (before.spec, before.parent, before.state)
+    assert (after.lifecycle, after.secret_version) == (before.lifecycle, before.secret_version)
