@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
+from reconciler.config.consistency import Workplace, check_consistency
 from reconciler.config.document import Document, Places
 from reconciler.config.drafts import DraftSource
 from reconciler.config.gitbase import GitSource, base_commit
@@ -197,6 +198,7 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
         environ=asked.environ,
         source=asked.source,
         problems=problems,
+        places=variables,
         allow_exec=allowed(workspace, environment, "allow_exec_secrets"),
         assume_env=asked.assume_env,
     )
@@ -213,6 +215,9 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
     )
     found = declarations(files.documents, asked.kinds, problems)
     desired = resolve(found, given)
+    kinds = {kind.name: kind for kind in asked.kinds}
+    here = Workplace(workspace, kinds, found, desired, given.places)
+    check_consistency(here, problems)
     policy = policy_of(workspace, environment, asked.kinds)
     # What is wrong with a default is told where a resource takes it.
     unheard = replace(references, problems=Problems())

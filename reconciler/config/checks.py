@@ -16,6 +16,9 @@ from reconciler.model.kind import Kind
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.values import MISSING, JSONObject, path_text, value_at
 
+_OF_THE_MACHINE = frozenset({"localtime"})
+"""Zones that mean something else on each machine."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Check:
@@ -38,7 +41,7 @@ def check_fields(kind: Kind, spec: JSONObject, checked: Checked, problems: Probl
 def _zones(look: _Check) -> None:
     for path, _ in annotated(look.kind.name, "x-zone", look.spec):
         zone = value_at(look.spec, path)
-        if isinstance(zone, str) and zone not in available_timezones():
+        if isinstance(zone, str) and zone not in available_timezones() - _OF_THE_MACHINE:
             look.problems.error(
                 "unknown-zone",
                 f"{path_text(path)} of {look.checked.subject}: there is no time zone '{zone}'",
@@ -56,8 +59,7 @@ def _rates(look: _Check) -> None:
             rate = Decimal(str(value))
         except InvalidOperation:
             rate = Decimal(-1)
-        exponent = rate.normalize().as_tuple().exponent
-        if not 0 <= rate <= 1 or (isinstance(exponent, int) and exponent < -2):
+        if not rate.is_finite() or not 0 <= rate <= 1 or rate != round(rate, 2):
             look.problems.error(
                 "bad-rate",
                 f"{path_text(path)} of {look.checked.subject} is {value}; it takes a number from "

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import cast
 
+from reconciler.config.document import Places
 from reconciler.config.sources import Source, leaves_workspace
 from reconciler.errors import Mark, Problems
 from reconciler.model.values import JSON, Path, SecretRef, SecretSource, SecretSourceName
@@ -34,6 +35,7 @@ _FAILED = _Failed()
 class References:
     """What references can mean in one environment, and where complaints go.
 
+    `places` are those of the variables: what is wrong inside one is told there, and once.
     `assume_env` fills environment variables that are not set with a placeholder: then nothing
     depends on where the check runs.
     """
@@ -42,6 +44,7 @@ class References:
     environ: Mapping[str, str]
     source: Source
     problems: Problems
+    places: Places
     allow_exec: bool = False
     assume_env: bool = False
     _resolving: list[str] = field(default_factory=list)
@@ -149,7 +152,7 @@ class References:
             return _FAILED
         self._resolving.append(name)
         try:
-            return self.resolved(self.variables[name], lambda path: at())  # noqa: ARG005
+            return self.resolved(self.variables[name], lambda path: self.places.near((name, *path)))
         finally:
             self._resolving.pop()
 
@@ -193,7 +196,8 @@ class References:
         raw = self.source.read(argument)
         try:
             if raw is not None:
-                return raw.decode("utf-8").removesuffix("\n")
+                # What an editor or a checkout adds is not the text's: the mark, CRLF, the last end.
+                return raw.decode("utf-8-sig").replace("\r\n", "\n").removesuffix("\n")
             why = "there is no such file in the workspace"
         except UnicodeDecodeError:
             why = "it is not UTF-8 text"
@@ -210,6 +214,15 @@ class References:
                 f"${{secret:{argument}}} is not a secret reference",
                 at=at(),
                 hint="allowed: ${secret:env:NAME}, ${secret:file:PATH}, ${secret:exec:COMMAND}",
+            )
+            return _FAILED
+        if source == "env" and ":-" in rest:
+            # What follows may be a secret: it is not told.
+            self.problems.error(
+                "bad-reference",
+                f"${{secret:env:{rest.partition(':-')[0]}}} has a default, and a secret has none",
+                at=at(),
+                hint="remove it, and set the variable where it is needed",
             )
             return _FAILED
         if source == "env" and not _ENV_NAME.match(rest):

@@ -262,7 +262,11 @@ def _resolved(
     given.places[declaration.address] = places
     merged: Any = {}
     for layer in reversed(layers):
-        merged = _merge(merged, value_at(layer.document.value, layer.path))
+        above = value_at(layer.document.value, layer.path)
+        merged = _merge(merged, above)
+        if kind.parent_key is not None and kind.parent_key in above:
+            # A parent is one thing: {name: …} below and {id: …} above are not one with both.
+            merged[kind.parent_key] = above[kind.parent_key]
     values = given.references.resolved(
         {key: value for key, value in merged.items() if key not in ("overrides", "environments")},
         places.near,

@@ -19,6 +19,7 @@ from reconciler.errors import Mark, Problems
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text, value_at
 
 _PLACEHOLDER = "(secret)"
+_ALWAYS_TEXT = "${env:…} is always text, a variable keeps its type"
 _TYPE_WORDS = {
     "string": "text",
     "integer": "a whole number",
@@ -153,12 +154,15 @@ def _shown(value: Any) -> str:
 
 
 def _type_hint(value: Any, wanted: list[str]) -> str | None:
+    if "string" in wanted and "object" in wanted and isinstance(value, int):
+        return f"a key is quoted: '{value}'; for what is not declared write {{id: {value}}}"
     if "string" in wanted and isinstance(value, (bool, int, float)):
         return f"quote it: '{str(value).lower() if isinstance(value, bool) else value}'"
     if isinstance(value, str) and ("integer" in wanted or "number" in wanted):
-        return "remove the quotes" if value.strip().lstrip("+-").isdigit() else None
+        plain = value.strip().lstrip("+-").replace(".", "", 1).isdigit()
+        return f"remove the quotes; {_ALWAYS_TEXT}" if plain else None
     if isinstance(value, str) and "boolean" in wanted:
-        return "write true or false, without quotes"
+        return f"write true or false, without quotes; {_ALWAYS_TEXT}"
     if "array" in wanted and isinstance(value, str):
         return f"write a list: [{value}]"
     return None

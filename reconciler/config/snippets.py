@@ -14,6 +14,8 @@ from reconciler.errors import Diagnostic
 
 MASK = "***"
 _ANY_KEY = re.compile(r"\s*(?:-\s+)?[\w.-]+\s*:(?:\s|$)")
+_SECRET_DEFAULT = re.compile(r"(\$\{secret:env:[^{}]*?:-)[^{}]*")
+_NULLS = frozenset({"", "~", "null"})
 _BLOCK = re.compile(r":\s*[|>][0-9+-]*\s*$")
 
 
@@ -43,7 +45,7 @@ def _finished(each: Diagnostic, documents: Mapping[str, Document]) -> Diagnostic
         marked = (_moved(line, start), _moved(line, start + each.at.length, end=True))
     message, hint = each.message, each.hint
     for value in hidden:
-        if value:
+        if value not in _NULLS:
             message = message.replace(value, MASK)
             hint = hint.replace(value, MASK) if hint is not None else None
     return replace(each, line=shown, marked=marked, message=message, hint=hint)
@@ -63,7 +65,8 @@ def _moved(line: str, position: int, *, end: bool = False) -> int:
 
 def masked_assignments(line: str) -> str:
     """A line with what stands after the name of a secret masked, in comments too."""
-    return _assignment().sub(lambda match: f"{match['key']}{MASK}", line)
+    shown = _assignment().sub(lambda match: f"{match['key']}{MASK}", line)
+    return _SECRET_DEFAULT.sub(rf"\1{MASK}", shown)
 
 
 def _value(match: re.Match[str]) -> str:

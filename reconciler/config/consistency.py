@@ -1,0 +1,249 @@
+"""What a workspace says without effect, or against itself: told, and never quietly left out.
+
+Comes after `resources` for one environment. Needs no network, and no more than `checks` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from reconciler.config.document import Places
+from reconciler.config.resources import Declaration
+from reconciler.config.schema import annotated
+from reconciler.config.schema_files import schema
+from reconciler.config.workspace import Workspace
+from reconciler.errors import Problems
+from reconciler.model.address import Address
+from reconciler.model.kind import Kind
+from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.values import MISSING, Path, path_text, value_at
+
+_OF_THE_RESOURCE = ("environments", "overrides")
+_OF_ONE = ("id", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """A workspace as one environment has it."""
+
+    workspace: Workspace
+    kinds: Mapping[str, Kind]
+    declared: Mapping[Address, Declaration]
+    desired: Desired
+    places: Mapping[Address, Places]
+
+
+def check_consistency(here: Workplace, problems: Problems) -> None:
+    """Tell what has no effect, what contradicts, and what only goes together with other fields."""
+    _check_default_environment(here.workspace, problems)
+    _check_defaults(here.workspace, here.kinds, problems)
+    for declaration in here.declared.values():
+        _check_overrides(declaration, problems)
+    for resource in here.desired.in_order():
+        _check_blank(resource, here, problems)
+        _check_company(resource, here, problems)
+        _check_body(resource, here, problems)
+        _check_parent(resource, here, problems)
+    _check_pins(here, problems)
+    _check_former_names(here, problems)
+    _check_names_by_parent(here, problems)
+
+
+def _check_default_environment(workspace: Workspace, problems: Problems) -> None:
+    name, names = workspace.value.get("default"), workspace.environments
+    if isinstance(name, str) and names and name not in names:
+        close = get_close_matches(name, names, n=1)
+        problems.error(
+            "unknown-environment",
+            f"`default` names the environment '{name}', which there is not",
+            at=workspace.mark(("default",)),
+            hint=f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(names)}",
+        )
+
+
+def _check_defaults(workspace: Workspace, kinds: Mapping[str, Kind], problems: Problems) -> None:
+    for name, fields in workspace.section("defaults").items():
+        path: Path = ("defaults", name)
+        if name not in kinds:
+            close = get_close_matches(name, kinds, n=1)
+            problems.error(
+                "unknown-field",
+                f"`defaults` has '{name}', which is no kind of resource",
+                at=workspace.document.key_mark(path),
+                hint=f"did you mean '{close[0]}'?" if close else f"allowed: {', '.join(kinds)}",
+            )
+        elif isinstance(fields, dict):
+            _check_default_fields(workspace, kinds[name], fields, problems)
+
+
+def _check_default_fields(
+    workspace: Workspace, kind: Kind, fields: Mapping[str, object], problems: Problems
+) -> None:
+    known = (schema(kind.name) or {}).get("properties", {})
+    for field in fields:
+        at = workspace.document.key_mark(("defaults", kind.name, field))
+        if field in (*_OF_THE_RESOURCE, *_OF_ONE):
+            problems.error(
+                "not-a-default",
+                f"'{field}' of `defaults.{kind.name}` can't be shared by all resources of a kind",
+                at=at,
+                hint="write it in each resource",
+            )
+        elif field not in known:
+            close = get_close_matches(field, known, n=1)
+            problems.error(
+                "unknown-field",
+                f"unknown field '{field}' in `defaults.{kind.name}`",
+                at=at,
+                hint=f"did you mean '{close[0]}'?" if close else None,
+            )
+
+
+def _check_overrides(declaration: Declaration, problems: Problems) -> None:
+    overrides, listed = (declaration.body.get(name) for name in ("overrides", "environments"))
+    for environment, fields in overrides.items() if isinstance(overrides, dict) else ():
+        path = (*declaration.path, "overrides", environment)
+        if isinstance(listed, list) and environment not in listed:
+            problems.warning(
+                "no-effect",
+                f"{declaration.address} is not in environment {environment}: this override has "
+                "no effect",
+                at=declaration.document.key_mark(path),
+                hint="add the environment to its list, or remove the override",
+            )
+        for field in _OF_THE_RESOURCE:
+            if isinstance(fields, dict) and field in fields:
+                problems.error(
+                    "not-an-override",
+                    f"'{field}' of {declaration.address} can't differ by environment",
+                    at=declaration.document.key_mark((*path, field)),
+                    hint=f"write `{field}` in the resource itself",
+                )
+
+
+def _check_blank(resource: Resource, here: Workplace, problems: Problems) -> None:
+    for path, _ in annotated(resource.address.kind, "x-not-blank", resource.spec):
+        value = value_at(resource.spec, path)
+        if value.__class__ is str and value and not value.strip():
+            problems.error(
+                "out-of-range",
+                f"{path_text(path)} of {resource.address}: it is blank",
+                at=here.places[resource.address].near(path),
+            )
+
+
+def _check_company(resource: Resource, here: Workplace, problems: Problems) -> None:
+    """Fields that the service takes only beside certain values of others."""
+    places = here.places[resource.address]
+    known = (schema(resource.address.kind) or {}).get("properties", {})
+    for path, node in annotated(resource.address.kind, "x-only-with", resource.spec):
+        if value_at(resource.spec, path) is None:
+            continue
+        for other, wanted in node["x-only-with"].items():
+            value = resource.spec.get(other, known[other].get("default", MISSING))
+            if value in wanted or value not in known[other].get("x-open-enum", ()):
+                continue
+            problems.error(
+                "does-not-apply",
+                f"{path_text(path)} of {resource.address} goes with {other} "
+                f"{' or '.join(wanted)} only, and it is {value}",
+                at=places.key(path),
+                hint=f"remove it, or change `{other}`",
+            )
+
+
+def _check_body(resource: Resource, here: Workplace, problems: Problems) -> None:
+    """A variant without its body lacks all that its type requires."""
+    for path, node in annotated(resource.address.kind, "x-variants", resource.spec):
+        variants, holder = node["x-variants"], value_at(resource.spec, path)
+        if not isinstance(holder, dict) or holder.get(variants["body"]) is not None:
+            continue
+        tag, body = holder.get(variants["tag"]), variants["body"]
+        needed = (schema(f"{variants['folder']}/{tag}") or {}).get("required", ())
+        if needed:
+            problems.error(
+                "missing-field",
+                f"{path_text(path)} of {resource.address} needs '{body}': {tag} has no default "
+                f"for {', '.join(needed)}",
+                at=here.places[resource.address].key(path),
+                hint=f"add `{body}:`",
+            )
+
+
+def _check_parent(resource: Resource, here: Workplace, problems: Problems) -> None:
+    kind = here.kinds[resource.address.kind]
+    if resource.state is State.ABSENT or kind.parent is None or kind.parent_key is None:
+        return
+    if resource.parent is None or resource.parent.key is None:
+        return
+    parent = here.desired.resources.get(Address(kind.parent, resource.parent.key))
+    if parent is not None and parent.state is State.ABSENT:
+        problems.error(
+            "absent-parent",
+            f"{resource.address} shall be in {parent.address}, which shall be absent",
+            at=here.places[resource.address].near((kind.parent_key,)),
+            hint="give it `state: absent` too, or another parent",
+            related=((here.places[parent.address].near(("state",)), "it shall be absent"),),
+        )
+
+
+def _check_pins(here: Workplace, problems: Problems) -> None:
+    """One live object can't be two resources."""
+    seen: dict[tuple[str, str], Resource] = {}
+    for resource in here.desired.in_order():
+        if resource.pinned_id is None:
+            continue
+        other = seen.setdefault((resource.address.kind, resource.pinned_id), resource)
+        if other is not resource:
+            problems.error(
+                "same-id",
+                f"{resource.address} and {other.address} are pinned to the same id",
+                at=here.places[resource.address].near(("id",)),
+                hint="one live object is one resource: remove one of them",
+                related=((here.places[other.address].near(("id",)), "the other one"),),
+            )
+
+
+def _check_former_names(here: Workplace, problems: Problems) -> None:
+    """One live object can't have become two resources: which one would be a guess."""
+    seen: dict[tuple[str, str, str], Resource] = {}
+    for resource in here.desired.in_order():
+        for position, name in enumerate(resource.lifecycle.renamed_from):
+            place = (resource.address.kind, str(resource.parent), name)
+            other = seen.setdefault(place, resource)
+            if other is not resource:
+                problems.error(
+                    "same-former-name",
+                    f"{resource.address} and {other.address} both were '{name}' before",
+                    at=here.places[resource.address].near(("lifecycle", "renamed_from", position)),
+                    hint="only one of them can be the object of that name: remove one",
+                    related=((other.mark, "the other one"),) if other.mark is not None else (),
+                )
+
+
+def _check_names_by_parent(here: Workplace, problems: Problems) -> None:
+    """Names that clash although one resource names its parent by key, another by id or name."""
+    declared: dict[tuple[str, str, str], str] = {}
+    for each in here.desired.in_order():
+        declared[(each.address.kind, "name", each.name)] = each.address.key
+        if each.pinned_id is not None:
+            declared[(each.address.kind, "id", each.pinned_id)] = each.address.key
+    seen: dict[tuple[str, str, str], Resource] = {}
+    for each in here.desired.in_order():
+        ref, parent = each.parent, here.kinds[each.address.kind].parent
+        if ref is None or parent is None or each.state is State.ABSENT or each.pinned_id:
+            continue
+        key = ref.key or declared.get((parent, "id", ref.id or ""))
+        key = key or declared.get((parent, "name", ref.name or ""))
+        other = seen.setdefault((each.address.kind, key, each.name), each) if key else each
+        if other is not each and other.parent != each.parent:
+            problems.error(
+                "same-name",
+                f"{each.address} and {other.address} have the same name, '{each.name}', and both "
+                f"are in {parent}.{key}",
+                at=here.places[each.address].near(("name",)),
+                hint="give one another name, or pin both by `id`",
+                related=((here.places[other.address].near(("name",)), "the other one"),),
+            )
