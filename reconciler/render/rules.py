@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 RULES: Mapping[str, tuple[str, str]] = {
+    "absent-parent": (
+        "A resource inside a parent that shall be absent",
+        "Give it `state: absent` too, or another parent.",
+    ),
     "alias-bomb": (
         "Aliases that multiply into too many values",
         "Write the values out, or share fewer of them.",
@@ -50,6 +54,10 @@ RULES: Mapping[str, tuple[str, str]] = {
         "Remove it, or write it as an escape inside double quotes.",
     ),
     "declared-twice": ("A resource that is declared twice", "Give one of them another key."),
+    "does-not-apply": (
+        "A field that goes with another value of a field beside it",
+        "Remove it, or change the field that it depends on.",
+    ),
     "duplicate-key": ("A key that stands twice in a mapping", "Remove one, or merge them."),
     "empty-file": ("A file without content", "Fill it or remove it."),
     "exec-not-allowed": (
@@ -66,17 +74,26 @@ RULES: Mapping[str, tuple[str, str]] = {
         "Write ${secret:env:NAME}, and change the secret if the file was ever shared.",
     ),
     "missing-field": ("A field that is needed and missing", "Set it."),
+    "no-effect": (
+        "An override for an environment that the resource is not in",
+        "Add the environment to its list, or remove the override.",
+    ),
     "no-files": ("A pattern of resource files that fits none", "Correct it or remove it."),
     "no-workspace": (
         "A folder without reconciler.yaml",
         "Name the folder of the workspace with -C, or write the file.",
     ),
+    "not-a-default": ("A default that resources can't share", "Write it in each resource."),
     "not-a-mapping": (
         "Something else where a mapping is expected",
         "Write a mapping from keys to values.",
     ),
     "not-a-number": ("A number that JSON can't hold", "Write a finite number."),
     "not-allowed": ("A value that is not one of those allowed", "Write one of those allowed."),
+    "not-an-override": (
+        "A field that can't differ by environment",
+        "Write it in the resource itself.",
+    ),
     "not-text": (
         "A variable that can't stand inside text",
         "Let the reference be the whole value.",
@@ -92,9 +109,14 @@ RULES: Mapping[str, tuple[str, str]] = {
     ),
     "recursive-alias": ("An alias inside of what it stands for", "Write the value out."),
     "reference-in-key": ("A reference in a key", "Keys are told apart as written: write it out."),
-    "same-field-twice": (
-        "A field that is set under two of its names",
-        "Keep one of the two.",
+    "same-field-twice": ("A field that is set under two of its names", "Keep one of the two."),
+    "same-former-name": (
+        "Two resources with one former name",
+        "Only one of them can be the object of that name.",
+    ),
+    "same-id": (
+        "Two resources pinned to one id",
+        "One live object is one resource: remove one of them.",
     ),
     "same-name": (
         "Two resources with one name in one place",
@@ -146,10 +168,7 @@ RULES: Mapping[str, tuple[str, str]] = {
         "An environment variable that is not set",
         "Set it, or give a default: ${env:NAME:-default}.",
     ),
-    "variable-cycle": (
-        "Variables that need one another",
-        "Give one of them a value of its own.",
-    ),
+    "variable-cycle": ("Variables that need one another", "Give one of them a value of its own."),
     "wrong-order": ("An end that is not after its start", "Let the end come after the start."),
     "wrong-type": ("A value of the wrong type", "Write a value of the type that is told."),
 }
