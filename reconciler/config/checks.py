@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from zoneinfo import available_timezones
 
+from reconciler.config.document import Unknown
 from reconciler.config.schema import Checked, annotated
 from reconciler.config.schema_files import schema
 from reconciler.errors import Problems
@@ -41,6 +42,8 @@ def check_fields(kind: Kind, spec: JSONObject, checked: Checked, problems: Probl
 def _zones(look: _Check) -> None:
     for path, _ in annotated(look.kind.name, "x-zone", look.spec):
         zone = value_at(look.spec, path)
+        if isinstance(zone, Unknown):
+            continue
         if isinstance(zone, str) and zone not in available_timezones() - _OF_THE_MACHINE:
             look.problems.error(
                 "unknown-zone",
@@ -53,7 +56,7 @@ def _zones(look: _Check) -> None:
 def _rates(look: _Check) -> None:
     for path, _ in annotated(look.kind.name, "x-rate", look.spec):
         value = value_at(look.spec, path)
-        if value is None:
+        if value is None or isinstance(value, Unknown):
             continue
         try:
             rate = Decimal(str(value))
@@ -71,7 +74,9 @@ def _rates(look: _Check) -> None:
 def _moments(look: _Check) -> None:
     for path, node in annotated(look.kind.name, "format", look.spec):
         value = value_at(look.spec, path)
-        if node["format"] == "date-time" and isinstance(value, str) and _moment(value) is None:
+        if isinstance(value, Unknown) or not isinstance(value, str):
+            continue
+        if node["format"] == "date-time" and _moment(value) is None:
             look.problems.error(
                 "bad-timestamp",
                 f"{path_text(path)} of {look.checked.subject}: '{value}' is not a moment",
@@ -140,7 +145,8 @@ def check_together(
                 hint="remove one of the two",
             )
         place = (kind.name, resource.parent, resource.name)
-        if resource.pinned_id is None and resource.state is State.PRESENT:
+        known = not isinstance(resource.spec.get("name"), Unknown)
+        if known and resource.pinned_id is None and resource.state is State.PRESENT:
             other = named.setdefault(place, resource)
             if other is not resource:
                 problems.error(
@@ -157,7 +163,13 @@ def _check_parent(
     resource: Resource, kind: Kind, desired: Desired, look: Checked, problems: Problems
 ) -> None:
     ref = resource.parent
-    if ref is None or ref.key is None or kind.parent is None or kind.parent_key is None:
+    if (
+        ref is None
+        or ref.key is None
+        or isinstance(ref.key, Unknown)
+        or kind.parent is None
+        or kind.parent_key is None
+    ):
         return
     keys = sorted(each.key for each in desired.resources if each.kind == kind.parent)
     at = look.value_mark((kind.parent_key,))

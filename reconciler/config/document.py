@@ -6,69 +6,99 @@ Places are kept beside the values and never in them: dicts that remember lose it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import yaml
 
 from reconciler.errors import Mark
-from reconciler.model.values import JSON, Path
+from reconciler.model.values import JSON, MISSING, Path, value_at
 
 Node: TypeAlias = yaml.nodes.Node
 MERGE_TAG = "tag:yaml.org,2002:merge"
+_Members: TypeAlias = Mapping[str, tuple[Node, Node]]
+
+
+class Unknown(str):
+    """Stands where a value can't be known: it was misread, or a reference leads nowhere.
+
+    That has been told. Checks pass over it, so that one mistake is not told twice.
+    """
+
+    __slots__ = ()
+
+
+class UnknownText(Unknown):
+    """Text whose content is not known here, such as a variable of another machine."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One YAML document. `node` is None for an empty file."""
+    """One YAML document. `node` is None for an empty file and for one that can't be read.
+
+    `unread` tells these two apart: what is wrong with an unread file has been told.
+    """
 
     file: str
     value: JSON
     node: Node | None
     lines: tuple[str, ...]
+    unread: bool = False
+    _members: dict[int, dict[str, tuple[Node, Node]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def mark(self, path: Path) -> Mark:
         """The place of the value at a path; of the nearest part above it if it is not there."""
-        found = self.node
-        for part in path:
-            below = _child(found, part)
-            if below is None:
-                break
-            found = below[1]
-        return self.mark_of(found)
+        return self.mark_of(self._nearest(path)[1])
 
     def key_mark(self, path: Path) -> Mark:
         """The place of the key of the value at a path."""
-        found = self.node
-        key = None
-        for part in path:
-            below = _child(found, part)
-            if below is None:
-                break
-            key, found = below
+        key, found = self._nearest(path)
         return self.mark_of(key if key is not None else found)
 
-    def has(self, path: Path) -> bool:
-        """Whether there is a value at a path."""
+    def _nearest(self, path: Path) -> tuple[Node | None, Node | None]:
+        """The key and value nodes at a path, or those of the nearest part above it."""
+        key: Node | None = None
         found = self.node
         for part in path:
-            below = _child(found, part)
-            if below is None:
-                return False
-            found = below[1]
-        return found is not None
+            if isinstance(found, yaml.MappingNode):
+                below = self.members(found).get(str(part))
+                if below is None:
+                    break
+                key, found = below
+            elif (
+                isinstance(found, yaml.SequenceNode)
+                and isinstance(part, int)
+                and part < len(found.value)
+            ):
+                key, found = None, found.value[part]
+            else:
+                break
+        return key, found
+
+    def members(self, node: yaml.MappingNode) -> _Members:
+        """The key and value nodes of a mapping by key, those that merge keys bring included.
+
+        Of a key that stands there twice, the first. Kept, since the mappings that hold all
+        resources of a file are asked again and again.
+        """
+        found = self._members.get(id(node))
+        if found is None:
+            found = self._members[id(node)] = _collected(node)
+        return found
 
     def mark_of(self, node: Node | None) -> Mark:
         """The place of a node."""
         if node is None:
             return Mark(self.file)
         start, end = node.start_mark, node.end_mark
-        same_line = start.line == end.line
-        length = (
-            end.column - start.column
-            if same_line
-            else len(self.line(start.line + 1)) - start.column
-        )
+        if start.line == end.line:
+            length = end.column - start.column
+        else:
+            length = len(self.line(start.line + 1)) - start.column
         return Mark(self.file, start.line + 1, start.column + 1, max(1, length))
 
     def line(self, number: int) -> str:
@@ -76,20 +106,24 @@ class Document:
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
 
-def _child(node: Node | None, part: str | int) -> tuple[Node | None, Node] | None:
-    """The key and value nodes of a part, those that a merge key brings included."""
-    if isinstance(node, yaml.MappingNode):
-        merged: tuple[Node | None, Node] | None = None
-        for key, value in node.value:
+def _collected(node: yaml.MappingNode) -> dict[str, tuple[Node, Node]]:
+    """Own members first, then merged ones; a mapping that merges itself is gone into once."""
+    found: dict[str, tuple[Node, Node]] = {}
+    seen: set[int] = set()
+    waiting: list[Node] = [node]
+    while waiting:
+        each = waiting.pop()
+        if not isinstance(each, yaml.MappingNode) or id(each) in seen:
+            continue
+        seen.add(id(each))
+        sources: list[Node] = []
+        for key, value in each.value:
             if key.tag == MERGE_TAG:
-                for source in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-                    merged = merged or _child(source, part)
-            elif key.value == part:
-                return key, value
-        return merged
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-        return None, node.value[part]
-    return None
+                sources += value.value if isinstance(value, yaml.SequenceNode) else [value]
+            elif isinstance(key, yaml.ScalarNode):
+                found.setdefault(key.value, (key, value))
+        waiting += reversed(sources)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +134,11 @@ class Layer:
     path: Path
     label: str
 
+    @property
+    def value(self) -> JSON:
+        """What stands there."""
+        return value_at(self.document.value, self.path)
+
 
 class Places(Mapping[Path, Mark]):
     """Where each field of a merged resource comes from: the topmost layer that has it.
@@ -107,14 +146,28 @@ class Places(Mapping[Path, Mark]):
     Lazy, since nearly none of the places of a large workspace are ever asked for.
     """
 
+    __slots__ = ("layers",)
+
     def __init__(self, layers: tuple[Layer, ...]) -> None:
         self.layers = layers
 
     def layer_of(self, path: Path) -> Layer | None:
         """The layer that a field comes from."""
         for layer in self.layers:
-            if layer.document.has(layer.path + path):
+            if value_at(layer.value, path) is not MISSING:
                 return layer
+        return None
+
+    def source_of(self, path: Path) -> tuple[Layer, Path] | None:
+        """The layer that a field comes from, and the nearest path above it that stands there.
+
+        The two differ below a reference to a variable that is a list or mapping.
+        """
+        while path:
+            layer = self.layer_of(path)
+            if layer is not None:
+                return layer, path
+            path = path[:-1]
         return None
 
     def __getitem__(self, path: Path) -> Mark:
@@ -125,33 +178,30 @@ class Places(Mapping[Path, Mark]):
 
     def key(self, path: Path) -> Mark:
         """The place of the key of a field; of the resource if the field is not there."""
-        layer = self.layer_of(path)
-        if layer is None:
+        found = self.source_of(path)
+        if found is None:
             return self.layers[0].document.key_mark(self.layers[0].path)
-        return layer.document.key_mark(layer.path + path)
+        layer, nearest = found
+        return layer.document.key_mark(layer.path + nearest)
 
     def near(self, path: Path) -> Mark:
         """The place of a field, or of the nearest part above it."""
-        while path:
-            layer = self.layer_of(path)
-            if layer is not None:
-                return layer.document.mark(layer.path + path)
-            path = path[:-1]
-        return self.key(())
+        found = self.source_of(path)
+        if found is None:
+            return self.key(())
+        layer, nearest = found
+        return layer.document.mark(layer.path + nearest)
 
     def __iter__(self) -> Iterator[Path]:
+        seen: set[Path] = set()
         for layer in self.layers:
-            yield from _paths(_inside(layer), ())
+            for path in _paths(layer.value, ()):
+                if path not in seen:
+                    seen.add(path)
+                    yield path
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-def _inside(layer: Layer) -> Any:
-    value = layer.document.value
-    for part in layer.path:
-        value = value[part]
-    return value
 
 
 def _paths(value: Any, path: Path) -> Iterator[Path]:

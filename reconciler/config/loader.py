@@ -1,7 +1,7 @@
 """Strict YAML: text to `Document`, with every surprise of YAML 1.1 told instead of taken.
 
 The text is composed once with PyYAML's C parser while the garbage collector is paused (the largest
-single speed-up that was measured), then values are built from the nodes in one pass.
+single speed-up that was measured), then values are built from the nodes in one pass (`building`).
 """
 
 from __future__ import annotations
@@ -10,63 +10,110 @@ import gc
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import yaml
+from yaml.nodes import ScalarNode, SequenceNode
+from yaml.reader import ReaderError
 
-from reconciler.config.document import MERGE_TAG, Document
+from reconciler.config.building import PREFIX, TEXT_TAG, TOO_DEEP, build
+from reconciler.config.document import Document
 from reconciler.errors import Mark, Problems
-from reconciler.model.values import JSON
 
 MAX_BYTES = 10_000_000
-MAX_NODES = 2_000_000
-"""Nodes after aliases are followed: an alias bomb is small as text and huge as a value."""
-MAX_DEPTH = 60
+_MAX_DEPTH = 200
+"""Levels at which composing stops: the C parser would overflow its stack, and the process die."""
 
-_Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_PREFIX = "tag:yaml.org,2002:"
-_DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
-_FLOAT = re.compile(r"[-+]?(0|[1-9][0-9]*)?\.?[0-9]+([eE][-+]?[0-9]+)?$|[-+]?[0-9]+\.$")
-_OCTAL = re.compile(r"[-+]?0o?[0-7_]+$")
-_YAML_1_1_WORDS = frozenset({"yes", "no", "on", "off", "y", "n"})
+if TYPE_CHECKING:
+    from yaml import SafeLoader as _Parser
+else:
+    _Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
+_SEQUENCE_TAG = f"{PREFIX}seq"
+_MAPPING_TAG = f"{PREFIX}map"
+_BYTE_ORDER_MARK = "\ufeff"
+_NUMBER_IN_1_2 = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+")
+_NOT_YAML = re.compile(
+    r"[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+"""What YAML does not allow as it is; a byte order mark inside a text is there by mistake."""
+_TELLING = frozenset("yYnNtTfFoO0123456789+-.~<=")
+"""First characters of plain text that may be something else than text."""
 
 
-@dataclass(slots=True)
-class _Building:
-    """One document on its way from nodes to values."""
+class _TooDeep(Exception):
+    """Composing stopped at a place: line and column, from 1."""
 
-    document: Document
-    problems: Problems
-    nodes: int = 0
-    above: set[int] = field(default_factory=set)
-    gave_up: bool = False
 
-    def error(self, code: str, message: str, node: yaml.Node, hint: str | None = None) -> None:
-        self.problems.error(code, message, at=self.document.mark_of(node), hint=hint)
+class _Loader(_Parser):
+    """The parser with an eye of its own for plain scalars, since keys and words repeat."""
+
+    depth = 0
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self.tags: dict[str, str] = {"": f"{PREFIX}null"}
+
+    def descend_resolver(self, parent: yaml.Node, index: Any) -> None:  # noqa: ARG002
+        """Called on the way into each node."""
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise _TooDeep(parent.start_mark.line + 1, parent.start_mark.column + 1)
+
+    def ascend_resolver(self) -> None:
+        """Called on the way out."""
+        self.depth -= 1
+
+    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: Any) -> str:
+        """The tag of a node that has none. What YAML 1.2 takes for a number is told as one."""
+        if kind is not ScalarNode:
+            return _SEQUENCE_TAG if kind is SequenceNode else _MAPPING_TAG
+        if value is None or not implicit[0] or (value and value[0] not in _TELLING):
+            return TEXT_TAG
+        found = self.tags.get(value)
+        if found is None:
+            found = self.tags[value] = _tag_of(value)
+        return found
+
+
+def _tag_of(text: str) -> str:
+    for tag, pattern in _RESOLVERS.get(text[0], ()):
+        if pattern.match(text):
+            return str(tag)
+    if text in ("y", "n", "Y", "N"):
+        return f"{PREFIX}bool"
+    return f"{PREFIX}float" if _NUMBER_IN_1_2.fullmatch(text) else TEXT_TAG
 
 
 def parse(raw: bytes, file: str, problems: Problems) -> Document:
     """The document of a file. What is wrong with it goes to `problems`; never raises."""
     text = _decoded(raw, file, problems)
     if text is None:
-        return Document(file, None, None, ())
+        return Document(file, None, None, (), unread=True)
     lines = tuple(text.splitlines())
+    unread = Document(file, None, None, lines, unread=True)
+    joined = _BYTE_ORDER_MARK in text
+    if joined:
+        problems.error(
+            "byte-order-mark",
+            "there is a byte order mark inside this file, which nobody sees",
+            at=_place(file, text, text.index(_BYTE_ORDER_MARK)),
+            hint="remove it; it comes from joining two files",
+        )
     try:
         with collector_paused():
             node = yaml.compose(text, Loader=_Loader)
+            document = Document(file, None, node, lines)
+            return replace(document, value=build(document, problems))
     except yaml.YAMLError as error:
-        _tell_syntax(error, file, lines, problems)
-        return Document(file, None, None, lines)
+        if not joined:
+            _tell_syntax(error, text, unread, problems)
+    except _TooDeep as error:
+        problems.error("too-deep", TOO_DEEP, at=Mark(file, *error.args))
     except RecursionError:
-        problems.error("too-deep", "this is nested too deeply", at=Mark(file))
-        return Document(file, None, None, lines)
-    document = Document(file, None, node, lines)
-    if node is None:
-        return document
-    with collector_paused():
-        value = _value(node, _Building(document, problems), depth=0)
-    return Document(file, value, node, lines)
+        problems.error("too-deep", TOO_DEEP, at=Mark(file))
+    return unread
 
 
 @contextmanager
@@ -90,12 +137,17 @@ def _decoded(raw: bytes, file: str, problems: Problems) -> str | None:
             hint="split it: resources may stand in any number of files",
         )
         return None
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in raw[:4]:
+        wide = b"\0\0" in raw[:4]
         problems.error(
-            "bad-encoding", "this file is UTF-16", at=Mark(file), hint="save it as UTF-8"
+            "bad-encoding",
+            f"this file is UTF-{32 if wide else 16}, or no text at all",
+            at=Mark(file),
+            hint="save it as UTF-8",
         )
         return None
     try:
+        # One mark at the beginning is what some editors write, and harmless.
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
@@ -109,19 +161,24 @@ def _decoded(raw: bytes, file: str, problems: Problems) -> str | None:
         return None
 
 
-def _tell_syntax(
-    error: yaml.YAMLError, file: str, lines: tuple[str, ...], problems: Problems
-) -> None:
+def _tell_syntax(error: yaml.YAMLError, text: str, document: Document, problems: Problems) -> None:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    file, what = document.file, str(getattr(error, "problem", None) or "this is not YAML")
     at = Mark(file, mark.line + 1, mark.column + 1) if mark is not None else Mark(file)
-    what = str(getattr(error, "problem", None) or "this is not YAML")
-    line = lines[at.line - 1] if at.line <= len(lines) else ""
-    if "\t" in line[: len(line) - len(line.lstrip())] or "'\\t'" in what:
-        column = line.index("\t") + 1 if "\t" in line else at.column
+    line = document.line(at.line)
+    unprintable = _NOT_YAML.search(text) if isinstance(error, ReaderError) else None
+    if unprintable is not None:
+        problems.error(
+            "control-character",
+            f"there is a character here that no YAML may hold: U+{ord(unprintable[0]):04X}",
+            at=_place(file, text, unprintable.start()),
+            hint="remove it, or write it as an escape inside double quotes",
+        )
+    elif "\t" in line[: len(line) - len(line.lstrip())] or "'\\t'" in what:
         problems.error(
             "tab-indent",
             "a tab can't indent YAML",
-            at=Mark(file, at.line, column),
+            at=Mark(file, at.line, line.index("\t") + 1 if "\t" in line else at.column),
             hint="indent with spaces",
         )
     elif "but found another document" in what:
@@ -131,200 +188,43 @@ def _tell_syntax(
             at=at,
             hint="put it into a file of its own",
         )
-    elif "special characters" in str(error) or "control characters" in str(error):
-        problems.error(
-            "control-character",
-            "there is a control character in this file",
-            at=at,
-            hint="remove it, or write it as an escape inside double quotes",
-        )
     elif "undefined alias" in what:
         problems.error(
             "unknown-alias", what, at=at, hint="define the anchor (&name) above its use (*name)"
         )
     else:
-        problems.error("bad-yaml", f"this is not YAML: {what}", at=at, hint=_SYNTAX_HINTS.get(what))
+        problems.error(
+            "bad-yaml",
+            f"this is not YAML: {what}",
+            at=at,
+            hint=_SYNTAX_HINTS.get(what),
+            related=_context(error, file),
+        )
+
+
+def _context(error: yaml.YAMLError, file: str) -> tuple[tuple[Mark, str], ...]:
+    """Where what is broken began, if the parser tells."""
+    mark, told = getattr(error, "context_mark", None), getattr(error, "context", None)
+    if mark is None or told is None:
+        return ()
+    return ((Mark(file, mark.line + 1, mark.column + 1), str(told)),)
+
+
+def _place(file: str, text: str, position: int) -> Mark:
+    lines = text[: position + 1].splitlines()
+    return Mark(file, len(lines), max(1, len(lines[-1])))
 
 
 _SYNTAX_HINTS = {
     "mapping values are not allowed in this context": "quote a value that contains ': '",
     "could not find expected ':'": "a key needs a colon and a blank after it",
     "did not find expected key": "check the indentation of this line and the one above",
+    "did not find expected node content": "something that begins with [ or { is not closed",
+    "did not find expected ',' or ']'": "close the list with ], and quote what contains a comma",
+    "did not find expected ',' or '}'": "close the mapping with }, and quote what contains { or }",
+    "did not find expected '-' indicator": "begin each item of a list in the same column",
     "found character that cannot start any token": "quote a value that begins with @, ` or %",
+    "found unexpected end of stream": "a quote is not closed",
+    "found unknown escape character": "double the backslash, or use single quotes",
+    "block sequence entries are not allowed in this context": "put the list on lines of its own",
 }
-
-
-def _value(node: yaml.Node, building: _Building, *, depth: int) -> JSON:
-    building.nodes += 1
-    if building.gave_up or not _bounded(node, building, depth):
-        return None
-    if isinstance(node, yaml.ScalarNode):
-        return _scalar(node, building)
-    building.above.add(id(node))
-    value: JSON
-    if isinstance(node, yaml.SequenceNode):
-        _check_tag(node, building, "seq")
-        value = [_value(item, building, depth=depth + 1) for item in node.value]
-    else:
-        value = _mapping(node, building, depth)
-    building.above.discard(id(node))
-    return value
-
-
-def _bounded(node: yaml.Node, building: _Building, depth: int) -> bool:
-    if id(node) in building.above:
-        building.error("recursive-alias", "this alias contains itself", node)
-        return False
-    if depth > MAX_DEPTH:
-        building.error("too-deep", f"this is nested more than {MAX_DEPTH} levels deep", node)
-        return False
-    if building.nodes > MAX_NODES:
-        building.error(
-            "alias-bomb",
-            f"with its aliases followed this file has more than {MAX_NODES:,} values",
-            node,
-            hint="use fewer aliases",
-        )
-        building.gave_up = True
-        return False
-    return True
-
-
-def _check_tag(node: yaml.Node, building: _Building, expected: str) -> None:
-    if node.tag != f"{_PREFIX}{expected}":
-        building.error(
-            "unknown-tag",
-            f"the tag {node.tag.replace(_PREFIX, '!!')} is not known here",
-            node,
-            hint="remove it: only plain YAML is read",
-        )
-
-
-def _mapping(node: yaml.Node, building: _Building, depth: int) -> dict[str, JSON]:
-    _check_tag(node, building, "map")
-    own: dict[str, JSON] = {}
-    merged: dict[str, JSON] = {}
-    first: dict[str, yaml.Node] = {}
-    for key_node, value_node in node.value:
-        if key_node.tag == MERGE_TAG:
-            merged = {**_merged(value_node, building, depth), **merged}
-            continue
-        key = _key(key_node, building)
-        if key is None:
-            continue
-        if key in first:
-            building.problems.error(
-                "duplicate-key",
-                f"the key '{key}' stands here twice",
-                at=building.document.mark_of(key_node),
-                hint="remove one of them, or merge them",
-                related=((building.document.mark_of(first[key]), "it stands here first"),),
-            )
-            continue
-        first[key] = key_node
-        own[key] = _value(value_node, building, depth=depth + 1)
-    return {**merged, **own} if merged else own
-
-
-def _merged(node: yaml.Node, building: _Building, depth: int) -> dict[str, JSON]:
-    """What a merge key brings: an earlier source wins over a later one."""
-    sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
-    found: dict[str, JSON] = {}
-    for source in sources:
-        value = _value(source, building, depth=depth + 1)
-        if isinstance(value, dict):
-            found = {**value, **found}
-        else:
-            building.error("bad-merge", "a merge key takes a mapping or a list of them", source)
-    return found
-
-
-def _key(node: yaml.Node, building: _Building) -> str | None:
-    if not isinstance(node, yaml.ScalarNode):
-        building.error("bad-key", "a key is text, not a list or mapping", node)
-        return None
-    plain_text = bool(node.style) or node.tag == f"{_PREFIX}str"
-    key = str(node.value)
-    if not plain_text and key.lower() not in _YAML_1_1_WORDS:
-        building.error("bad-key", f"the key {key} is not text", node, hint=f"quote it: '{key}'")
-        return None
-    if not plain_text:
-        building.error(
-            "ambiguous-boolean",
-            f"the key {key} is true or false to some readers of YAML, and text to others",
-            node,
-            hint=f"quote it: '{key}'",
-        )
-    if "${" in key.replace("$${", ""):
-        building.error(
-            "reference-in-key",
-            "a key can't hold a reference",
-            node,
-            hint="write the key out; only values are filled in",
-        )
-    return key
-
-
-def _scalar(node: yaml.ScalarNode, building: _Building) -> JSON:
-    kind = node.tag.removeprefix(_PREFIX)
-    text = str(node.value)
-    # A plain scalar has the style None or "", depending on the parser.
-    if node.style or kind == "str":
-        if kind != "str":
-            _check_tag(node, building, "str")
-        return text if node.style else _plain_word(text, node, building)
-    match kind:
-        case "null":
-            return None
-        case "bool":
-            return _boolean(text, node, building)
-        case "int" | "float":
-            return _number(text, node, building)
-        case "timestamp" | "value":
-            return text
-        case _:
-            _check_tag(node, building, "str")
-            return text
-
-
-def _plain_word(text: str, node: yaml.ScalarNode, building: _Building) -> JSON:
-    """Plain text as YAML 1.1 reads it, which newer readers take for a number."""
-    if text in ("y", "n", "Y", "N"):
-        return _boolean(text, node, building)
-    if re.fullmatch(r"[-+]?[0-9]+[eE][-+]?[0-9]+", text) or re.fullmatch(r"0o[0-7]+", text):
-        return _ambiguous_number(text, node, building)
-    return text
-
-
-def _boolean(text: str, node: yaml.ScalarNode, building: _Building) -> JSON:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    meant = text.lower() in ("yes", "on", "y")
-    building.error(
-        "ambiguous-boolean",
-        f"{text} is {str(meant).lower()} to some readers of YAML, and text to others",
-        node,
-        hint=f"write {str(meant).lower()}, or quote it: '{text}'",
-    )
-    return None
-
-
-def _number(text: str, node: yaml.ScalarNode, building: _Building) -> JSON:
-    if _DECIMAL.match(text):
-        return int(text)
-    if ":" in text or "_" in text or _OCTAL.match(text) or not _FLOAT.match(text):
-        return _ambiguous_number(text, node, building)
-    return float(text)
-
-
-def _ambiguous_number(text: str, node: yaml.ScalarNode, building: _Building) -> JSON:
-    if text.lower().lstrip("+-") in (".inf", ".nan"):
-        building.error("not-a-number", f"{text} is no number that JSON knows", node)
-        return None
-    building.error(
-        "ambiguous-number",
-        f"{text} is a different number, or text, to different readers of YAML",
-        node,
-        hint=f"write it in plain decimals, or quote it: '{text}'",
-    )
-    return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import cast
 
-from reconciler.config.document import Places
+from reconciler.config.document import Places, Unknown, UnknownText
 from reconciler.config.sources import Source, leaves_workspace
 from reconciler.errors import Mark, Problems
 from reconciler.model.values import JSON, Path, SecretRef, SecretSource, SecretSourceName
@@ -23,12 +23,8 @@ _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 
 
-@dataclass(frozen=True, slots=True)
-class _Failed:
-    """A reference that leads nowhere. The problem has been told."""
-
-
-_FAILED = _Failed()
+_FAILED = Unknown()
+"""What a reference that leads nowhere stands for. The problem has been told."""
 
 
 @dataclass(slots=True)
@@ -50,7 +46,7 @@ class References:
     _resolving: list[str] = field(default_factory=list)
 
     def resolved(self, value: JSON, place: Callable[[Path], Mark], path: Path = ()) -> JSON:
-        """The value with every reference filled in; None where one leads nowhere."""
+        """The value with every reference filled in; `Unknown` where one leads nowhere."""
         if isinstance(value, str):
             return self._text(value, lambda: place(path)) if "${" in value else value
         if isinstance(value, dict):
@@ -77,11 +73,11 @@ class References:
                     at=at(),
                     hint="close it with }, or write $${ for a literal ${",
                 )
-                return None
+                return _FAILED
             else:
                 found = self._reference(match[1], at)
-                if isinstance(found, _Failed):
-                    return None
+                if isinstance(found, Unknown) and not isinstance(found, UnknownText):
+                    return _FAILED
                 parts.append(found)
         if end < len(text):
             parts.append(text[end:])
@@ -101,12 +97,13 @@ class References:
                     at=at(),
                     hint="let the reference be the whole value",
                 )
-                return None
+                return _FAILED
             else:
                 pieces.append(str(part).lower() if isinstance(part, bool) else str(part))
         if any(isinstance(piece, SecretSource) for piece in pieces):
             return SecretRef(tuple(pieces))
-        return "".join(cast("list[str]", pieces))
+        text = "".join(cast("list[str]", pieces))
+        return UnknownText(text) if any(isinstance(each, UnknownText) for each in parts) else text
 
     def _reference(self, inside: str, at: Callable[[], Mark]) -> JSON:
         kind, colon, argument = inside.partition(":")
@@ -167,7 +164,7 @@ class References:
         if dash:
             return default
         if self.assume_env:
-            return f"({name})"
+            return UnknownText(f"({name})")
         self.problems.error(
             "unset-environment-variable",
             f"the environment variable {name} is not set",

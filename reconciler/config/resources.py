@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from reconciler.config.checks import check_fields, check_together
-from reconciler.config.document import Document, Layer, Places
+from reconciler.config.document import Document, Layer, Places, Unknown, UnknownText
 from reconciler.config.loader import parse
 from reconciler.config.references import References
 from reconciler.config.schema import Checked, annotated, check
@@ -132,7 +132,7 @@ def declarations(
                     hint=f"did you mean '{close[0]}'?" if close else f"allowed: {known}",
                 )
             elif not isinstance(members, dict):
-                if members is not None:
+                if members is not None and not isinstance(members, Unknown):
                     problems.error(
                         "not-a-mapping",
                         f"{collection} is a mapping from a key to a resource",
@@ -145,6 +145,8 @@ def declarations(
 
 
 def _tell_odd_file(document: Document, problems: Problems) -> None:
+    if document.unread or isinstance(document.value, Unknown):
+        return
     if document.value is None:
         if document.node is None and not any(document.lines):
             problems.warning("empty-file", "this file is empty", at=Mark(document.file))
@@ -174,6 +176,8 @@ def _collect(
                 at=each.mark,
                 hint="use letters, digits, _ - and . only; the `name:` may be anything",
             )
+        elif isinstance(body, Unknown):
+            continue
         elif not isinstance(body, dict):
             problems.error(
                 "not-a-mapping",
@@ -228,7 +232,7 @@ def _is_here(declaration: Declaration, given: Resolving) -> bool:
         ),
     ]
     for path, each in mentioned:
-        if each not in names:
+        if each not in names and not isinstance(each, Unknown):
             where = (*declaration.path, *path)
             place = declaration.document
             at = place.key_mark(where) if path[0] == "overrides" else place.mark(where)
@@ -319,7 +323,8 @@ def _spec(
 
 def _take_out_literal(spec: dict[str, JSON], path: Path, look: Checked, given: Resolving) -> None:
     value = value_at(spec, path)
-    if isinstance(value, SecretRef) or value is None:
+    misread = isinstance(value, Unknown) and not isinstance(value, UnknownText)
+    if isinstance(value, SecretRef) or value is None or misread:
         return
     if not given.allow_literals or not str(value).strip():
         given.problems.error(
@@ -378,4 +383,7 @@ def _parent(value: JSON) -> ParentRef | None:
             id=str(identity) if identity is not None else None,
             name=str(name) if name is not None else None,
         )
+    if isinstance(value, str):
+        # As it is, since a value that is not known is a sort of text.
+        return ParentRef(key=value)
     return ParentRef(key=str(value)) if value is not None else None

@@ -14,6 +14,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from reconciler.config.document import Unknown, UnknownText
 from reconciler.config.schema_files import schema
 from reconciler.errors import Mark, Problems
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text, value_at
@@ -70,6 +71,8 @@ def _without_references(value: JSON) -> JSON:
 
 
 def _tell(error: Any, checked: Checked, problems: Problems, path: Path) -> None:
+    if _told_already(error.instance, error.validator):
+        return
     where = (*path, *error.absolute_path)
     named = f"{path_text(where)} of {checked.subject}" if where else checked.subject
     match error.validator:
@@ -109,6 +112,13 @@ def _tell(error: Any, checked: Checked, problems: Problems, path: Path) -> None:
                 f"{named}: {_plain_words(error)}",
                 at=checked.value_mark(where),
             )
+
+
+def _told_already(value: Any, validator: str) -> bool:
+    """Whether the value is not known: what is wrong with it has been told, or may be right."""
+    if isinstance(value, UnknownText):
+        return validator != "type"
+    return isinstance(value, Unknown)
 
 
 def _plain_words(error: Any) -> str:
@@ -196,7 +206,7 @@ def _check_enumeration(
     node: Mapping[str, Any], value: JSON, checked: Checked, problems: Problems, path: Path
 ) -> None:
     known = node.get("x-open-enum")
-    if not isinstance(value, str) or known is None:
+    if not isinstance(value, str) or isinstance(value, Unknown) or known is None:
         return
     if value not in known:
         problems.warning(

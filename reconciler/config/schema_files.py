@@ -22,14 +22,16 @@ def _folder() -> Traversable:
 
 @cache
 def schema(name: str) -> dict[str, Any] | None:
-    """The schema of a name such as "workspace" or "destinations/S3", None if there is none."""
+    """The schema of a name such as "workspace" or "destinations/S3", None if there is none.
+
+    Names come from files of users (the type of a destination), so that only known ones are opened.
+    """
+    if name not in schema_names():
+        return None
     place = _folder()
     for part in f"{name}{_SUFFIX}".split("/"):
         place = place.joinpath(part)
-    try:
-        found: dict[str, Any] = orjson.loads(place.read_bytes())
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        return None
+    found: dict[str, Any] = orjson.loads(place.read_bytes())
     return found
 
 

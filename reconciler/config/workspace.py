@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from reconciler.config.document import Document
+from reconciler.config.document import Document, Unknown
 from reconciler.config.loader import parse
 from reconciler.config.references import References
 from reconciler.config.schema import Checked, check
@@ -58,7 +58,7 @@ def read_workspace(source: Source, problems: Problems) -> Workspace:
         return Workspace(Document(WORKSPACE_FILE, None, None, ()), {})
     document = parse(raw, WORKSPACE_FILE, problems)
     if not isinstance(document.value, dict):
-        if document.value is not None or (document.node is None and not problems.failed):
+        if not document.unread and not isinstance(document.value, Unknown):
             problems.error(
                 "not-a-mapping",
                 f"{WORKSPACE_FILE} holds no mapping",
@@ -174,7 +174,7 @@ def connection_of(
     organization = _text_of(workspace, environment, "organization", references)
     organization = organization or environ.get("RECONCILER_ORGANIZATION")
     key = _key_of(workspace, environment, entry.get("api_key"), references, literals)
-    if base_url is not None:
+    if base_url is not None and not isinstance(base_url, Unknown):
         _check_url(workspace, environment, base_url, references.problems)
     if base_url is None or organization is None or key is None:
         return None
@@ -211,6 +211,8 @@ def _text_of(
             at=workspace.mark(path),
         )
         return None
+    if isinstance(found, Unknown):
+        return found
     return str(found) if found is not None else None
 
 
@@ -230,6 +232,8 @@ def _key_of(
     found = references.resolved(text, lambda _: workspace.mark(path))
     if isinstance(found, SecretRef) or found is None:
         return found
+    if isinstance(found, Unknown):
+        return None
     if allowed(workspace, environment, "allow_literal_secrets"):
         argument = f"environments.{environment}:api_key"
         literals[argument] = SecretValue(str(found))

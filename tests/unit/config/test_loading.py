@@ -64,7 +64,16 @@ def codes(folder: Path, files: dict[str, str], environ: dict[str, str] | None = 
         ("a: 12:30:45\n", "ambiguous-number", (1, 4)),
         ("a: 1_000\n", "ambiguous-number", (1, 4)),
         ("a: 1e3\n", "ambiguous-number", (1, 4)),
+        ("a: 1.5e3\n", "ambiguous-number", (1, 4)),
+        ("a: +.5\n", "ambiguous-number", (1, 4)),
         ("a: .inf\n", "not-a-number", (1, 4)),
+        ("a: 1.0e+999\n", "not-a-number", (1, 4)),
+        ("a: 9223372036854775808\n", "not-a-number", (1, 4)),
+        ("a: -9223372036854775809\n", "not-a-number", (1, 4)),
+        (f"a: {'9' * 5000}\n", "not-a-number", (1, 4)),
+        ("a: !!null x\n", "unknown-tag", (1, 4)),
+        ("a: !!bool x\n", "unknown-tag", (1, 4)),
+        ("a: !!int '1'\n", "unknown-tag", (1, 4)),
         ("a: !!python/object:os.system x\n", "unknown-tag", (1, 4)),
         ("a:\n\tb: 1\n", "tab-indent", (2, 1)),
         ("a: 1\n---\nb: 2\n", "several-documents", (2, 1)),
@@ -75,8 +84,12 @@ def codes(folder: Path, files: dict[str, str], environ: dict[str, str] | None = 
         ("? [a]\n: x\n", "bad-key", (1, 3)),
         ("${var:x}: 1\n", "reference-in-key", (1, 1)),
         ("a:\n  <<: 3\n", "bad-merge", (2, 7)),
-        ("a: \x07\n", "control-character", (1, 1)),
+        ("a: \x07\n", "control-character", (1, 4)),
+        ("a: 1\n\ufeffb: 2\n", "byte-order-mark", (2, 1)),
+        ("a: 1\n\ufeff- b\n", "byte-order-mark", (2, 1)),
         (b"\xff\xfea\x00", "bad-encoding", (1, 1)),
+        (b"\x00\x00\xfe\xff", "bad-encoding", (1, 1)),
+        (b"a\x00:\x00", "bad-encoding", (1, 1)),
         (b"a: 1\nb: \xff\n", "bad-encoding", (2, 4)),
     ],
 )
@@ -84,8 +97,35 @@ def test_a_surprise_of_yaml_is_told_with_its_place(text, code, place) -> None:
     found = problems_of(text)
     assert [each.code for each in found] == [code]
     assert found[0].at is not None
-    if code != "control-character":
-        assert (found[0].at.line, found[0].at.column) == place
+    assert (found[0].at.line, found[0].at.column) == place
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("9223372036854775807", 2**63 - 1),
+        ("-9223372036854775808", -(2**63)),
+        ("+1.5", 1.5),
+        ("1.5e+3", 1500.0),
+        ("'1e3'", "1e3"),
+        ("!!str 1", "1"),
+        ("2026-01-01", "2026-01-01"),
+        ("~", None),
+        ("", None),
+        ("True", True),
+        ("now", "now"),
+        ("1.2.3", "1.2.3"),
+    ],
+)
+def test_a_plain_value_is_what_every_reader_takes_it_for(text: str, value: object) -> None:
+    problems = Problems()
+    document = parse(f"a: {text}\n".encode(), "f", problems)
+    assert problems.in_order() == ()
+    assert document.value == {"a": value}
+
+
+def test_a_byte_order_mark_at_the_beginning_is_no_part_of_the_text() -> None:
+    assert parse(b"\xef\xbb\xbfa: 1\n", "f", Problems()).value == {"a": 1}
 
 
 def test_an_alias_bomb_is_bounded() -> None:
@@ -98,8 +138,36 @@ def test_a_file_that_is_too_large_is_not_read() -> None:
     assert [each.code for each in problems_of(b"a" * 10_000_001)] == ["file-too-large"]
 
 
-def test_deep_nesting_is_told() -> None:
-    assert {each.code for each in problems_of("[" * 200 + "]" * 200)} == {"too-deep"}
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100 + "]" * 100,
+        "[" * 100_000,
+        "{a: " * 100_000,
+        "- " * 100_000,
+        "? " * 100_000,
+        "!!seq [" * 100_000,
+        "\n".join(" " * level + "a:" for level in range(300)),
+        "a0: &a0 {}\n" + "\n".join(f"a{n}: &a{n} {{b: *a{n - 1}}}" for n in range(1, 2000)),
+        "a0: &a0 {}\n" + "\n".join(f"a{n}: &a{n} {{<<: *a{n - 1}}}" for n in range(1, 2000)),
+    ],
+)
+def test_deep_nesting_is_told(text: str) -> None:
+    assert {each.code for each in problems_of(text)} == {"too-deep"}
+
+
+def test_places_are_found_in_a_mapping_that_merges_itself() -> None:
+    document = parse(b"a: &x\n  <<: *x\n  b: 1\n", "f", Problems())
+    assert document.mark(("a", "b")).line == 3
+    assert document.mark(("a", "c")).line == 1
+
+
+def test_earlier_sources_of_a_merge_key_win() -> None:
+    text = b"x: &x {a: 1}\ny: &y {<<: *x, b: 2}\nz:\n  <<: [*y, {a: 3, c: 4}]\n"
+    document = parse(text, "f", Problems())
+    assert document.value["z"] == {"b": 2, "a": 1, "c": 4}
+    assert document.mark(("z", "a")).line == 1
+    assert document.mark(("z", "c")).line == 4
 
 
 def test_merge_keys_keep_their_places() -> None:
@@ -214,6 +282,34 @@ def test_a_mistake_in_a_resource_is_told(tmp_path: Path, old: str, new: str, cod
     assert expected <= found
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("name: Lake", "name: no", "ambiguous-boolean"),
+        ("name: Lake", "name: ${var:x}", "unknown-variable"),
+        ("interval: hour", "interval: 1e3", "ambiguous-number"),
+        ("interval: hour", "interval: hour\n    timezone: ${var:x}", "unknown-variable"),
+        ("interval: hour", "interval: hour\n    start_at: 0123", "ambiguous-number"),
+        ("interval: hour", "interval: hour\n    id: 99999999999999999999", "not-a-number"),
+        ("interval: hour", "interval: hour\n    environments: [no]", "ambiguous-boolean"),
+        ("{id: 1}", "no", "ambiguous-boolean"),
+        ("{type: NoOp, config: {}}", "{type: no, config: {}}", "ambiguous-boolean"),
+        ("{type: NoOp, config: {}}", "{type: NoOp, config: no}", "ambiguous-boolean"),
+        (
+            "{type: NoOp, config: {}}",
+            "{type: HTTP, config: {url: u, token: 0o1}}",
+            "ambiguous-number",
+        ),
+        ("{type: NoOp, config: {}}", '{type: "../workspace", config: {}}', "unknown-value"),
+        ("{type: NoOp, config: {}}", '{type: "a\\0", config: {}}', "unknown-value"),
+    ],
+)
+def test_one_mistake_is_told_once(tmp_path: Path, old: str, new: str, code: str) -> None:
+    files = {"reconciler.yaml": "version: 1\n", "a.yaml": EXPORT.replace(old, new)}
+    write(tmp_path, files)
+    assert [each.code for each in load_all(tmp_path, kinds=KINDS, environ={})] == [code]
+
+
 def test_every_problem_of_every_file_is_told_at_once(tmp_path: Path) -> None:
     files = {
         "reconciler.yaml": "version: 2\npolicy: {prune: maybe}\nenvironments: {a: {base_ur: x}}\n",
@@ -320,7 +416,7 @@ def test_validating_all_environments_needs_no_variables_of_the_machine(tmp_path:
             "a.yaml": EXPORT,
         },
     )
-    assert [each.code for each in load_all(tmp_path, kinds=KINDS, environ={})] == ["bad-url"]
+    assert load_all(tmp_path, kinds=KINDS, environ={}) == ()
 
 
 def test_files_outside_the_workspace_are_not_read(tmp_path: Path) -> None:
