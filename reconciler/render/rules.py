@@ -44,6 +44,10 @@ RULES: Mapping[str, tuple[str, str]] = {
         "base_url is http or https, a host and maybe a port, without user name or password.",
     ),
     "bad-yaml": ("A file that is not YAML", "Mend the syntax at the place that is told."),
+    "byte-order-mark": (
+        "A byte order mark inside a file",
+        "Remove it: nobody sees it. It comes from joining two files.",
+    ),
     "clear-text": ("The API key would travel unencrypted", "Use https."),
     "compression-mismatch": (
         "A compression that the file format does not know",
