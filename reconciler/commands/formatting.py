@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reconciler.config.declarations import contents
 from reconciler.config.document import Document
 from reconciler.config.formatting import NOT_FORMATTED, format_file
 from reconciler.config.loader import parse
-from reconciler.config.resources import contents
 from reconciler.config.showing import shown_lines
 from reconciler.config.snippets import finished
 from reconciler.config.sources import WORKSPACE_FILE, FolderSource

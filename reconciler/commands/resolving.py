@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from reconciler.commands.planning import load_workspace, resolver_for
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
 from reconciler.config import Loaded
+from reconciler.config.declarations import Declaration
 from reconciler.config.origins import Surroundings, fields_with_origin
-from reconciler.config.resources import Declaration
 from reconciler.errors import BadUsage, Diagnostic, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from pathlib import Path
 
 from reconciler.config.consistency import Workplace, check_consistency
+from reconciler.config.declarations import (
+    Declaration,
+    declarations,
+    documents,
+    resource_globs,
+)
+from reconciler.config.digest import digest_of
 from reconciler.config.document import Document, Places
 from reconciler.config.drafts import DraftSource
 from reconciler.config.gitbase import GitSource, base_commit
+from reconciler.config.loader import collector_paused
 from reconciler.config.origins import variable_places
 from reconciler.config.references import References
-from reconciler.config.resources import (
-    Declaration,
-    Resolving,
-    declarations,
-    documents,
-    resolve,
-    resource_globs,
-)
+from reconciler.config.resources import Resolving, resolve
 from reconciler.config.snippets import finished
 from reconciler.config.sources import WORKSPACE_FILE, FolderSource, Source
 from reconciler.config.workspace import (
@@ -39,7 +39,6 @@ from reconciler.model.connection import Connection, SecretSettings
 from reconciler.model.kind import Kind
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
-from reconciler.model.shape import canonical_text
 from reconciler.model.values import JSONObject, SecretValue
 
 __all__ = ["FolderSource", "GitSource", "Loaded", "base_commit", "load", "load_all", "load_at"]
@@ -98,6 +97,7 @@ class _Files:
 
     workspace: Workspace
     documents: tuple[Document, ...]
+    declared: Mapping[Address, Declaration]
 
     def by_name(self) -> Mapping[str, Document]:
         """All documents, the workspace file included."""
@@ -127,13 +127,14 @@ def load(
     source: Source = FolderSource(folder)
     if drafts is not None:
         source = DraftSource(source, drafts)
-    files = _read(source, problems)
-    loaded = None
-    if files.workspace.value:
-        name = chosen_environment(files.workspace, environment, environ)
-        asked = _Asked(folder, source, kinds, environ)
-        loaded = _resolved(asked, files, name, problems)
-    told = finished(problems.in_order(), files.by_name())
+    with collector_paused():
+        files = _read(source, kinds, problems)
+        loaded = None
+        if files.workspace.value:
+            name = chosen_environment(files.workspace, environment, environ)
+            asked = _Asked(folder, source, kinds, environ)
+            loaded = _resolved(asked, files, name, problems)
+        told = finished(problems.in_order(), files.by_name())
     if problems.failed or loaded is None:
         raise InvalidConfiguration(told)
     return replace(loaded, diagnostics=told)
@@ -149,14 +150,15 @@ def load_all(
     """
     problems = Problems(strict=strict)
     source = FolderSource(folder)
-    files = _read(source, problems)
-    if files.workspace.value:
-        names = files.workspace.environments
-        names = names or (chosen_environment(files.workspace, None, environ),)
-        asked = _Asked(folder, source, kinds, environ, assume_env=True)
-        for name in names:
-            _resolved(asked, files, name, problems)
-    return finished(problems.in_order(), files.by_name())
+    with collector_paused():
+        files = _read(source, kinds, problems)
+        if files.workspace.value:
+            names = files.workspace.environments
+            names = names or (chosen_environment(files.workspace, None, environ),)
+            asked = _Asked(folder, source, kinds, environ, assume_env=True)
+            for name in names:
+                _resolved(asked, files, name, problems)
+        return finished(problems.in_order(), files.by_name())
 
 
 def load_at(
@@ -176,18 +178,19 @@ def load_at(
     source = GitSource(folder, commit)
     if WORKSPACE_FILE not in source.names():
         return None
-    files = _read(source, problems)
-    if environment not in (files.workspace.environments or (environment,)):
-        return None
-    asked = _Asked(folder, source, kinds, environ, assume_env=True)
-    loaded = _resolved(asked, files, environment, problems)
+    with collector_paused():
+        files = _read(source, kinds, problems)
+        if environment not in (files.workspace.environments or (environment,)):
+            return None
+        asked = _Asked(folder, source, kinds, environ, assume_env=True)
+        loaded = _resolved(asked, files, environment, problems)
     return loaded.desired if not problems.failed else None
 
 
-def _read(source: Source, problems: Problems) -> _Files:
+def _read(source: Source, kinds: Sequence[Kind], problems: Problems) -> _Files:
     workspace = read_workspace(source, problems)
     found = documents(source, workspace, problems) if workspace.value else []
-    return _Files(workspace, tuple(found))
+    return _Files(workspace, tuple(found), declarations(found, kinds, problems))
 
 
 def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems) -> Loaded:
@@ -213,10 +216,9 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
         literals=literals,
         allow_literals=allowed(workspace, environment, "allow_literal_secrets"),
     )
-    found = declarations(files.documents, asked.kinds, problems)
-    desired = resolve(found, given)
+    desired = resolve(files.declared, given)
     kinds = {kind.name: kind for kind in asked.kinds}
-    here = Workplace(workspace, kinds, found, desired, given.places)
+    here = Workplace(workspace, kinds, files.declared, desired, given.places)
     check_consistency(here, problems)
     policy = policy_of(workspace, environment, asked.kinds)
     # What is wrong with a default is told where a resource takes it.
@@ -225,7 +227,7 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
         desired,
         base_url=connection.base_url if connection is not None else "",
         organization=connection.organization if connection is not None else "",
-        digest=_digest(desired, policy, connection),
+        digest=digest_of(desired, policy, connection),
     )
     return Loaded(
         desired=desired,
@@ -237,7 +239,7 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
         missing=tuple(missing_of(workspace, environment, asked.environ)),
         places=given.places,
         variables=variables,
-        declared=found,
+        declared=files.declared,
         defaults={
             kind.name: unheard.resolved(
                 dict(workspace.section("defaults", kind.name)), lambda _: workspace.mark(())
@@ -246,31 +248,3 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
         },
         globs=resource_globs(workspace),
     )
-
-
-def _digest(desired: Desired, policy: Policy, connection: Connection | None) -> str:
-    """SHA-256 over all that a plan depends on, secrets as references."""
-    digest = sha256()
-    for resource in desired.in_order():
-        parts = (
-            str(resource.address),
-            dict(resource.spec),
-            str(resource.parent),
-            repr(resource.lifecycle),
-            resource.state.value,
-            resource.pinned_id,
-            resource.secret_version,
-        )
-        digest.update(canonical_text(parts).encode())
-    rules = [
-        sorted((scope, mode.value) for scope, mode in policy.prune.items()),
-        policy.ignore,
-        str(policy.max_deletes),
-        str(policy.max_changes),
-        sorted(policy.deletable),
-        policy.allow_replace,
-        policy.deny,
-    ]
-    where = [connection.base_url, connection.organization] if connection is not None else []
-    digest.update(canonical_text([rules, where, desired.environment]).encode())
-    return digest.hexdigest()

@@ -12,7 +12,8 @@ from math import isfinite
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from reconciler.config.document import MERGE_TAG, Document, Unknown
+from reconciler.config.composing import MERGE_TAG, PREFIX, TEXT_TAG
+from reconciler.config.document import Document, Nodes, Unknown
 from reconciler.errors import Problems
 from reconciler.model.values import JSON
 
@@ -21,8 +22,6 @@ MAX_NODES = 2_000_000
 MAX_DEPTH = 60
 TOO_DEEP = f"this is nested more than {MAX_DEPTH} levels deep"
 
-PREFIX = "tag:yaml.org,2002:"
-TEXT_TAG = f"{PREFIX}str"
 _DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"([-+]?(0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?")
 _NUMERIC = re.compile(r"[-+0-9.][-+0-9a-fA-FoxXbeE._:]*|[-+]?\.(inf|nan)", re.IGNORECASE)
@@ -35,21 +34,23 @@ _TRUE_OR_FALSE = {"true": True, "false": False}
 _NULLS = frozenset({"", "~", "null"})
 
 
-def build(document: Document, problems: Problems) -> JSON:
-    """The value of a document's nodes. What is wrong with it goes to `problems`."""
-    return _Builder(document, problems).value(document.node, 0) if document.node else None
+def build(file: str, text: str, node: Node | None, problems: Problems) -> Document:
+    """The document of a file's nodes. What is wrong with its values goes to `problems`."""
+    nodes = Nodes(file, text, node)
+    value = _Builder(nodes, problems).value(node, 0) if node is not None else None
+    return Document(file, value, text, keys=nodes.upper_keys())
 
 
 @dataclass(slots=True)
 class _Builder:
-    document: Document
+    places: Nodes
     problems: Problems
     nodes: int = 0
     above: set[int] = field(default_factory=set)
     gave_up: bool = False
 
     def error(self, code: str, message: str, node: Node, *, hint: str | None = None) -> None:
-        self.problems.error(code, message, at=self.document.mark_of(node), hint=hint)
+        self.problems.error(code, message, at=self.places.mark_of(node), hint=hint)
 
     def value(self, node: Node, depth: int) -> JSON:
         if node.__class__ is ScalarNode:
@@ -129,13 +130,13 @@ class _Builder:
         return {**merged, **own} if merged else own
 
     def _tell_twice(self, node: MappingNode, again: ScalarNode) -> None:
-        first, _ = self.document.members(node)[again.value]
+        first, _ = self.places.members(node)[again.value]
         self.problems.error(
             "duplicate-key",
             f"the key '{again.value}' stands here twice",
-            at=self.document.mark_of(again),
+            at=self.places.mark_of(again),
             hint="remove one of them, or merge them",
-            related=((self.document.mark_of(first), "it stands here first"),),
+            related=((self.places.mark_of(first), "it stands here first"),),
         )
 
     def _merge(self, node: Node, depth: int, *, into: dict[str, JSON]) -> None:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
+from functools import cache
 from zoneinfo import available_timezones
 
+from reconciler.config.annotations import annotated
 from reconciler.config.document import Unknown
-from reconciler.config.schema import Checked, annotated
+from reconciler.config.schema import Checked
 from reconciler.config.schema_files import schema
 from reconciler.errors import Problems
 from reconciler.model.kind import Kind
@@ -19,6 +21,9 @@ from reconciler.model.values import MISSING, JSONObject, path_text, value_at
 
 _OF_THE_MACHINE = frozenset({"localtime"})
 """Zones that mean something else on each machine."""
+_MOST_COMPARED = 1000
+"""Keys among which a near one is looked for: a comparison takes long, and there may be many."""
+_MOST_LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +49,19 @@ def _zones(look: _Check) -> None:
         zone = value_at(look.spec, path)
         if isinstance(zone, Unknown):
             continue
-        if isinstance(zone, str) and zone not in available_timezones() - _OF_THE_MACHINE:
+        if isinstance(zone, str) and zone not in _known_zones():
             look.problems.error(
                 "unknown-zone",
                 f"{path_text(path)} of {look.checked.subject}: there is no time zone '{zone}'",
                 at=look.checked.value_mark(path),
                 hint="write a name such as Europe/Berlin or UTC",
             )
+
+
+@cache
+def _known_zones() -> frozenset[str]:
+    """Kept, since the folders of the zone database are walked for it."""
+    return frozenset(available_timezones()) - _OF_THE_MACHINE
 
 
 def _rates(look: _Check) -> None:
@@ -133,25 +144,26 @@ def check_together(
 ) -> None:
     """What only all resources together tell: names that clash, parents that are missing."""
     named: dict[tuple[str, object, str], Resource] = {}
-    for resource in desired.in_order():
-        look = checked[resource.address]
-        kind = kinds[resource.address.kind]
-        _check_parent(resource, kind, desired, look, problems)
+    parents = _Parents(desired)
+    for address, resource in desired.resources.items():
+        look = checked[address]
+        kind = kinds[address.kind]
+        _check_parent(resource, kind, parents, look, problems)
         if resource.lifecycle.protect and resource.state is State.ABSENT:
             problems.error(
                 "protected-and-absent",
-                f"{resource.address} is protected and shall be absent",
+                f"{address} is protected and shall be absent",
                 at=look.value_mark(("state",)),
                 hint="remove one of the two",
             )
-        place = (kind.name, resource.parent, resource.name)
         known = not isinstance(resource.spec.get("name"), Unknown)
         if known and resource.pinned_id is None and resource.state is State.PRESENT:
+            place = (kind.name, resource.parent, resource.name)
             other = named.setdefault(place, resource)
             if other is not resource:
                 problems.error(
                     "same-name",
-                    f"{resource.address} and {other.address} have the same name, "
+                    f"{address} and {other.address} have the same name, "
                     f"'{resource.name}', in the same place",
                     at=look.value_mark(("name",)),
                     hint="give one another name, or pin both by `id`",
@@ -159,28 +171,41 @@ def check_together(
                 )
 
 
+class _Parents:
+    """The declared keys of each kind, and the way out for a key that is none of them."""
+
+    def __init__(self, desired: Desired) -> None:
+        self.keys: dict[str, set[str]] = {}
+        for address in desired.resources:
+            self.keys.setdefault(address.kind, set()).add(address.key)
+        self._hints: dict[tuple[str, str], str] = {}
+
+    def hint(self, kind: str, key: str) -> str:
+        """Made once for each key, since a project that is missing is missed by all its exports."""
+        found = self._hints.get((kind, key))
+        if found is None:
+            keys = sorted(self.keys.get(kind, ()))
+            close = get_close_matches(key, keys if len(keys) <= _MOST_COMPARED else (), n=1)
+            more = f" and {len(keys) - _MOST_LISTED} more" if len(keys) > _MOST_LISTED else ""
+            known = f"declared here: {', '.join(keys[:_MOST_LISTED]) or 'none'}{more}"
+            found = f"did you mean '{close[0]}'?" if close else known
+            self._hints[kind, key] = found
+        return found
+
+
 def _check_parent(
-    resource: Resource, kind: Kind, desired: Desired, look: Checked, problems: Problems
+    resource: Resource, kind: Kind, parents: _Parents, look: Checked, problems: Problems
 ) -> None:
     ref = resource.parent
-    if (
-        ref is None
-        or ref.key is None
-        or isinstance(ref.key, Unknown)
-        or kind.parent is None
-        or kind.parent_key is None
-    ):
+    if ref is None or ref.key is None or kind.parent is None or kind.parent_key is None:
         return
-    keys = sorted(each.key for each in desired.resources if each.kind == kind.parent)
-    at = look.value_mark((kind.parent_key,))
-    if ref.key not in keys:
-        close = get_close_matches(ref.key, keys, n=1)
-        known = f"declared here: {', '.join(keys) or 'none'}"
-        problems.error(
-            "unknown-parent",
-            f"{resource.address} belongs to {kind.parent} '{ref.key}', which is not declared in "
-            "this environment",
-            at=at,
-            hint=(f"did you mean '{close[0]}'?" if close else known)
-            + "; for one that is not declared write {id: …} or {name: …}",
-        )
+    if ref.key in parents.keys.get(kind.parent, ()) or isinstance(ref.key, Unknown):
+        return
+    problems.error(
+        "unknown-parent",
+        f"{resource.address} belongs to {kind.parent} '{ref.key}', which is not declared in "
+        "this environment",
+        at=look.value_mark((kind.parent_key,)),
+        hint=f"{parents.hint(kind.parent, ref.key)}; for one that is not declared write {{id: …}} "
+        "or {name: …}",
+    )

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from reconciler.config.annotations import annotated
+from reconciler.config.declarations import Declaration
 from reconciler.config.document import Places
-from reconciler.config.resources import Declaration
-from reconciler.config.schema import annotated
 from reconciler.config.schema_files import schema
 from reconciler.config.workspace import Workspace
 from reconciler.errors import Problems

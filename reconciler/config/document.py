@@ -5,18 +5,19 @@ Places are kept beside the values and never in them: dicts that remember lose it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import yaml
 
+from reconciler.config.composing import MERGE_TAG, compose
 from reconciler.errors import Mark
 from reconciler.model.values import JSON, MISSING, Path, value_at
 
 Node: TypeAlias = yaml.nodes.Node
-MERGE_TAG = "tag:yaml.org,2002:merge"
-_Members: TypeAlias = Mapping[str, tuple[Node, Node]]
+Members: TypeAlias = Mapping[str, tuple[Node, Node]]
 
 
 class Unknown(str):
@@ -34,35 +35,24 @@ class UnknownText(Unknown):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One YAML document. `node` is None for an empty file and for one that can't be read.
+class Nodes:
+    """The composed nodes of a file, asked for places. `top` is None for an empty file."""
 
-    `unread` tells these two apart: what is wrong with an unread file has been told.
-    """
+    def __init__(self, file: str, text: str, top: Node | None) -> None:
+        self.file = file
+        self.text = text
+        self.top = top
+        self._members: dict[int, Members] = {}
 
-    file: str
-    value: JSON
-    node: Node | None
-    lines: tuple[str, ...]
-    unread: bool = False
-    _members: dict[int, dict[str, tuple[Node, Node]]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    @cached_property
+    def lines(self) -> Sequence[str]:
+        """The source lines."""
+        return self.text.splitlines()
 
-    def mark(self, path: Path) -> Mark:
-        """The place of the value at a path; of the nearest part above it if it is not there."""
-        return self.mark_of(self._nearest(path)[1])
-
-    def key_mark(self, path: Path) -> Mark:
-        """The place of the key of the value at a path."""
-        key, found = self._nearest(path)
-        return self.mark_of(key if key is not None else found)
-
-    def _nearest(self, path: Path) -> tuple[Node | None, Node | None]:
+    def nearest(self, path: Path) -> tuple[Node | None, Node | None]:
         """The key and value nodes at a path, or those of the nearest part above it."""
         key: Node | None = None
-        found = self.node
+        found = self.top
         for part in path:
             if isinstance(found, yaml.MappingNode):
                 below = self.members(found).get(str(part))
@@ -79,7 +69,7 @@ class Document:
                 break
         return key, found
 
-    def members(self, node: yaml.MappingNode) -> _Members:
+    def members(self, node: yaml.MappingNode) -> Members:
         """The key and value nodes of a mapping by key, those that merge keys bring included.
 
         Of a key that stands there twice, the first. Kept, since the mappings that hold all
@@ -98,8 +88,62 @@ class Document:
         if start.line == end.line:
             length = end.column - start.column
         else:
-            length = len(self.line(start.line + 1)) - start.column
+            length = len(self.lines[start.line]) - start.column
         return Mark(self.file, start.line + 1, start.column + 1, max(1, length))
+
+    def upper_keys(self) -> Mapping[Path, Mark]:
+        """The places of the keys two levels below the top: where the resources of a file stand."""
+        if not isinstance(self.top, yaml.MappingNode):
+            return {}
+        found: dict[Path, Mark] = {}
+        for upper, below in self.top.value:
+            if isinstance(below, yaml.MappingNode):
+                for key, _ in below.value:
+                    if isinstance(key, yaml.ScalarNode):
+                        found.setdefault((upper.value, key.value), self.mark_of(key))
+        return found
+
+
+# Without slots, so that what is made on first use has a place.
+@dataclass(frozen=True)
+class Document:
+    """One YAML document: its value and text. Its nodes are composed again when asked for.
+
+    `unread` tells a file that can't be read from an empty one: what is wrong with it has been told.
+    `keys` are places that every resource needs, so that they are kept.
+    """
+
+    file: str
+    value: JSON = None
+    text: str = field(default="", repr=False)
+    unread: bool = False
+    keys: Mapping[Path, Mark] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _nodes(self) -> Nodes:
+        return Nodes(self.file, self.text, None if self.unread else compose(self.text))
+
+    @property
+    def node(self) -> Node | None:
+        """The node of the whole document, None for an empty or unread one."""
+        return self._nodes.top
+
+    @cached_property
+    def lines(self) -> Sequence[str]:
+        """The source lines."""
+        return self.text.splitlines()
+
+    def mark(self, path: Path) -> Mark:
+        """The place of the value at a path; of the nearest part above it if it is not there."""
+        return self._nodes.mark_of(self._nodes.nearest(path)[1])
+
+    def key_mark(self, path: Path) -> Mark:
+        """The place of the key of the value at a path."""
+        known = self.keys.get(path)
+        if known is not None:
+            return known
+        key, found = self._nodes.nearest(path)
+        return self._nodes.mark_of(key if key is not None else found)
 
     def line(self, number: int) -> str:
         """A source line, counted from 1."""

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from reconciler.config.document import MERGE_TAG, Document, Node
+from reconciler.config.composing import MERGE_TAG
+from reconciler.config.document import Document, Node
 from reconciler.config.layout import (
     STEP,
     Block,

@@ -10,89 +10,29 @@ import gc
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import yaml
-from yaml.nodes import ScalarNode, SequenceNode
 from yaml.reader import ReaderError
 
-from reconciler.config.building import PREFIX, TEXT_TAG, TOO_DEEP, build
+from reconciler.config.building import TOO_DEEP, build
+from reconciler.config.composing import TooDeep, compose
 from reconciler.config.document import Document
 from reconciler.errors import Mark, Problems
 
 MAX_BYTES = 10_000_000
-_MAX_DEPTH = 200
-"""Levels at which composing stops: the C parser would overflow its stack, and the process die."""
-
-if TYPE_CHECKING:
-    from yaml import SafeLoader as _Parser
-else:
-    _Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
-_SEQUENCE_TAG = f"{PREFIX}seq"
-_MAPPING_TAG = f"{PREFIX}map"
 _BYTE_ORDER_MARK = "\ufeff"
-_NUMBER_IN_1_2 = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+")
 _NOT_YAML = re.compile(
     r"[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 """What YAML does not allow as it is; a byte order mark inside a text is there by mistake."""
-_TELLING = frozenset("yYnNtTfFoO0123456789+-.~<=")
-"""First characters of plain text that may be something else than text."""
-
-
-class _TooDeep(Exception):
-    """Composing stopped at a place: line and column, from 1."""
-
-
-class _Loader(_Parser):
-    """The parser with an eye of its own for plain scalars, since keys and words repeat."""
-
-    depth = 0
-
-    def __init__(self, stream: str) -> None:
-        super().__init__(stream)
-        self.tags: dict[str, str] = {"": f"{PREFIX}null"}
-
-    def descend_resolver(self, parent: yaml.Node, index: Any) -> None:  # noqa: ARG002
-        """Called on the way into each node."""
-        self.depth += 1
-        if self.depth > _MAX_DEPTH:
-            raise _TooDeep(parent.start_mark.line + 1, parent.start_mark.column + 1)
-
-    def ascend_resolver(self) -> None:
-        """Called on the way out."""
-        self.depth -= 1
-
-    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: Any) -> str:
-        """The tag of a node that has none. What YAML 1.2 takes for a number is told as one."""
-        if kind is not ScalarNode:
-            return _SEQUENCE_TAG if kind is SequenceNode else _MAPPING_TAG
-        if value is None or not implicit[0] or (value and value[0] not in _TELLING):
-            return TEXT_TAG
-        found = self.tags.get(value)
-        if found is None:
-            found = self.tags[value] = _tag_of(value)
-        return found
-
-
-def _tag_of(text: str) -> str:
-    for tag, pattern in _RESOLVERS.get(text[0], ()):
-        if pattern.match(text):
-            return str(tag)
-    if text in ("y", "n", "Y", "N"):
-        return f"{PREFIX}bool"
-    return f"{PREFIX}float" if _NUMBER_IN_1_2.fullmatch(text) else TEXT_TAG
 
 
 def parse(raw: bytes, file: str, problems: Problems) -> Document:
     """The document of a file. What is wrong with it goes to `problems`; never raises."""
     text = _decoded(raw, file, problems)
     if text is None:
-        return Document(file, None, None, (), unread=True)
-    lines = tuple(text.splitlines())
-    unread = Document(file, None, None, lines, unread=True)
+        return Document(file, unread=True)
+    unread = Document(file, text=text, unread=True)
     joined = _BYTE_ORDER_MARK in text
     if joined:
         problems.error(
@@ -103,13 +43,11 @@ def parse(raw: bytes, file: str, problems: Problems) -> Document:
         )
     try:
         with collector_paused():
-            node = yaml.compose(text, Loader=_Loader)
-            document = Document(file, None, node, lines)
-            return replace(document, value=build(document, problems))
+            return build(file, text, compose(text), problems)
     except yaml.YAMLError as error:
         if not joined:
             _tell_syntax(error, text, unread, problems)
-    except _TooDeep as error:
+    except TooDeep as error:
         problems.error("too-deep", TOO_DEEP, at=Mark(file, *error.args))
     except RecursionError:
         problems.error("too-deep", TOO_DEEP, at=Mark(file))

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
+from reconciler.config.annotations import annotated
 from reconciler.config.document import Layer, Places
 from reconciler.config.references import references_in
-from reconciler.config.schema import annotated
 from reconciler.config.workspace import Workspace
 from reconciler.errors import Mark
 from reconciler.model.kind import Kind

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import cast
+from typing import Any, cast
 
 from reconciler.config.document import Places, Unknown, UnknownText
 from reconciler.config.sources import Source, leaves_workspace
@@ -25,6 +25,15 @@ _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 
 _FAILED = Unknown()
 """What a reference that leads nowhere stands for. The problem has been told."""
+
+
+def _is_text(value: str) -> bool:
+    """False for what a system makes of bytes that are not UTF-8: no JSON can hold it."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @dataclass(slots=True)
@@ -44,20 +53,48 @@ class References:
     allow_exec: bool = False
     assume_env: bool = False
     _resolving: list[str] = field(default_factory=list)
+    _known: dict[str, JSON] = field(default_factory=dict)
 
     def resolved(self, value: JSON, place: Callable[[Path], Mark], path: Path = ()) -> JSON:
-        """The value with every reference filled in; `Unknown` where one leads nowhere."""
-        if isinstance(value, str):
-            return self._text(value, lambda: place(path)) if "${" in value else value
-        if isinstance(value, dict):
-            return {key: self.resolved(item, place, (*path, key)) for key, item in value.items()}
-        if isinstance(value, list):
-            return [
-                self.resolved(item, place, (*path, position)) for position, item in enumerate(value)
-            ]
+        """The value with every reference filled in; `Unknown` where one leads nowhere.
+
+        Parts without references are not copied: they are shared with what was given.
+        """
+        if isinstance(value, (dict, list)):
+            return self._inside(value, place, path)
+        if isinstance(value, str) and "${" in value:
+            return self._text(value, lambda: place(path))
         return value
 
+    def _inside(self, value: Any, place: Callable[[Path], Mark], path: Path) -> JSON:
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        changed: Any = None
+        for key, item in items:
+            kind = item.__class__
+            if kind is str:
+                if "${" not in item:
+                    continue
+                filled = self._known.get(item)
+            elif kind is dict or kind is list:
+                filled = None
+            else:
+                continue
+            if filled is None:
+                filled = self.resolved(item, place, (*path, key))
+            if filled is not item:
+                changed = value.copy() if changed is None else changed
+                changed[key] = filled
+        return value if changed is None else changed
+
     def _text(self, text: str, at: Callable[[], Mark]) -> JSON:
+        """Remembers what the text came to, if there was nothing to tell: the same ones repeat."""
+        told = len(self.problems.found)
+        filled = self._filled(text, at)
+        if len(self.problems.found) == told:
+            self._known[text] = filled
+        return filled
+
+    def _filled(self, text: str, at: Callable[[], Mark]) -> JSON:
         parts: list[JSON] = []
         end = 0
         for match in _REFERENCE.finditer(text):
@@ -160,7 +197,7 @@ class References:
             return _FAILED
         value = self.environ.get(name)
         if value is not None and (value or not dash):
-            return value
+            return value if _is_text(value) else self._odd_variable(name, at)
         if dash:
             return default
         if self.assume_env:
@@ -170,6 +207,15 @@ class References:
             f"the environment variable {name} is not set",
             at=at(),
             hint=f"set it, or give a default: ${{env:{name}:-default}}",
+        )
+        return _FAILED
+
+    def _odd_variable(self, name: str, at: Callable[[], Mark]) -> JSON:
+        self.problems.error(
+            "not-text",
+            f"the value of the environment variable {name} is not UTF-8 text",
+            at=at(),
+            hint="set it again",
         )
         return _FAILED
 

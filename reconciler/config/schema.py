@@ -6,19 +6,29 @@ names the field of that type, and never "not valid under any of the given schema
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
-from jsonschema import Draft202012Validator
-
+from reconciler.config.annotations import (
+    FREE,
+    HOLDS_SECRETS,
+    Annotated,
+    OpenEnumeration,
+    Variants,
+    annotations_of,
+)
 from reconciler.config.document import Unknown, UnknownText
 from reconciler.config.schema_files import schema
 from reconciler.errors import Mark, Problems
-from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text, value_at
+from reconciler.model.values import JSON, Path, SecretRef, path_text, value_at
 
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator, ValidationError
+
+_LOOKED_INTO = frozenset({dict, list, SecretRef})
 _PLACEHOLDER = "(secret)"
 _ALWAYS_TEXT = "${env:…} is always text, a variable keeps its type"
 _TYPE_WORDS = {
@@ -43,6 +53,9 @@ class Checked:
 
 @cache
 def _validator(name: str) -> Draft202012Validator | None:
+    # Imported here, since a command without files needs no validator (it costs 45 ms).
+    from jsonschema_rs import Draft202012Validator
+
     found = schema(name)
     return Draft202012Validator(found) if found is not None else None
 
@@ -55,32 +68,78 @@ def check(name: str, value: JSON, checked: Checked, problems: Problems, path: Pa
     plain = _without_references(value)
     if not validator.is_valid(plain):
         for error in validator.iter_errors(plain):
-            _tell(error, checked, problems, path)
-    _check_annotations(schema(name) or {}, value, checked, problems, path)
+            finding = _finding(name, value, error)
+            if not _told_already(finding):
+                _tell(finding, checked, problems, (*path, *finding.path))
+    _check_annotations(annotations_of(name), value, _Look(checked, problems, path), ())
 
 
 def _without_references(value: JSON) -> JSON:
-    """Secret references are text to a schema."""
+    """Secret references are text to a schema. What holds none is not copied."""
+    if isinstance(value, dict):
+        items: Any = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    else:
+        return _plain_text(value)
+    changed: Any = None
+    for key, item in items:
+        kind = item.__class__
+        if kind is str or kind is int or kind is bool:
+            continue
+        plain = _without_references(item)
+        if plain is not item:
+            if changed is None:
+                changed = value.copy()
+            changed[key] = plain
+    return value if changed is None else changed
+
+
+def _plain_text(value: JSON) -> JSON:
     if isinstance(value, SecretRef):
         return _PLACEHOLDER
-    if isinstance(value, dict):
-        return {key: _without_references(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_references(item) for item in value]
-    return value
+    return str(value) if isinstance(value, Unknown) else value
 
 
-def _tell(error: Any, checked: Checked, problems: Problems, path: Path) -> None:
-    if _told_already(error.instance, error.validator):
-        return
-    where = (*path, *error.absolute_path)
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """What a keyword of a schema has against a value. `node` is the part that has the keyword."""
+
+    keyword: str
+    node: Mapping[str, Any]
+    value: JSON
+    path: Path
+
+    @property
+    def limit(self) -> Any:
+        """What the keyword asks for."""
+        return self.node[self.keyword]
+
+
+def _finding(name: str, value: JSON, error: ValidationError) -> _Finding:
+    """The finding behind an error of the validator. Our schemas have no `$ref` on the way."""
+    node: Any = schema(name)
+    for part in error.schema_path[:-1]:
+        node = node[part]
+    path = tuple(error.instance_path)
+    return _Finding(str(error.schema_path[-1]), node, value_at(value, path), path)
+
+
+def _told_already(finding: _Finding) -> bool:
+    """Whether the value is not known: what is wrong with it has been told, or may be right."""
+    if isinstance(finding.value, UnknownText):
+        return finding.keyword != "type"
+    return isinstance(finding.value, Unknown)
+
+
+def _tell(finding: _Finding, checked: Checked, problems: Problems, where: Path) -> None:
     named = f"{path_text(where)} of {checked.subject}" if where else checked.subject
-    match error.validator:
+    match finding.keyword:
         case "additionalProperties":
-            _tell_unknown(error, checked, problems, where)
+            _tell_unknown(finding, checked, problems, where)
         case "required":
-            for name in error.validator_value:
-                if name not in error.instance:
+            for name in finding.limit:
+                if name not in finding.value:
                     problems.error(
                         "missing-field",
                         f"{named} needs '{name}'",
@@ -88,41 +147,32 @@ def _tell(error: Any, checked: Checked, problems: Problems, path: Path) -> None:
                         hint=f"add `{name}:`",
                     )
         case "type":
-            wanted = error.validator_value
-            wanted = wanted if isinstance(wanted, list) else [wanted]
+            wanted = finding.limit if isinstance(finding.limit, list) else [finding.limit]
             words = " or ".join(_TYPE_WORDS[each] for each in wanted)
             problems.error(
                 "wrong-type",
-                f"{named} is {_shown(error.instance)}, and it takes {words}",
+                f"{named} is {_shown(finding.value)}, and it takes {words}",
                 at=checked.value_mark(where),
-                hint=_type_hint(error.instance, wanted),
+                hint=_type_hint(finding.value, wanted),
             )
         case "enum" | "const":
-            allowed = error.validator_value
-            allowed = allowed if isinstance(allowed, list) else [allowed]
+            allowed = finding.limit if isinstance(finding.limit, list) else [finding.limit]
             problems.error(
                 "not-allowed",
-                f"{named} can't be {_shown(error.instance)}",
+                f"{named} can't be {_shown(finding.value)}",
                 at=checked.value_mark(where),
-                hint=_allowed(error.instance, [str(each) for each in allowed]),
+                hint=_allowed(finding.value, [str(each) for each in allowed]),
             )
         case _:
             problems.error(
                 "out-of-range",
-                f"{named}: {_plain_words(error)}",
+                f"{named}: {_plain_words(finding)}",
                 at=checked.value_mark(where),
             )
 
 
-def _told_already(value: Any, validator: str) -> bool:
-    """Whether the value is not known: what is wrong with it has been told, or may be right."""
-    if isinstance(value, UnknownText):
-        return validator != "type"
-    return isinstance(value, Unknown)
-
-
-def _plain_words(error: Any) -> str:
-    limit, value = error.validator_value, _shown(error.instance)
+def _plain_words(finding: _Finding) -> str:
+    limit, value = finding.limit, _shown(finding.value)
     words = {
         "minimum": f"{value} is less than {limit}",
         "maximum": f"{value} is more than {limit}",
@@ -130,14 +180,14 @@ def _plain_words(error: Any) -> str:
         "maxLength": f"it has more than {limit} characters",
         "pattern": f"{value} has another form than is expected, such as 20%",
         "minProperties": "it is empty",
-        "maxProperties": f"it takes one of {', '.join(error.schema.get('properties', {}))}",
+        "maxProperties": f"it takes one of {', '.join(finding.node.get('properties', {}))}",
     }
-    return words.get(str(error.validator), "the value does not fit")
+    return words.get(finding.keyword, "the value does not fit")
 
 
-def _tell_unknown(error: Any, checked: Checked, problems: Problems, where: Path) -> None:
-    known = list(error.schema.get("properties", {}))
-    for name in sorted(set(error.instance) - set(known)):
+def _tell_unknown(finding: _Finding, checked: Checked, problems: Problems, where: Path) -> None:
+    known = list(finding.node.get("properties", {}))
+    for name in sorted(set(finding.value) - set(known)):
         inside = f" in {path_text(where)}" if where else ""
         problems.error(
             "unknown-field",
@@ -147,13 +197,21 @@ def _tell_unknown(error: Any, checked: Checked, problems: Problems, where: Path)
         )
 
 
-def _allowed(given: Any, known: list[str]) -> str:
-    close = get_close_matches(str(given), known, n=1, cutoff=0.6)
+def _allowed(given: Any, known: Iterable[str]) -> str:
+    return _nearest(str(given), tuple(known))
+
+
+@lru_cache(maxsize=1000)
+def _nearest(given: str, known: tuple[str, ...]) -> str:
+    """Remembered, since the same mistake is made in many resources at once."""
+    close = get_close_matches(given, known, n=1, cutoff=0.6)
     return f"did you mean '{close[0]}'?" if close else f"allowed: {', '.join(known)}"
 
 
 def _shown(value: Any) -> str:
     """A value in a message, without its content where that might be long or a secret."""
+    if isinstance(value, SecretRef):
+        return f"'{_PLACEHOLDER}'"
     if isinstance(value, str):
         return "text" if len(value) > 60 else f"'{value}'"
     if isinstance(value, dict):
@@ -178,70 +236,93 @@ def _type_hint(value: Any, wanted: list[str]) -> str | None:
     return None
 
 
-def _check_annotations(
-    node: Mapping[str, Any], value: JSON, checked: Checked, problems: Problems, path: Path
-) -> None:
-    """What JSON Schema has no word for: open enumerations, secrets, variants."""
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A value being looked through for what JSON Schema has no word for. `path` leads to it."""
+
+    checked: Checked
+    problems: Problems
+    path: Path
+
+
+def _check_annotations(part: Annotated, value: JSON, look: _Look, path: Path) -> None:
+    """Open enumerations, secrets in fields that are none, variants. `path` is inside the value."""
     if isinstance(value, dict):
-        _check_variant(node, value, checked, problems, path)
-        for name, below in node.get("properties", {}).items():
-            if name in value:
-                _check_annotations(below, value[name], checked, problems, (*path, name))
-        if node.get("x-holds-secrets"):
-            return
+        _check_members(part, value, look, path)
+    elif isinstance(value, list):
+        below = part.items or _like(part)
+        for position, item in enumerate(value):
+            _check_annotations(below, item, look, (*path, position))
     elif isinstance(value, SecretRef):
-        if not node.get("x-secret") and not node.get("x-holds-secrets"):
-            problems.error(
-                "secret-in-plain-field",
-                f"{path_text(path)} of {checked.subject} is no secret field: the service shows "
-                "what is in it to everybody who may read",
-                at=checked.value_mark(path),
-                hint="use ${env:NAME} or ${var:NAME} here",
-            )
-    else:
-        _check_enumeration(node, value, checked, problems, path)
+        if not part.secret:
+            _tell_secret(look, (*look.path, *path))
+    elif part.enumeration is not None and value.__class__ is str:
+        _check_enumeration(part.enumeration, value, look, path)
 
 
-def _check_enumeration(
-    node: Mapping[str, Any], value: JSON, checked: Checked, problems: Problems, path: Path
-) -> None:
-    known = node.get("x-open-enum")
-    if not isinstance(value, str) or isinstance(value, Unknown) or known is None:
-        return
-    if value not in known:
-        problems.warning(
+def _check_members(part: Annotated, value: Mapping[str, Any], look: _Look, path: Path) -> None:
+    body = None
+    if part.variants is not None:
+        body = part.variants.body
+        _check_variant(part.variants, value, look, path)
+    for name, item in value.items():
+        kind = item.__class__
+        if kind is str:
+            if name in part.enumerations:
+                _check_enumeration(part.enumerations[name], item, look, (*path, name))
+            continue
+        below = part.below.get(name)
+        if below is None and part.open_below:
+            # What is told as an unknown field is not told as a secret too.
+            below = _like(part)
+        if below is not None and name != body and kind in _LOOKED_INTO:
+            _check_annotations(below, item, look, (*path, name))
+
+
+def _like(part: Annotated) -> Annotated:
+    """For what a schema does not describe inside a part: secrets may be in what holds secrets."""
+    return HOLDS_SECRETS if part.secret else FREE
+
+
+def _tell_secret(look: _Look, path: Path) -> None:
+    look.problems.error(
+        "secret-in-plain-field",
+        f"{path_text(path)} of {look.checked.subject} is no secret field: the service shows "
+        "what is in it to everybody who may read",
+        at=look.checked.value_mark(path),
+        hint="use ${env:NAME} or ${var:NAME} here",
+    )
+
+
+def _check_enumeration(values: OpenEnumeration, value: str, look: _Look, path: Path) -> None:
+    where = (*look.path, *path)
+    if value not in values.known:
+        look.problems.warning(
             "unknown-value",
-            f"{path_text(path)} of {checked.subject}: '{value}' is not a value known to this "
+            f"{path_text(where)} of {look.checked.subject}: '{value}' is not a value known to this "
             "version; the service decides",
-            at=checked.value_mark(path),
-            hint=_allowed(value, known).replace("allowed", "known"),
+            at=look.checked.value_mark(where),
+            hint=_allowed(value, values.known).replace("allowed", "known"),
         )
-    elif value in node.get("x-feature-flag", ()):
-        problems.warning(
+    elif value in values.flagged:
+        look.problems.warning(
             "feature-flag",
-            f"{path_text(path)} of {checked.subject}: '{value}' needs a feature of the service "
-            "that not every organization has",
-            at=checked.value_mark(path),
+            f"{path_text(where)} of {look.checked.subject}: '{value}' needs a feature of the "
+            "service that not every organization has",
+            at=look.checked.value_mark(where),
         )
 
 
-def _check_variant(
-    node: Mapping[str, Any],
-    value: Mapping[str, Any],
-    checked: Checked,
-    problems: Problems,
-    path: Path,
-) -> None:
-    variants = node.get("x-variants")
-    if variants is None:
+def _check_variant(variants: Variants, value: Mapping[str, Any], look: _Look, path: Path) -> None:
+    name, body = variants.schema_of(value), value.get(variants.body)
+    if name is None or not isinstance(body, dict):
         return
-    tag, body = value.get(variants["tag"]), value.get(variants["body"])
-    if isinstance(tag, str) and isinstance(body, dict):
-        typed = Checked(f"{checked.subject} ({tag})", checked.value_mark, checked.key_mark)
-        inside = (*path, variants["body"])
-        check(f"{variants['folder']}/{tag}", body, typed, problems, inside)
-        if value.get(variants["unless"]) is None:
-            _check_inline(f"{variants['folder']}/{tag}", body, typed, problems, inside)
+    subject = f"{look.checked.subject} ({value[variants.tag]})"
+    typed = Checked(subject, look.checked.value_mark, look.checked.key_mark)
+    inside = (*look.path, *path, variants.body)
+    check(name, body, typed, look.problems, inside)
+    if value.get(variants.unless) is None:
+        _check_inline(name, body, typed, look.problems, inside)
 
 
 def _check_inline(
@@ -256,28 +337,3 @@ def _check_inline(
                 at=checked.key_mark(path),
                 hint=f"add `{needed}:`, or an `integration` that holds it",
             )
-
-
-def annotated(name: str, annotation: str, value: JSON) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Paths inside a value whose schema carries an annotation, variants followed."""
-    root = schema(name)
-    if root is not None:
-        yield from _annotated(root, annotation, value, ())
-
-
-def _annotated(
-    node: Mapping[str, Any], annotation: str, value: JSON, path: Path
-) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    if annotation in node:
-        yield path, node
-    if not isinstance(value, dict):
-        return
-    for name, below in node.get("properties", {}).items():
-        if name in value:
-            yield from _annotated(below, annotation, value[name], (*path, name))
-    variants = node.get("x-variants")
-    if variants is not None:
-        inner = schema(f"{variants['folder']}/{value.get(variants['tag'])}")
-        body = value_at(value, (variants["body"],))
-        if inner is not None and body is not MISSING:
-            yield from _annotated(inner, annotation, body, (*path, variants["body"]))

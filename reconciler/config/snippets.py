@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Any
 
 from reconciler.config.document import Document
@@ -23,32 +23,77 @@ def finished(
     diagnostics: Sequence[Diagnostic], documents: Mapping[str, Document]
 ) -> tuple[Diagnostic, ...]:
     """The diagnostics with their lines, secrets masked there and in the words."""
-    return tuple(_finished(each, documents) for each in diagnostics)
+    texts = {name: _Text(document) for name, document in documents.items()}
+    return tuple(_finished(each, texts) for each in diagnostics)
 
 
-def _finished(each: Diagnostic, documents: Mapping[str, Document]) -> Diagnostic:
-    if each.at is None or each.at.file not in documents:
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A line as it may be seen, and what was taken out of it."""
+
+    line: str
+    hidden: frozenset[str]
+    whole: bool = False
+    """Whether nothing but the indentation is left of it."""
+
+
+class _Text:
+    """The lines of a file that diagnostics are about. Each is looked at once, however many."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self._shown: dict[int, _Shown] = {}
+
+    def shown(self, number: int) -> _Shown:
+        """A line, counted from 1."""
+        found = self._shown.get(number)
+        if found is None:
+            found = self._shown[number] = self._masked(number)
+        return found
+
+    def _masked(self, number: int) -> _Shown:
+        line = self.document.line(number)
+        if line and number in self._inside_secrets:
+            indent = line[: len(line) - len(line.lstrip())]
+            return _Shown(f"{indent}{MASK}", frozenset({line.strip()} - {""}), whole=True)
+        hidden = {_value(match) for match in _assignment().finditer(line)}
+        return _Shown(masked_assignments(line), frozenset(hidden - _NULLS))
+
+    @cached_property
+    def _inside_secrets(self) -> frozenset[int]:
+        """Numbers of the lines that belong, or may belong, to the block of a secret's key."""
+        found = set()
+        above: list[tuple[int, bool]] = []
+        block = False
+        for number, line in enumerate(self.document.lines, 1):
+            indent = len(line) - len(line.lstrip())
+            while line.strip() and above and above[-1][0] >= indent:
+                above.pop()
+            holder = next((secret for left, secret in reversed(above) if left < indent), False)
+            # Where the indentation is broken, a block's end can't be told: better to hide too much.
+            if holder or (block and not _ANY_KEY.match(line)):
+                found.add(number)
+            if line.strip():
+                secret = _secret_key().match(line) is not None
+                above.append((indent, secret))
+                block = block or (secret and _BLOCK.search(line) is not None)
+        return frozenset(found)
+
+
+def _finished(each: Diagnostic, texts: Mapping[str, _Text]) -> Diagnostic:
+    text = texts.get(each.at.file) if each.at is not None else None
+    if each.at is None or text is None or not text.document.line(each.at.line):
         return each
-    document = documents[each.at.file]
-    line = document.line(each.at.line)
-    if not line:
-        return each
-    if _inside_a_secret(document, each.at.line):
-        hidden = [line.strip()]
-        indent = len(line) - len(line.lstrip())
-        shown = f"{line[:indent]}{MASK}"
-        marked = (indent, indent + len(MASK))
-    else:
-        hidden = [_value(match) for match in _assignment().finditer(line)]
-        shown = masked_assignments(line)
-        start = each.at.column - 1
-        marked = (_moved(line, start), _moved(line, start + each.at.length, end=True))
+    line, shown = text.document.line(each.at.line), text.shown(each.at.line)
+    start = each.at.column - 1
+    marked = (_moved(line, start), _moved(line, start + each.at.length, end=True))
+    if shown.whole:
+        marked = (len(shown.line) - len(MASK), len(shown.line))
     message, hint = each.message, each.hint
-    for value in hidden:
-        if value not in _NULLS:
-            message = message.replace(value, MASK)
-            hint = hint.replace(value, MASK) if hint is not None else None
-    return replace(each, line=shown, marked=marked, message=message, hint=hint)
+    for value in shown.hidden:
+        message = message.replace(value, MASK)
+        hint = hint.replace(value, MASK) if hint is not None else None
+    return replace(each, line=shown.line, marked=marked, message=message, hint=hint)
 
 
 def _moved(line: str, position: int, *, end: bool = False) -> int:
@@ -71,22 +116,6 @@ def masked_assignments(line: str) -> str:
 
 def _value(match: re.Match[str]) -> str:
     return match["value"].strip().strip("'\"")
-
-
-def _inside_a_secret(document: Document, number: int) -> bool:
-    """Whether a line belongs, or may belong, to the block of a secret's key above it."""
-    line = document.line(number)
-    if not _ANY_KEY.match(line):
-        # Where the indentation is broken, the block's end can't be told: better to hide too much.
-        above = (document.line(each) for each in range(1, number))
-        if any(_secret_key().match(each) and _BLOCK.search(each) for each in above):
-            return True
-    indent = len(line) - len(line.lstrip())
-    for each in range(number - 1, 0, -1):
-        text = document.line(each)
-        if text.strip() and len(text) - len(text.lstrip()) < indent:
-            return _secret_key().match(text) is not None
-    return False
 
 
 @cache

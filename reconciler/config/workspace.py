@@ -55,7 +55,7 @@ def read_workspace(source: Source, problems: Problems) -> Workspace:
             f"there is no {WORKSPACE_FILE} here",
             hint=f"name its folder with -C, or write {WORKSPACE_FILE}: `version: 1` is enough",
         )
-        return Workspace(Document(WORKSPACE_FILE, None, None, ()), {})
+        return Workspace(Document(WORKSPACE_FILE), {})
     document = parse(raw, WORKSPACE_FILE, problems)
     if not isinstance(document.value, dict):
         if not document.unread and not isinstance(document.value, Unknown):

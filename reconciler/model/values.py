@@ -122,7 +122,8 @@ def path_text(path: Path) -> str:
 def value_at(value: JSON, path: Path) -> JSON:
     """The value at a path, or `MISSING`."""
     for part in path:
-        if isinstance(value, Mapping):
+        # dict first, since asking an abstract class takes ten times as long.
+        if isinstance(value, (dict, Mapping)):
             if part not in value:
                 return MISSING
             value = value[part]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -308,6 +309,81 @@ def test_one_mistake_is_told_once(tmp_path: Path, old: str, new: str, code: str)
     files = {"reconciler.yaml": "version: 1\n", "a.yaml": EXPORT.replace(old, new)}
     write(tmp_path, files)
     assert [each.code for each in load_all(tmp_path, kinds=KINDS, environ={})] == [code]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "model: hogql\n    hogql_modifiers: {a: '${secret:env:X}'}",
+        "model: hogql\n    hogql_modifiers: {a: [{b: 'x${secret:env:X}'}]}",
+        "model: hogql\n    primary_key: ['${secret:env:X}']",
+        "filters: [{type: event, value: '${secret:env:X}'}]",
+    ],
+)
+def test_a_secret_deep_inside_a_plain_field_is_told(tmp_path: Path, field: str) -> None:
+    text = EXPORT.replace("interval: hour", f"interval: hour\n    {field}")
+    assert codes(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text}) == {
+        "secret-in-plain-field"
+    }
+
+
+def test_secrets_of_a_type_that_is_not_known_are_no_mistake(tmp_path: Path) -> None:
+    body = "{type: Kafka, config: {password: '${secret:env:X}', nested: {a: '${secret:env:Y}'}}}"
+    text = EXPORT.replace("{type: NoOp, config: {}}", body)
+    found = loaded(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text})
+    assert [each.code for each in found.diagnostics] == ["unknown-value"]
+
+
+def test_a_variable_that_is_no_text_is_told(tmp_path: Path) -> None:
+    text = EXPORT.replace("name: Lake", "name: ${env:NAME}")
+    files = {"reconciler.yaml": "version: 1\n", "a.yaml": text}
+    assert codes(tmp_path, files, {"NAME": "caf\udce9"}) == {"not-text"}
+
+
+def test_what_hangs_on_a_variable_of_another_machine_is_not_judged(tmp_path: Path) -> None:
+    fields = "start_at: ${env:A}\n    timezone: x-${env:A}\n    model: ${env:A}"
+    text = EXPORT.replace("interval: hour", f"interval: hour\n    {fields}\n    paused: ${{env:A}}")
+    body = "{type: HTTP, config: {url: u, token: '${env:A}'}}"
+    text = text.replace("{type: NoOp, config: {}}", body)
+    write(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text})
+    found = load_all(tmp_path, kinds=KINDS, environ={})
+    assert {each.code for each in found} == {"wrong-type", "literal-secret"}
+
+
+def test_many_declared_keys_are_listed_in_part(tmp_path: Path) -> None:
+    projects = "".join(f"  p{number}: {{name: P{number}}}\n" for number in range(30))
+    text = f"projects:\n{projects}" + EXPORT.replace("{id: 1}", "elsewhere")
+    with pytest.raises(InvalidConfiguration) as told:
+        loaded(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text})
+    (problem,) = told.value.diagnostics
+    assert "p0, p1, p10" in (problem.hint or "")
+    assert "and 10 more" in (problem.hint or "")
+
+
+def test_a_shared_variable_keeps_its_value_where_a_literal_is_taken_out(tmp_path: Path) -> None:
+    shared = EXPORT.replace("{type: NoOp, config: {}}", "{type: HTTP, config: '${var:web}'}")
+    files = {
+        "reconciler.yaml": "version: 1\npolicy: {allow_literal_secrets: true}\n"
+        "vars: {web: {url: u, token: hunter2}}\n",
+        "a.yaml": shared,
+        "b.yaml": shared.replace("lake:", "other:").replace("name: Lake", "name: Other"),
+    }
+    found = loaded(tmp_path, files)
+    secrets = [
+        each.spec["destination"]["config"]["token"].sources[0].argument
+        for each in found.desired.in_order()
+    ]
+    assert secrets == [
+        "batch_export.lake:destination.config.token",
+        "batch_export.other:destination.config.token",
+    ]
+    assert {found.secrets.literals[each].reveal() for each in secrets} == {"hunter2"}
+
+
+def test_the_validator_is_imported_when_there_is_something_to_check() -> None:
+    code = "import sys, reconciler.cli, reconciler.config; print('jsonschema_rs' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.decode().strip() == "False"
 
 
 def test_every_problem_of_every_file_is_told_at_once(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_colour_changes_no_letter() -> None:
 def test_carets_do_not_tell_how_long_a_masked_secret_is(
     line: str, marked: str, shown: str, under: str
 ) -> None:
-    document = Document("a.yaml", None, None, (line,))
+    document = Document("a.yaml", text=line)
     found = wrong(at=Mark("a.yaml", 1, line.index(marked) + 1, len(marked)))
     text = diagnostics_as_text(finished([found], {"a.yaml": document}))
     _, told, carets, _ = text.splitlines()

@@ -1,0 +1,173 @@
+"""Finds what is declared: the resource files of a workspace, and each resource in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from reconciler.config.document import Document, Unknown
+from reconciler.config.loader import parse
+from reconciler.config.sources import WORKSPACE_FILE, Source, leaves_workspace, matching
+from reconciler.config.workspace import Workspace
+from reconciler.errors import Mark, Problems
+from reconciler.model.address import Address
+from reconciler.model.kind import Kind
+from reconciler.model.values import Path
+
+_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_EVERYTHING = ("**/*.yaml", "**/*.yml")
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """Where a resource stands, and what stands there."""
+
+    address: Address
+    document: Document
+    path: Path
+    body: Mapping[str, Any]
+
+    @property
+    def mark(self) -> Mark:
+        """The place of its key."""
+        return self.document.key_mark(self.path)
+
+
+def documents(source: Source, workspace: Workspace, problems: Problems) -> list[Document]:
+    """Every resource file, parsed, by name."""
+    return [parse(raw, name, problems) for name, raw in contents(source, workspace, problems)]
+
+
+def contents(
+    source: Source, workspace: Workspace, problems: Problems
+) -> Iterator[tuple[str, bytes]]:
+    """The name and bytes of every resource file, by name."""
+    names = [name for name in source.names() if name != WORKSPACE_FILE]
+    globs = workspace.value.get("resources")
+    wanted: set[str] = set()
+    if not isinstance(globs, list):
+        wanted = {name for glob in resource_globs(workspace) for name in matching(names, glob)}
+    else:
+        for position, glob in enumerate(globs):
+            wanted |= _matched(names, str(glob), workspace.mark(("resources", position)), problems)
+    for name in sorted(wanted):
+        raw = source.read(name)
+        if raw is None:
+            problems.error(
+                "unreadable-file",
+                f"{name} can't be read: it is a broken link, leads outside, or is protected",
+                at=Mark(name),
+            )
+            continue
+        yield name, raw
+
+
+def resource_globs(workspace: Workspace) -> tuple[str, ...]:
+    """Which files hold resources: what the workspace says, else every YAML file."""
+    globs = workspace.value.get("resources")
+    return tuple(map(str, globs)) if isinstance(globs, list) else _EVERYTHING
+
+
+def _matched(names: Sequence[str], glob: str, at: Mark, problems: Problems) -> set[str]:
+    if leaves_workspace(glob):
+        problems.error(
+            "outside-workspace",
+            f"'{glob}' leads out of the workspace",
+            at=at,
+            hint="resource files stand below reconciler.yaml",
+        )
+        return set()
+    found = set(matching(names, glob))
+    if not found:
+        problems.warning("no-files", f"no file fits '{glob}'", at=at)
+    return found
+
+
+def declarations(
+    files: Sequence[Document], kinds: Sequence[Kind], problems: Problems
+) -> dict[Address, Declaration]:
+    """Every resource by address. One that is declared twice is told with both places."""
+    collections = {kind.collection: kind for kind in kinds}
+    found: dict[Address, Declaration] = {}
+    for document in files:
+        if not isinstance(document.value, dict):
+            _tell_odd_file(document, problems)
+            continue
+        for collection, members in document.value.items():
+            kind = collections.get(collection)
+            if kind is None:
+                close = get_close_matches(collection, list(collections), n=1)
+                known = ", ".join(collections)
+                problems.error(
+                    "unknown-field",
+                    f"unknown field '{collection}' in a resource file",
+                    at=document.key_mark((collection,)),
+                    hint=f"did you mean '{close[0]}'?" if close else f"allowed: {known}",
+                )
+            elif not isinstance(members, dict):
+                if members is not None and not isinstance(members, Unknown):
+                    problems.error(
+                        "not-a-mapping",
+                        f"{collection} is a mapping from a key to a resource",
+                        at=document.mark((collection,)),
+                        hint="write each as `key:` with its fields below",
+                    )
+            else:
+                _collect(kind, document, collection, members, found, problems)
+    return found
+
+
+def _tell_odd_file(document: Document, problems: Problems) -> None:
+    if document.unread or isinstance(document.value, Unknown):
+        return
+    if document.value is None:
+        if not document.text.strip("\r\n"):
+            problems.warning("empty-file", "this file is empty", at=Mark(document.file))
+        return
+    problems.error(
+        "not-a-mapping",
+        "a resource file holds a mapping",
+        at=document.mark(()),
+        hint="begin it with a line such as `batch_exports:`",
+    )
+
+
+def _collect(
+    kind: Kind,
+    document: Document,
+    collection: str,
+    members: Mapping[str, Any],
+    found: dict[Address, Declaration],
+    problems: Problems,
+) -> None:
+    for key, body in members.items():
+        each = Declaration(Address(kind.name, key), document, (collection, key), body)
+        if not _KEY.fullmatch(key):
+            problems.error(
+                "bad-key",
+                f"'{key}' can't be the key of a resource",
+                at=each.mark,
+                hint="use letters, digits, _ - and . only; the `name:` may be anything",
+            )
+        elif isinstance(body, Unknown):
+            continue
+        elif not isinstance(body, dict):
+            problems.error(
+                "not-a-mapping",
+                f"{each.address} has no fields",
+                at=each.mark,
+                hint="write its fields below the key, indented",
+            )
+        elif each.address in found:
+            problems.error(
+                "declared-twice",
+                f"{each.address} is declared twice",
+                at=each.mark,
+                hint="give one of them another key",
+                related=((found[each.address].mark, "it is declared here first"),),
+            )
+        else:
+            found[each.address] = each
