@@ -25,6 +25,7 @@ from reconciler.config.checks import check_fields, check_together
 from reconciler.config.composing import compose
 from reconciler.config.declarations import declarations
 from reconciler.config.digest import digest_of
+from reconciler.config.origins import variable_places
 from reconciler.config.references import References
 from reconciler.config.resources import Resolving, filled, managed_fields
 from reconciler.config.schema import check
@@ -183,7 +184,8 @@ def stages(folder: Path) -> dict[str, float]:
         documents.append(timed("values and positions", build_one))
     found = timed("collecting", lambda: declarations(documents, tuple(kinds.values()), problems))
     variables = variables_of(workspace, ENVIRONMENT)
-    references = References(variables, ENVIRON, source, problems)
+    places = variable_places(workspace, ENVIRONMENT)
+    references = References(variables, ENVIRON, source, problems, places)
     given = Resolving(ENVIRONMENT, workspace, tuple(kinds.values()), references, problems)
     pairs = [(kinds[address.kind], each) for address, each in found.items()]
     merged = timed(

@@ -35,13 +35,16 @@ class _Check:
 
 
 def check_fields(kind: Kind, spec: JSONObject, checked: Checked, problems: Problems) -> None:
-    """One resource: zones, rates, moments in order, compression that fits the format."""
+    """One resource: zones, rates, moments in order, and fields that go with others."""
     look = _Check(kind, spec, checked, problems)
     _zones(look)
     _rates(look)
     _moments(look)
     _order(look)
     _compressions(look)
+    _blanks(look)
+    _company(look)
+    _bodies(look)
 
 
 def _zones(look: _Check) -> None:
@@ -123,6 +126,54 @@ def _compressions(look: _Check) -> None:
                 f"files can't be compressed with {compression}",
                 at=look.checked.value_mark((*path, "compression")),
                 hint=f"allowed for {file_format}: {', '.join(known)}",
+            )
+
+
+def _blanks(look: _Check) -> None:
+    for path, _ in annotated(look.kind.name, "x-not-blank", look.spec):
+        value = value_at(look.spec, path)
+        if value.__class__ is str and value and not value.strip():
+            look.problems.error(
+                "out-of-range",
+                f"{path_text(path)} of {look.checked.subject}: it is blank",
+                at=look.checked.value_mark(path),
+            )
+
+
+def _company(look: _Check) -> None:
+    """Fields that the service takes only beside certain values of others."""
+    known = (schema(look.kind.name) or {}).get("properties", {})
+    for path, node in annotated(look.kind.name, "x-only-with", look.spec):
+        if value_at(look.spec, path) is None:
+            continue
+        for other, wanted in node["x-only-with"].items():
+            value = look.spec.get(other, known[other].get("default", MISSING))
+            if value in wanted or value not in known[other].get("x-open-enum", ()):
+                continue
+            look.problems.error(
+                "does-not-apply",
+                f"{path_text(path)} of {look.checked.subject} goes with {other} "
+                f"{' or '.join(wanted)} only, and it is {value}",
+                at=look.checked.key_mark(path),
+                hint=f"remove it, or change `{other}`",
+            )
+
+
+def _bodies(look: _Check) -> None:
+    """A variant without its body lacks all that its type requires."""
+    for path, node in annotated(look.kind.name, "x-variants", look.spec):
+        variants, holder = node["x-variants"], value_at(look.spec, path)
+        if not isinstance(holder, dict) or holder.get(variants["body"]) is not None:
+            continue
+        tag, body = holder.get(variants["tag"]), variants["body"]
+        needed = (schema(f"{variants['folder']}/{tag}") or {}).get("required", ())
+        if needed:
+            look.problems.error(
+                "missing-field",
+                f"{path_text(path)} of {look.checked.subject} needs '{body}': {tag} has no default "
+                f"for {', '.join(needed)}",
+                at=look.checked.key_mark(path),
+                hint=f"add `{body}:`",
             )
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from reconciler.config.annotations import annotated
 from reconciler.config.declarations import Declaration
 from reconciler.config.document import Places
 from reconciler.config.schema_files import schema
@@ -18,7 +17,7 @@ from reconciler.errors import Problems
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.resource import Desired, Resource, State
-from reconciler.model.values import MISSING, Path, path_text, value_at
+from reconciler.model.values import Path
 
 _OF_THE_RESOURCE = ("environments", "overrides")
 _OF_ONE = ("id", "name")
@@ -42,9 +41,6 @@ def check_consistency(here: Workplace, problems: Problems) -> None:
     for declaration in here.declared.values():
         _check_overrides(declaration, problems)
     for resource in here.desired.in_order():
-        _check_blank(resource, here, problems)
-        _check_company(resource, here, problems)
-        _check_body(resource, here, problems)
         _check_parent(resource, here, problems)
     _check_pins(here, problems)
     _check_former_names(here, problems)
@@ -121,55 +117,6 @@ def _check_overrides(declaration: Declaration, problems: Problems) -> None:
                     at=declaration.document.key_mark((*path, field)),
                     hint=f"write `{field}` in the resource itself",
                 )
-
-
-def _check_blank(resource: Resource, here: Workplace, problems: Problems) -> None:
-    for path, _ in annotated(resource.address.kind, "x-not-blank", resource.spec):
-        value = value_at(resource.spec, path)
-        if value.__class__ is str and value and not value.strip():
-            problems.error(
-                "out-of-range",
-                f"{path_text(path)} of {resource.address}: it is blank",
-                at=here.places[resource.address].near(path),
-            )
-
-
-def _check_company(resource: Resource, here: Workplace, problems: Problems) -> None:
-    """Fields that the service takes only beside certain values of others."""
-    places = here.places[resource.address]
-    known = (schema(resource.address.kind) or {}).get("properties", {})
-    for path, node in annotated(resource.address.kind, "x-only-with", resource.spec):
-        if value_at(resource.spec, path) is None:
-            continue
-        for other, wanted in node["x-only-with"].items():
-            value = resource.spec.get(other, known[other].get("default", MISSING))
-            if value in wanted or value not in known[other].get("x-open-enum", ()):
-                continue
-            problems.error(
-                "does-not-apply",
-                f"{path_text(path)} of {resource.address} goes with {other} "
-                f"{' or '.join(wanted)} only, and it is {value}",
-                at=places.key(path),
-                hint=f"remove it, or change `{other}`",
-            )
-
-
-def _check_body(resource: Resource, here: Workplace, problems: Problems) -> None:
-    """A variant without its body lacks all that its type requires."""
-    for path, node in annotated(resource.address.kind, "x-variants", resource.spec):
-        variants, holder = node["x-variants"], value_at(resource.spec, path)
-        if not isinstance(holder, dict) or holder.get(variants["body"]) is not None:
-            continue
-        tag, body = holder.get(variants["tag"]), variants["body"]
-        needed = (schema(f"{variants['folder']}/{tag}") or {}).get("required", ())
-        if needed:
-            problems.error(
-                "missing-field",
-                f"{path_text(path)} of {resource.address} needs '{body}': {tag} has no default "
-                f"for {', '.join(needed)}",
-                at=here.places[resource.address].key(path),
-                hint=f"add `{body}:`",
-            )
 
 
 def _check_parent(resource: Resource, here: Workplace, problems: Problems) -> None:
