@@ -14,6 +14,7 @@ from reconciler.errors import ExitCode, InvalidConfiguration, ReconcilerError
 from reconciler.version import __version__
 
 _COMMANDS = {
+    "init": "make a new workspace, also from what is live",
     "plan": "show what would be done",
     "apply": "do it, after showing it",
     "validate": "check the files, without a network",

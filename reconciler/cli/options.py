@@ -104,17 +104,22 @@ def import_options(function: _Function) -> _Function:
         click.option(
             "--id", "ids", multiple=True, metavar="ID", help="Only these, also if no list has them."
         ),
-        click.option(
-            "--layout",
-            type=click.Choice([each.value for each in Layout]),
-            default=Layout.BY_PARENT.value,
-            show_default=True,
-            help="How resources are spread over files.",
-        ),
+        layout_option,
         click.option("--into", default="", metavar="DIR", help="Folder below the workspace."),
         click.option("--force", is_flag=True, help="Write files that are there anew."),
         click.option("--dry-run", is_flag=True, help="Show what would be written, as a diff."),
     )
+
+
+def layout_option(function: _Function) -> _Function:
+    """--layout of what is imported."""
+    return click.option(
+        "--layout",
+        type=click.Choice([each.value for each in Layout]),
+        default=Layout.BY_PARENT.value,
+        show_default=True,
+        help="How imported resources are spread over files.",
+    )(function)
 
 
 def import_request(options: dict[str, Any]) -> ImportOptions:

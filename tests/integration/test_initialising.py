@@ -1,0 +1,140 @@
+"""`init`: a new workspace that is valid, in order and known to editors, or full of what is live."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import reconciler, write
+from tests.support.emulator import RunningEmulator
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_new_workspace_is_valid_and_in_order(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    ran = reconciler("init", "-C", folder)
+    assert ran.code == 0
+    files = [
+        ".reconciler/resources.schema.json",
+        ".reconciler/workspace.schema.json",
+        "reconciler.yaml",
+        "resources.yaml",
+    ]
+    assert names(folder) == files
+    assert sorted(ran.out.splitlines()) == [f"+ {name}" for name in files]
+    checked = reconciler("validate", "-C", folder, "--strict")
+    assert (checked.code, checked.out) == (0, "The files are valid.\n")
+    assert reconciler("fmt", "--check", "-C", folder).code == 0
+
+
+def test_what_is_commented_out_is_valid_and_in_order_too(tmp_path: Path) -> None:
+    reconciler("init", "-C", tmp_path)
+    for name in ("reconciler.yaml", "resources.yaml"):
+        path = tmp_path / name
+        kept = [
+            re.sub(r"^(\s*)# ", r"\1", line)
+            for line in path.read_text().splitlines()
+            if re.match(r"\s*# +(?:-|[\w-]+:(?!//))|[^#]*$", line) and "$schema" not in line
+        ]
+        path.write_text("".join(f"{line}\n" for line in kept if not line.startswith("#")))
+    (tmp_path / "projects").mkdir()
+    (tmp_path / "resources.yaml").rename(tmp_path / "projects/web.yaml")
+    checked = reconciler(
+        "validate", "-C", tmp_path, "--strict", environ={"RECONCILER_API_KEY": "x"}
+    )
+    assert (checked.code, checked.out) == (0, "The files are valid.\n")
+    assert "web-events" in (tmp_path / "projects/web.yaml").read_text()
+    assert reconciler("fmt", "--check", "-C", tmp_path).code == 0
+
+
+@pytest.mark.parametrize("name", ["reconciler.yaml", "resources.yaml"])
+def test_files_name_the_schema_that_lies_beside_them(tmp_path: Path, name: str) -> None:
+    reconciler("init", "-C", tmp_path)
+    first = (tmp_path / name).read_text().splitlines()[0]
+    (schema,) = re.findall(r"^# yaml-language-server: \$schema=(\S+)$", first)
+    assert json.loads((tmp_path / schema).read_text())["$schema"].endswith("2020-12/schema")
+
+
+def test_the_address_and_the_names_are_written_so_that_yaml_reads_them_back(tmp_path: Path) -> None:
+    ran = reconciler(
+        *("init", "-C", tmp_path, "-e", "no", "--base-url", "https://x.example"),
+        *("--organization", "1e3", "--api-key-variable", "NO_KEY"),
+    )
+    assert ran.code == 0, ran.err
+    text = (tmp_path / "reconciler.yaml").read_text()
+    assert "  'no':\n    base_url: https://x.example\n    organization: '1e3'\n" in text
+    assert "api_key: ${env:NO_KEY} " in text
+    assert reconciler("validate", "-C", tmp_path, "-e", "no", environ={"NO_KEY": "x"}).code == 0
+
+
+def test_a_workspace_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    ran = reconciler("init", "-C", tmp_path)
+    assert ran.code == 1
+    assert "there is a workspace already" in ran.err
+    assert names(tmp_path) == ["reconciler.yaml"]
+
+
+def test_the_schemas_are_written_anew_after_an_upgrade(tmp_path: Path) -> None:
+    assert reconciler("init", "--schemas", "-C", tmp_path).code == 1
+    write(tmp_path, {"reconciler.yaml": "version: 1\n", ".reconciler/resources.schema.json": "{}"})
+    assert reconciler("init", "--schemas", "-C", tmp_path).code == 0
+    assert len((tmp_path / ".reconciler/resources.schema.json").read_text()) > 1000
+    assert (tmp_path / "reconciler.yaml").read_text() == "version: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["--base-url", "http//x"], 1, "'http//x' is not an address"),
+        (["-e", "a b"], 64, "'a b' can't be the name of an environment"),
+        (["--api-key-variable", "phx_abcdef"], 64, "the name of an environment variable"),
+        (["--import"], 64, "--import needs --base-url"),
+    ],
+)
+def test_what_can_not_be_is_told_before_anything_is_written(
+    tmp_path: Path, arguments: list[str], code: int, told: str
+) -> None:
+    folder = tmp_path / "new"
+    ran = reconciler("init", "-C", folder, *arguments)
+    assert ran.code == code
+    assert told in ran.err
+    assert "phx_abcdef" not in ran.out + ran.err
+    assert not folder.exists()
+
+
+def test_a_folder_with_other_yaml_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    write(tmp_path, {"compose.yaml": "services: {}\n"})
+    ran = reconciler("init", "-C", tmp_path)
+    assert ran.code == 1
+    assert "compose.yaml" in ran.err
+    assert "reconciler init -C pipelines" in ran.err
+    assert names(tmp_path) == ["compose.yaml"]
+
+
+def test_a_new_workspace_from_what_is_live(emulator: RunningEmulator, tmp_path: Path) -> None:
+    path = f"/api/projects/{emulator.project_id}/batch_exports/"
+    destination = {"type": "NoOp", "config": {}}
+    body = {"name": "Lake", "interval": "hour", "destination": destination}
+    assert emulator.call("POST", path, body).status_code == 201
+    folder = tmp_path / "new"
+    ran = reconciler("init", "-C", folder, "--import", environ=emulator.environ())
+    assert ran.code == 0, ran.err
+    assert "Imported: 1 project, 1 batch_export into 1 file" in ran.out
+    assert names(folder)[2:] == ["projects/default-project.yaml", "reconciler.yaml"]
+    text = (folder / "projects/default-project.yaml").read_text()
+    assert text.startswith("# yaml-language-server: $schema=../.reconciler/resources.schema.json\n")
+    assert emulator.api_key not in "".join(
+        path.read_text() for path in folder.rglob("*") if path.is_file()
+    )
+    # The address stands in the file now: the key is all that is needed.
+    environ = {"RECONCILER_API_KEY": emulator.api_key}
+    planned = reconciler("plan", "-C", folder, "--detailed-exitcode", environ=environ)
+    assert planned.code == 0, planned.out
+    assert reconciler("fmt", "--check", "-C", folder).code == 0
