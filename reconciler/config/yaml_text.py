@@ -21,10 +21,12 @@ _DOUBTFUL = re.compile(
     r"[-+]?[0-9.][0-9a-fA-FoxXeE._:+-]*|[yYnN]|[~=]|.*\s|\s.*|.*[#:].*", re.DOTALL
 )
 """Text that is quoted whatever YAML says: it reads like a number, or holds a sign of YAML's."""
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[A-Za-z0-9./_~-]+")
-
+_PLAIN = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
+    r"|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|[a-z][a-z0-9+.-]*://[A-Za-z0-9.-]+(:\d+)?(/[A-Za-z0-9./_~-]*)?"
+)
+"""Moments, UUIDs and addresses: what would look odd in quotes, and can't be misread without."""
 _NO_BLOCK = re.compile(r"^\s|[ \t]\n|\s\Z(?<!\n)|\n\n\Z")
 """Blanks that a block of text would lose, or share with the blank lines below it."""
 
@@ -47,7 +49,7 @@ def _text(dumper: Any, value: str) -> yaml.Node:
         style = '"'
     elif "\n" in value and not _NO_BLOCK.search(value):
         style = "|"
-    elif _DOUBTFUL.fullmatch(value) and not (_MOMENT.fullmatch(value) or _ADDRESS.fullmatch(value)):
+    elif _DOUBTFUL.fullmatch(value) and not _PLAIN.fullmatch(value):
         style = "'" if value.isprintable() else '"'
     node: yaml.Node = dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
     return node
