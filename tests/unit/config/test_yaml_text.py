@@ -40,13 +40,16 @@ def test_what_can_not_be_misread_stays_without_quotes(text: str) -> None:
         "=",
         ": #",
         " a",
-        "",
     ],
 )
 def test_what_some_reader_takes_for_more_is_quoted(text: str) -> None:
     assert yaml_text({"a": text}) == f"a: '{text}'\n"
     assert yaml_text({text: "a"}) == f"'{text}': a\n"
     assert reads_back({text: text})
+
+
+def test_empty_text_is_quoted() -> None:
+    assert yaml_text({"a": ""}) == "a: ''\n"
 
 
 @pytest.mark.parametrize(
