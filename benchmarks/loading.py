@@ -23,6 +23,7 @@ from reconciler.config import FolderSource, Loaded, load
 from reconciler.config.building import build
 from reconciler.config.checks import check_fields, check_together
 from reconciler.config.composing import compose
+from reconciler.config.consistency import Workplace, check_consistency
 from reconciler.config.declarations import declarations
 from reconciler.config.digest import digest_of
 from reconciler.config.origins import variable_places
@@ -207,9 +208,12 @@ def stages(folder: Path) -> dict[str, float]:
         "other checks",
         lambda: [check_fields(kind, spec, each.look, problems) for kind, each, spec in specs],
     )
-    desired = load(folder, kinds=all_kinds(), environment=ENVIRONMENT, environ=ENVIRON).desired
+    loaded = whole(folder)
+    desired = loaded.desired
     looks = {address: each.look for address, (_, each) in zip(found, merged, strict=True)}
     timed("other checks", lambda: check_together(desired, kinds, looks, problems))
+    here = Workplace(workspace, kinds, found, desired, loaded.places)
+    timed("consistency", lambda: check_consistency(here, problems))
     timed("digest", lambda: digest_of(desired, Policy(), None))
     assert not problems.found
     return spent

@@ -92,9 +92,9 @@ def _is_here(declaration: Declaration, given: Resolving) -> bool:
 def layers_of(declaration: Declaration, given: Resolving, kind: Kind) -> tuple[Layer, ...]:
     """Where the fields of a resource come from, topmost first."""
     document, path = declaration.document, declaration.path
-    override = (*path, "overrides", given.environment)
     layers = [Layer(document, path, "resource")]
-    if isinstance(value_at(document.value, override), dict):
+    if isinstance(value_at(declaration.body, ("overrides", given.environment)), dict):
+        override = (*path, "overrides", given.environment)
         layers.insert(0, Layer(document, override, f"override {given.environment}"))
     if given.workspace.section("defaults", kind.name):
         layers.append(Layer(given.workspace.document, ("defaults", kind.name), "defaults"))

@@ -87,7 +87,7 @@ def _without_references(value: JSON) -> JSON:
         kind = item.__class__
         if kind is str or kind is int or kind is bool:
             continue
-        plain = _without_references(item)
+        plain = _PLACEHOLDER if kind is SecretRef else _without_references(item)
         if plain is not item:
             if changed is None:
                 changed = value.copy()
@@ -271,11 +271,13 @@ def _check_members(part: Annotated, value: Mapping[str, Any], look: _Look, path:
             if name in part.enumerations:
                 _check_enumeration(part.enumerations[name], item, look, (*path, name))
             continue
+        if kind not in _LOOKED_INTO or name == body:
+            continue
         below = part.below.get(name)
         if below is None and part.open_below:
             # What is told as an unknown field is not told as a secret too.
             below = _like(part)
-        if below is not None and name != body and kind in _LOOKED_INTO:
+        if below is not None:
             _check_annotations(below, item, look, (*path, name))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import accumulate
 from typing import Any
 
 from reconciler.config.document import Document
@@ -29,12 +31,31 @@ def finished(
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A line as it may be seen, and what was taken out of it."""
+    """A line as it may be seen, and what was taken out of it.
+
+    `masked` are the beginnings and ends of what was, in the line as it stands in the file, and
+    `shifts` by how much all that stands behind so many of them has moved.
+    """
 
     line: str
     hidden: frozenset[str]
-    whole: bool = False
-    """Whether nothing but the indentation is left of it."""
+    masked: tuple[tuple[int, int], ...]
+    shifts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, line: str, hidden: set[str], masked: Sequence[tuple[int, int]]) -> _Shown:
+        """The line as it is shown, with what was masked."""
+        moves = (len(MASK) - (last - first) for first, last in masked)
+        shifts = tuple(accumulate(moves, initial=0))
+        return cls(line, frozenset(hidden - _NULLS), tuple(masked), shifts)
+
+    def moved(self, position: int, *, end: bool = False) -> int:
+        """Where a position of the line stands once the secrets before it are masked."""
+        passed = bisect_right(self.masked, position, key=lambda each: each[1])
+        shift = self.shifts[passed]
+        if passed < len(self.masked) and position > self.masked[passed][0]:
+            return self.masked[passed][0] + shift + (len(MASK) if end else 0)
+        return position + shift
 
 
 class _Text:
@@ -54,10 +75,11 @@ class _Text:
     def _masked(self, number: int) -> _Shown:
         line = self.document.line(number)
         if line and number in self._inside_secrets:
-            indent = line[: len(line) - len(line.lstrip())]
-            return _Shown(f"{indent}{MASK}", frozenset({line.strip()} - {""}), whole=True)
-        hidden = {_value(match) for match in _assignment().finditer(line)}
-        return _Shown(masked_assignments(line), frozenset(hidden - _NULLS))
+            indent = len(line) - len(line.lstrip())
+            return _Shown.of(f"{line[:indent]}{MASK}", {line.strip()}, [(indent, len(line))])
+        found = list(_assignment().finditer(line))
+        hidden = {_value(match) for match in found}
+        return _Shown.of(masked_assignments(line), hidden, [each.span("value") for each in found])
 
     @cached_property
     def _inside_secrets(self) -> frozenset[int]:
@@ -84,28 +106,14 @@ def _finished(each: Diagnostic, texts: Mapping[str, _Text]) -> Diagnostic:
     text = texts.get(each.at.file) if each.at is not None else None
     if each.at is None or text is None or not text.document.line(each.at.line):
         return each
-    line, shown = text.document.line(each.at.line), text.shown(each.at.line)
+    shown = text.shown(each.at.line)
     start = each.at.column - 1
-    marked = (_moved(line, start), _moved(line, start + each.at.length, end=True))
-    if shown.whole:
-        marked = (len(shown.line) - len(MASK), len(shown.line))
+    marked = (shown.moved(start), shown.moved(start + each.at.length, end=True))
     message, hint = each.message, each.hint
     for value in shown.hidden:
         message = message.replace(value, MASK)
         hint = hint.replace(value, MASK) if hint is not None else None
     return replace(each, line=shown.line, marked=marked, message=message, hint=hint)
-
-
-def _moved(line: str, position: int, *, end: bool = False) -> int:
-    """Where a position of a line stands once the secrets before it are masked."""
-    shift = 0
-    for match in _assignment().finditer(line):
-        first, last = match.span("value")
-        if position >= last:
-            shift += len(MASK) - (last - first)
-        elif position > first:
-            return first + shift + (len(MASK) if end else 0)
-    return position + shift
 
 
 def masked_assignments(line: str) -> str:

@@ -86,4 +86,6 @@ class Desired:
 
     def in_order(self) -> tuple[Resource, ...]:
         """The resources by address."""
-        return tuple(self.resources[address] for address in sorted(self.resources))
+        # By tuples, since comparing addresses as such takes several times as long.
+        place = sorted(self.resources, key=lambda each: (each.kind, each.key))
+        return tuple(self.resources[address] for address in place)
