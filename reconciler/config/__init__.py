@@ -215,6 +215,7 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
         problems=problems,
         literals=literals,
         allow_literals=allowed(workspace, environment, "allow_literal_secrets"),
+        complete=not any(each.unread for each in files.documents),
     )
     desired = resolve(files.declared, given)
     kinds = {kind.name: kind for kind in asked.kinds}

@@ -98,12 +98,15 @@ class _Builder:
         )
         return False
 
-    def _sequence(self, node: Node, depth: int) -> list[JSON]:
-        self._check_tag(node, "seq")
+    def _sequence(self, node: Node, depth: int) -> JSON:
+        if not self._check_tag(node, "seq"):
+            return Unknown()
         return [self.value(item, depth + 1) for item in node.value]
 
-    def _mapping(self, node: MappingNode, depth: int) -> dict[str, JSON]:
-        self._check_tag(node, "map")
+    def _mapping(self, node: MappingNode, depth: int) -> JSON:
+        if not self._check_tag(node, "map"):
+            return Unknown()
+        misread = False
         own: dict[str, JSON] = {}
         merged: dict[str, JSON] = {}
         for key_node, value_node in node.value:
@@ -120,6 +123,7 @@ class _Builder:
             else:
                 key = self._key(key_node)
                 if key is None:
+                    misread = True
                     continue
             if key in own:
                 self._tell_twice(node, key_node)
@@ -127,6 +131,8 @@ class _Builder:
                 own[key] = value_node.value
             else:
                 own[key] = self.value(value_node, depth + 1)
+        if misread and not own and not merged:
+            return Unknown()
         return {**merged, **own} if merged else own
 
     def _tell_twice(self, node: MappingNode, again: ScalarNode) -> None:
@@ -156,7 +162,13 @@ class _Builder:
 
     def _key(self, node: Node) -> str | None:
         if node.__class__ is not ScalarNode:
-            self.error("bad-key", "a key is text, not a list or mapping", node)
+            self.error(
+                "bad-key",
+                "a key is text, not a list or mapping",
+                node,
+                hint="quote a value that begins with { or [; templates such as {{ … }} are not "
+                "read: write ${var:NAME}",
+            )
             return None
         key = str(node.value)
         if node.tag != TEXT_TAG and not node.style and key.lower() not in ("y", "n"):
@@ -228,7 +240,12 @@ class _Builder:
         elif _FLOAT.fullmatch(text) and isfinite(float(text)):
             return float(text)
         elif _FLOAT.fullmatch(text) or text.lower().lstrip("+-") in (".inf", ".nan"):
-            self.error("not-a-number", f"{shown} is no number that JSON can hold", node)
+            self.error(
+                "not-a-number",
+                f"{shown} is no number that JSON can hold",
+                node,
+                hint="write a number, or quote it, if it is text",
+            )
         else:
             self.error(
                 "ambiguous-number",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -14,7 +15,9 @@ from reconciler.config.annotations import annotated
 from reconciler.config.document import Unknown
 from reconciler.config.schema import Checked
 from reconciler.config.schema_files import schema
+from reconciler.config.wording import nearest
 from reconciler.errors import Problems
+from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.values import MISSING, JSONObject, path_text, value_at
@@ -57,7 +60,7 @@ def _zones(look: _Check) -> None:
                 "unknown-zone",
                 f"{path_text(path)} of {look.checked.subject}: there is no time zone '{zone}'",
                 at=look.checked.value_mark(path),
-                hint="write a name such as Europe/Berlin or UTC",
+                hint=_zone_hint(zone),
             )
 
 
@@ -67,10 +70,18 @@ def _known_zones() -> frozenset[str]:
     return frozenset(available_timezones()) - _OF_THE_MACHINE
 
 
+def _zone_hint(zone: str) -> str:
+    # Names are long and alike: only a very near one is worth a guess.
+    names = {each.lower(): each for each in _known_zones()}
+    close = get_close_matches(zone.lower(), names, n=1, cutoff=0.85)
+    meant = f"did you mean '{names[close[0]]}'?" if close else None
+    return meant or "write a name such as Europe/Berlin or UTC"
+
+
 def _rates(look: _Check) -> None:
     for path, _ in annotated(look.kind.name, "x-rate", look.spec):
         value = value_at(look.spec, path)
-        if value is None or isinstance(value, Unknown):
+        if not isinstance(value, (str, int, float)) or isinstance(value, (bool, Unknown)):
             continue
         try:
             rate = Decimal(str(value))
@@ -82,6 +93,7 @@ def _rates(look: _Check) -> None:
                 f"{path_text(path)} of {look.checked.subject} is {value}; it takes a number from "
                 "0 to 1 with at most two decimals",
                 at=look.checked.value_mark(path),
+                hint="write it like 0.25",
             )
 
 
@@ -109,6 +121,7 @@ def _order(look: _Check) -> None:
                 "wrong-order",
                 f"{second} of {look.checked.subject} is not after {first}: nothing would ever run",
                 at=look.checked.value_mark((second,)),
+                related=((look.checked.value_mark((first,)), f"{first} is here"),),
             )
 
 
@@ -117,6 +130,8 @@ def _compressions(look: _Check) -> None:
         file_format = value_at(look.spec, (*path, "file_format"))
         file_format = "JSONLines" if file_format in (MISSING, None) else file_format
         compression = value_at(look.spec, (*path, "compression"))
+        if not isinstance(file_format, str) or not isinstance(compression, str):
+            continue
         known = node["x-compressions"].get(file_format)
         every = {each for found in node["x-compressions"].values() for each in found}
         if known is not None and compression in every and compression not in known:
@@ -192,14 +207,21 @@ def check_together(
     kinds: Mapping[str, Kind],
     checked: Mapping[object, Checked],
     problems: Problems,
+    *,
+    doubtful: AbstractSet[Address] | None,
 ) -> None:
-    """What only all resources together tell: names that clash, parents that are missing."""
+    """What only all resources together tell: names that clash, parents that are missing.
+
+    `doubtful` are declared and so broken that nothing more can be said of them; None where files
+    could not be read, and so nothing of what is not declared.
+    """
     named: dict[tuple[str, object, str], Resource] = {}
-    parents = _Parents(desired)
+    parents = _Parents(desired, doubtful)
     for address, resource in desired.resources.items():
         look = checked[address]
         kind = kinds[address.kind]
-        _check_parent(resource, kind, parents, look, problems)
+        if doubtful is not None:
+            _check_parent(resource, kind, parents, look, problems)
         if resource.lifecycle.protect and resource.state is State.ABSENT:
             problems.error(
                 "protected-and-absent",
@@ -225,9 +247,9 @@ def check_together(
 class _Parents:
     """The declared keys of each kind, and the way out for a key that is none of them."""
 
-    def __init__(self, desired: Desired) -> None:
+    def __init__(self, desired: Desired, doubtful: AbstractSet[Address] | None) -> None:
         self.keys: dict[str, set[str]] = {}
-        for address in desired.resources:
+        for address in (*desired.resources, *(doubtful or ())):
             self.keys.setdefault(address.kind, set()).add(address.key)
         self._hints: dict[tuple[str, str], str] = {}
 
@@ -236,10 +258,10 @@ class _Parents:
         found = self._hints.get((kind, key))
         if found is None:
             keys = sorted(self.keys.get(kind, ()))
-            close = get_close_matches(key, keys if len(keys) <= _MOST_COMPARED else (), n=1)
+            close = nearest(key, keys) if len(keys) <= _MOST_COMPARED else None
             more = f" and {len(keys) - _MOST_LISTED} more" if len(keys) > _MOST_LISTED else ""
             known = f"declared here: {', '.join(keys[:_MOST_LISTED]) or 'none'}{more}"
-            found = f"did you mean '{close[0]}'?" if close else known
+            found = f"did you mean '{close}'?" if close else known
             self._hints[kind, key] = found
         return found
 

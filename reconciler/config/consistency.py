@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from reconciler.config.declarations import Declaration
 from reconciler.config.document import Places
 from reconciler.config.schema_files import schema
+from reconciler.config.wording import choice
 from reconciler.config.workspace import Workspace
 from reconciler.errors import Problems
 from reconciler.model.address import Address
@@ -38,24 +38,27 @@ def check_consistency(here: Workplace, problems: Problems) -> None:
     """Tell what has no effect, what contradicts, and what only goes together with other fields."""
     _check_default_environment(here.workspace, problems)
     _check_defaults(here.workspace, here.kinds, problems)
+    _check_scopes(here.workspace, here.kinds, problems)
     for declaration in here.declared.values():
+        _check_listed(declaration, problems)
         _check_overrides(declaration, problems)
     for resource in here.desired.in_order():
         _check_parent(resource, here, problems)
+        _check_ignored(resource, here, problems)
     _check_pins(here, problems)
     _check_former_names(here, problems)
     _check_names_by_parent(here, problems)
+    _check_similar_names(here, problems)
 
 
 def _check_default_environment(workspace: Workspace, problems: Problems) -> None:
     name, names = workspace.value.get("default"), workspace.environments
     if isinstance(name, str) and names and name not in names:
-        close = get_close_matches(name, names, n=1)
         problems.error(
             "unknown-environment",
             f"`default` names the environment '{name}', which there is not",
             at=workspace.mark(("default",)),
-            hint=f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(names)}",
+            hint=choice(name, names, "there are"),
         )
 
 
@@ -63,12 +66,11 @@ def _check_defaults(workspace: Workspace, kinds: Mapping[str, Kind], problems: P
     for name, fields in workspace.section("defaults").items():
         path: Path = ("defaults", name)
         if name not in kinds:
-            close = get_close_matches(name, kinds, n=1)
             problems.error(
                 "unknown-field",
                 f"`defaults` has '{name}', which is no kind of resource",
                 at=workspace.document.key_mark(path),
-                hint=f"did you mean '{close[0]}'?" if close else f"allowed: {', '.join(kinds)}",
+                hint=choice(name, kinds),
             )
         elif isinstance(fields, dict):
             _check_default_fields(workspace, kinds[name], fields, problems)
@@ -78,6 +80,8 @@ def _check_default_fields(
     workspace: Workspace, kind: Kind, fields: Mapping[str, object], problems: Problems
 ) -> None:
     known = (schema(kind.name) or {}).get("properties", {})
+    # A resource that takes a default tells what is wrong with it.
+    told = {(each.code, each.at) for each in problems.found}
     for field in fields:
         at = workspace.document.key_mark(("defaults", kind.name, field))
         if field in (*_OF_THE_RESOURCE, *_OF_ONE):
@@ -87,14 +91,39 @@ def _check_default_fields(
                 at=at,
                 hint="write it in each resource",
             )
-        elif field not in known:
-            close = get_close_matches(field, known, n=1)
+        elif field not in known and ("unknown-field", at) not in told:
             problems.error(
                 "unknown-field",
                 f"unknown field '{field}' in `defaults.{kind.name}`",
                 at=at,
-                hint=f"did you mean '{close[0]}'?" if close else None,
+                hint=choice(field, known),
             )
+
+
+def _check_scopes(workspace: Workspace, kinds: Mapping[str, Kind], problems: Problems) -> None:
+    """Scopes of `prune`: a kind, or the address of a resource that others are in."""
+    paths: list[tuple[str, ...]] = [("policy", "prune")]
+    paths += [("environments", each, "policy", "prune") for each in workspace.environments]
+    for path in paths:
+        for scope in workspace.section(*path):
+            kind, _, key = scope.partition(".")
+            if kind not in kinds or (not key and "." in scope):
+                problems.error(
+                    "unknown-field",
+                    f"{path_text(path)} has the scope '{scope}', which is no kind of resource",
+                    at=workspace.document.key_mark((*path, scope)),
+                    hint=choice(scope, kinds),
+                )
+
+
+def _check_listed(declaration: Declaration, problems: Problems) -> None:
+    if declaration.body.get("environments") == []:
+        problems.warning(
+            "no-effect",
+            f"{declaration.address} is in no environment: the list is empty",
+            at=declaration.document.mark((*declaration.path, "environments")),
+            hint="name one, or remove the field to have it in all",
+        )
 
 
 def _check_overrides(declaration: Declaration, problems: Problems) -> None:
@@ -134,6 +163,21 @@ def _check_parent(resource: Resource, here: Workplace, problems: Problems) -> No
             hint="give it `state: absent` too, or another parent",
             related=((here.places[parent.address].near(("state",)), "it shall be absent"),),
         )
+
+
+def _check_ignored(resource: Resource, here: Workplace, problems: Problems) -> None:
+    """Paths of `ignore_changes` that begin with no field: nothing would be left alone."""
+    for position, path in enumerate(resource.lifecycle.ignore_changes):
+        known = (schema(resource.address.kind) or {}).get("properties", {})
+        first = path.partition(".")[0]
+        at = here.places[resource.address].near(("lifecycle", "ignore_changes", position))
+        if first not in known and not first.isdigit():
+            problems.error(
+                "unknown-field",
+                f"{resource.address} has no field '{first}' whose changes could be ignored",
+                at=at,
+                hint=choice(first, known),
+            )
 
 
 def _check_pins(here: Workplace, problems: Problems) -> None:
@@ -192,5 +236,25 @@ def _check_names_by_parent(here: Workplace, problems: Problems) -> None:
                 f"are in {parent}.{key}",
                 at=here.places[each.address].near(("name",)),
                 hint="give one another name, or pin both by `id`",
+                related=((here.places[other.address].near(("name",)), "the other one"),),
+            )
+
+
+def _check_similar_names(here: Workplace, problems: Problems) -> None:
+    """Names that differ in case only, where newer servers want them to differ in more."""
+    seen: dict[tuple[str, str, str], Resource] = {}
+    for each in here.desired.in_order():
+        strict = any(annotated(each.address.kind, "x-unique-ignoring-case", each.spec))
+        if not strict or each.state is State.ABSENT or each.pinned_id is not None:
+            continue
+        place = (each.address.kind, str(each.parent), each.name.casefold())
+        other = seen.setdefault(place, each)
+        if other is not each and other.name != each.name:
+            problems.warning(
+                "similar-name",
+                f"the names of {each.address} and {other.address} differ in case only; newer "
+                "servers refuse the second",
+                at=here.places[each.address].near(("name",)),
+                hint="give one another name",
                 related=((here.places[other.address].near(("name",)), "the other one"),),
             )

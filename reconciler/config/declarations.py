@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from reconciler.config.document import Document, Unknown
 from reconciler.config.loader import parse
 from reconciler.config.sources import WORKSPACE_FILE, Source, leaves_workspace, matching
+from reconciler.config.wording import choice, shortened
 from reconciler.config.workspace import Workspace
 from reconciler.errors import Mark, Problems
 from reconciler.model.address import Address
@@ -99,13 +99,11 @@ def declarations(
         for collection, members in document.value.items():
             kind = collections.get(collection)
             if kind is None:
-                close = get_close_matches(collection, list(collections), n=1)
-                known = ", ".join(collections)
                 problems.error(
                     "unknown-field",
                     f"unknown field '{collection}' in a resource file",
                     at=document.key_mark((collection,)),
-                    hint=f"did you mean '{close[0]}'?" if close else f"allowed: {known}",
+                    hint=choice(collection, collections),
                 )
             elif not isinstance(members, dict):
                 if members is not None and not isinstance(members, Unknown):
@@ -124,7 +122,7 @@ def _tell_odd_file(document: Document, problems: Problems) -> None:
     if document.unread or isinstance(document.value, Unknown):
         return
     if document.value is None:
-        if not document.text.strip("\r\n"):
+        if not any(line.lstrip().startswith("#") for line in document.lines):
             problems.warning("empty-file", "this file is empty", at=Mark(document.file))
         return
     problems.error(
@@ -144,11 +142,13 @@ def _collect(
     problems: Problems,
 ) -> None:
     for key, body in members.items():
+        if "${" in key:  # told when it was read
+            continue
         each = Declaration(Address(kind.name, key), document, (collection, key), body)
         if not _KEY.fullmatch(key):
             problems.error(
                 "bad-key",
-                f"'{key}' can't be the key of a resource",
+                f"'{shortened(key)}' can't be the key of a resource",
                 at=each.mark,
                 hint="use letters, digits, _ - and . only; the `name:` may be anything",
             )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,10 +22,12 @@ from reconciler.errors import Mark, Problems
 
 MAX_BYTES = 10_000_000
 _BYTE_ORDER_MARK = "\ufeff"
+_NO_BREAK_SPACE = "\xa0"
 _NOT_YAML = re.compile(
     r"[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 """What YAML does not allow as it is; a byte order mark inside a text is there by mistake."""
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
 def parse(raw: bytes, file: str, problems: Problems) -> Document:
@@ -86,14 +89,14 @@ def _decoded(raw: bytes, file: str, problems: Problems) -> str | None:
         return None
     try:
         # One mark at the beginning is what some editors write, and harmless.
-        return raw.decode("utf-8-sig")
+        raw = raw.removeprefix(BOM_UTF8)
+        return raw.decode()
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        column = error.start - (raw.rfind(b"\n", 0, error.start) + 1) + 1
+        before = raw[: error.start].decode()
         problems.error(
             "bad-encoding",
             f"byte 0x{raw[error.start]:02x} is not UTF-8",
-            at=Mark(file, line, column),
+            at=_place(file, before, len(before)),
             hint="save the file as UTF-8",
         )
         return None
@@ -103,6 +106,9 @@ def _tell_syntax(error: yaml.YAMLError, text: str, document: Document, problems:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     file, what = document.file, str(getattr(error, "problem", None) or "this is not YAML")
     at = Mark(file, mark.line + 1, mark.column + 1) if mark is not None else Mark(file)
+    if document.lines and at.line > len(document.lines):
+        # The end of the file, where there is nothing to show: the end of its last line.
+        at = Mark(file, len(document.lines), len(document.line(len(document.lines))) + 1)
     line = document.line(at.line)
     unprintable = _NOT_YAML.search(text) if isinstance(error, ReaderError) else None
     if unprintable is not None:
@@ -128,41 +134,75 @@ def _tell_syntax(error: yaml.YAMLError, text: str, document: Document, problems:
         )
     elif "undefined alias" in what:
         problems.error(
-            "unknown-alias", what, at=at, hint="define the anchor (&name) above its use (*name)"
+            "unknown-alias",
+            "this alias has no anchor above it in this file",
+            at=at,
+            hint="define the anchor (&name) first, or quote a value that begins with *",
         )
     else:
-        problems.error(
-            "bad-yaml",
-            f"this is not YAML: {what}",
-            at=at,
-            hint=_SYNTAX_HINTS.get(what),
-            related=_context(error, file),
-        )
+        began = getattr(error, "context_mark", None)
+        if what in _TOLD_LATE and began is not None:
+            what, hint = _TOLD_LATE[what], _SYNTAX_HINTS[what]
+            at = Mark(file, began.line + 1, began.column + 1)
+        else:
+            hint = _SYNTAX_HINTS.get(what, "look for a quote or bracket that is not closed above")
+        if _NO_BREAK_SPACE in document.line(at.line):
+            hint = "there is a no-break space in this line: replace it by a blank"
+        told = f"this is not YAML: {what}"
+        problems.error("bad-yaml", told, at=at, hint=hint, related=_context(error, at))
 
 
-def _context(error: yaml.YAMLError, file: str) -> tuple[tuple[Mark, str], ...]:
+def _context(error: yaml.YAMLError, at: Mark) -> tuple[tuple[Mark, str], ...]:
     """Where what is broken began, if the parser tells."""
     mark, told = getattr(error, "context_mark", None), getattr(error, "context", None)
-    if mark is None or told is None:
+    words = _CONTEXTS.get(str(told))
+    if mark is None or words is None or (mark.line + 1, mark.column + 1) == (at.line, at.column):
         return ()
-    return ((Mark(file, mark.line + 1, mark.column + 1), str(told)),)
+    return ((Mark(at.file, mark.line + 1, mark.column + 1), f"the {words} begins here"),)
 
 
 def _place(file: str, text: str, position: int) -> Mark:
-    lines = text[: position + 1].splitlines()
-    return Mark(file, len(lines), max(1, len(lines[-1])))
+    lines = _BREAK.split(text[:position])
+    return Mark(file, len(lines), len(lines[-1]) + 1)
 
 
+_CONTEXTS = {
+    "while parsing a block mapping": "mapping",
+    "while parsing a block collection": "list",
+    "while parsing a flow mapping": "mapping",
+    "while parsing a flow sequence": "list",
+    "while parsing a quoted scalar": "quoted text",
+    "while scanning a block scalar": "block of text",
+}
+_TOLD_LATE = {
+    "could not find expected ':'": "this line has no colon with a blank after it",
+    "found unexpected end of stream": "this quote is not closed",
+}
+"""What the parser notices only later: told where it began."""
 _SYNTAX_HINTS = {
-    "mapping values are not allowed in this context": "quote a value that contains ': '",
-    "could not find expected ':'": "a key needs a colon and a blank after it",
-    "did not find expected key": "check the indentation of this line and the one above",
-    "did not find expected node content": "something that begins with [ or { is not closed",
+    "mapping values are not allowed in this context": "quote a value that contains ': ', or check "
+    "the indentation of this line",
+    "could not find expected ':'": "a key needs a colon and a blank after it; text over several "
+    "lines needs | and indentation",
+    "did not find expected key": "check the quotes on this line, and its indentation",
+    "did not find expected node content": "something that begins with [ or { is not closed, or a "
+    "comma is too many",
+    "did not find expected <document start>": "check what stands before: the mapping, list or "
+    "document has ended there",
+    "did not find expected comment or line break": "after | or > the text begins on the next line; "
+    "or quote it",
+    "did not find expected alphabetic or numeric character": "quote a value that begins with * "
+    "or &",
+    "did not find expected hexdecimal number": "\\u takes four hexadecimal digits",
+    "found invalid Unicode character escape code": "write the character itself",
+    "found undefined tag handle": "remove the tag: only plain YAML is read",
+    "found unknown directive name": "quote it, or remove the line: a % in column 1 is a directive",
+    "found incompatible YAML document": "remove the line: YAML 1.1 and 1.2 are read",
     "did not find expected ',' or ']'": "close the list with ], and quote what contains a comma",
     "did not find expected ',' or '}'": "close the mapping with }, and quote what contains { or }",
     "did not find expected '-' indicator": "begin each item of a list in the same column",
     "found character that cannot start any token": "quote a value that begins with @, ` or %",
-    "found unexpected end of stream": "a quote is not closed",
+    "found unexpected end of stream": "close it, or quote with the other kind",
     "found unknown escape character": "double the backslash, or use single quotes",
     "block sequence entries are not allowed in this context": "put the list on lines of its own",
 }

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, cast
 
 from reconciler.config.document import Places, Unknown, UnknownText
 from reconciler.config.sources import Source, leaves_workspace
+from reconciler.config.wording import choice, nearest
 from reconciler.errors import Mark, Problems
 from reconciler.model.values import JSON, Path, SecretRef, SecretSource, SecretSourceName
 
@@ -104,23 +104,28 @@ class References:
             if match[0] == "$${":
                 parts.append("${")
             elif not match[2]:
-                self.problems.error(
-                    "unclosed-reference",
-                    "a reference begins here and is not closed",
-                    at=at(),
-                    hint="close it with }, or write $${ for a literal ${",
-                )
+                self._tell_unclosed(text[match.start() :], at)
                 return _FAILED
             else:
-                found = self._reference(match[1], at)
-                if isinstance(found, Unknown) and not isinstance(found, UnknownText):
-                    return _FAILED
-                parts.append(found)
+                parts.append(self._reference(match[1], at))
         if end < len(text):
             parts.append(text[end:])
+        if any(isinstance(each, Unknown) and not isinstance(each, UnknownText) for each in parts):
+            return _FAILED
         if len(parts) == 1:
             return parts[0]
         return self._joined(parts, at)
+
+    def _tell_unclosed(self, text: str, at: Callable[[], Mark]) -> None:
+        if text.startswith("${{"):
+            hint = "write ${env:NAME} and let the workflow set NAME: ${{ … }} is not filled in here"
+        elif "${" in text[2:].partition("}")[0]:
+            hint = "one reference can't stand inside another: let a variable hold the inner one"
+        else:
+            hint = "close it with }, or write $${ for a literal ${"
+        self.problems.error(
+            "unclosed-reference", "a reference begins here and is not closed", at=at(), hint=hint
+        )
 
     def _joined(self, parts: list[JSON], at: Callable[[], Mark]) -> JSON:
         pieces: list[str | SecretSource] = []
@@ -152,8 +157,8 @@ class References:
         }
         lookup = lookups.get(kind)
         if lookup is None or not colon or not argument:
-            close = get_close_matches(kind, _KINDS, n=1)
-            meant = f"did you mean '{close[0]}'? " if close and close[0] != kind else ""
+            meant = self._meant(kind, argument, inside)
+            meant = f"did you mean ${{{meant}}}? " if meant is not None else ""
             self.problems.error(
                 "unknown-reference",
                 f"${{{inside}}} is not a reference",
@@ -163,6 +168,15 @@ class References:
             )
             return _FAILED
         return lookup(argument, at)
+
+    def _meant(self, kind: str, argument: str, inside: str) -> str | None:
+        """What a reference that is none was probably meant to be."""
+        if inside in self.variables or inside.removeprefix("vars.") in self.variables:
+            return f"var:{inside.removeprefix('vars.')}"
+        if _ENV_NAME.match(inside) and inside.isupper():
+            return f"env:{inside}"
+        close = nearest(kind, _KINDS) if argument else None
+        return f"{close}:{argument}" if close is not None and close != kind else None
 
     def _variable(self, name: str, at: Callable[[], Mark]) -> JSON:
         if name in self._resolving:
@@ -175,13 +189,15 @@ class References:
             )
             return _FAILED
         if name not in self.variables:
-            close = get_close_matches(name, list(self.variables), n=1)
-            known = ", ".join(sorted(self.variables)) or "none"
+            if ":-" in name:
+                hint = "a variable has no default here: give it a value in `vars:`"
+            else:
+                hint = choice(name, sorted(self.variables) or ["none"], "variables here")
             self.problems.error(
                 "unknown-variable",
                 f"there is no variable '{name}'",
                 at=at(),
-                hint=f"did you mean '{close[0]}'?" if close else f"variables here: {known}",
+                hint=hint,
             )
             return _FAILED
         self._resolving.append(name)
@@ -224,7 +240,8 @@ class References:
             "bad-reference",
             f"'{name}' is not the name of an environment variable",
             at=at(),
-            hint="names have letters, digits and _ only",
+            hint="names have letters, digits and _ only; a default goes after :- as in "
+            "${env:NAME:-default}",
         )
 
     def _file(self, argument: str, at: Callable[[], Mark]) -> JSON:
@@ -245,7 +262,10 @@ class References:
         except UnicodeDecodeError:
             why = "it is not UTF-8 text"
         self.problems.error(
-            "unreadable-file", f"${{file:{argument}}} can't be read: {why}", at=at()
+            "unreadable-file",
+            f"${{file:{argument}}} can't be read: {why}",
+            at=at(),
+            hint="paths begin at the folder of reconciler.yaml",
         )
         return _FAILED
 

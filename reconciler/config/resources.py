@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from reconciler.config.annotations import annotated
@@ -13,6 +12,7 @@ from reconciler.config.declarations import Declaration
 from reconciler.config.document import Layer, Places, Unknown, UnknownText
 from reconciler.config.references import References
 from reconciler.config.schema import Checked, check
+from reconciler.config.wording import choice
 from reconciler.config.workspace import Workspace
 from reconciler.errors import Problems
 from reconciler.model.address import Address
@@ -35,23 +35,45 @@ class Resolving:
     problems: Problems
     literals: dict[str, SecretValue] = field(default_factory=dict)
     allow_literals: bool = False
+    complete: bool = True
+    """Whether every file could be read: else what is not declared may stand in one that was not."""
     places: dict[Address, Places] = field(default_factory=dict)
+    _told: set[object] = field(default_factory=set)
+
+    def once(self, address: Address, since: int) -> None:
+        """Keep what was told since then if no other resource told it of the same place.
+
+        A mistake in defaults, or in what a merge key brings, is one mistake.
+        """
+        new = self.problems.found[since:]
+        del self.problems.found[since:]
+        for each in new:
+            what = (each.code, each.at, each.message.replace(str(address), ""))
+            if what not in self._told:
+                self._told.add(what)
+                self.problems.found.append(each)
 
 
 def resolve(found: Mapping[Address, Declaration], given: Resolving) -> Desired:
     """The resources of one environment. The digest, base URL and organization are still empty."""
     resources: dict[Address, Resource] = {}
     checked: dict[object, Checked] = {}
+    doubtful: set[Address] | None = set() if given.complete else None
     kinds = {kind.name: kind for kind in given.kinds}
     for address in sorted(found, key=lambda each: (each.kind, each.key)):
         declaration = found[address]
         if not _is_here(declaration, given):
             continue
+        since = len(given.problems.found)
         look = _resolved(kinds[address.kind], declaration, given)
+        if len(given.problems.found) > since:
+            given.once(address, since)
         if look is not None:
             resources[address], checked[address] = look
+        elif doubtful is not None:
+            doubtful.add(address)
     desired = Desired(given.environment, "", "", resources)
-    check_together(desired, kinds, checked, given.problems)
+    check_together(desired, kinds, checked, given.problems, doubtful=doubtful)
     return desired
 
 
@@ -75,16 +97,16 @@ def _is_here(declaration: Declaration, given: Resolving) -> bool:
         ),
     ]
     for path, each in mentioned:
-        if each not in names and not isinstance(each, Unknown):
+        told = isinstance(each, Unknown) or (path[0] == "overrides" and "${" in str(each))
+        if each not in names and not told:
             where = (*declaration.path, *path)
             place = declaration.document
             at = place.key_mark(where) if path[0] == "overrides" else place.mark(where)
-            close = get_close_matches(str(each), names, n=1)
             given.problems.error(
                 "unknown-environment",
                 f"{declaration.address} names the environment '{each}', which there is not",
                 at=at,
-                hint=f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(names)}",
+                hint=choice(each, names, "there are"),
             )
     return not isinstance(listed, list) or given.environment in listed
 
@@ -248,4 +270,4 @@ def _parent(value: JSON) -> ParentRef | None:
     if isinstance(value, str):
         # As it is, since a value that is not known is a sort of text.
         return ParentRef(key=value)
-    return ParentRef(key=str(value)) if value is not None else None
+    return None

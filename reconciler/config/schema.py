@@ -6,10 +6,9 @@ names the field of that type, and never "not valid under any of the given schema
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from reconciler.config.annotations import (
@@ -22,6 +21,16 @@ from reconciler.config.annotations import (
 )
 from reconciler.config.document import Unknown, UnknownText
 from reconciler.config.schema_files import schema
+from reconciler.config.wording import (
+    PLACEHOLDER,
+    choice,
+    nearest,
+    range_words,
+    shown,
+    type_hint,
+    types,
+    word,
+)
 from reconciler.errors import Mark, Problems
 from reconciler.model.values import JSON, Path, SecretRef, path_text, value_at
 
@@ -29,17 +38,6 @@ if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
 _LOOKED_INTO = frozenset({dict, list, SecretRef})
-_PLACEHOLDER = "(secret)"
-_ALWAYS_TEXT = "${env:…} is always text, a variable keeps its type"
-_TYPE_WORDS = {
-    "string": "text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "a mapping",
-    "null": "null",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +65,11 @@ def check(name: str, value: JSON, checked: Checked, problems: Problems, path: Pa
         return
     plain = _without_references(value)
     if not validator.is_valid(plain):
-        for error in validator.iter_errors(plain):
-            finding = _finding(name, value, error)
-            if not _told_already(finding):
+        findings = [_finding(name, value, error) for error in validator.iter_errors(plain)]
+        mistyped = {each.path for each in findings if each.keyword == "type"}
+        for finding in findings:
+            again = finding.keyword != "type" and finding.path in mistyped
+            if not again and not _told_already(finding):
                 _tell(finding, checked, problems, (*path, *finding.path))
     _check_annotations(annotations_of(name), value, _Look(checked, problems, path), ())
 
@@ -97,7 +97,7 @@ def _without_references(value: JSON) -> JSON:
 
 def _plain_text(value: JSON) -> JSON:
     if isinstance(value, SecretRef):
-        return _PLACEHOLDER
+        return PLACEHOLDER
     return str(value) if isinstance(value, Unknown) else value
 
 
@@ -129,7 +129,8 @@ def _told_already(finding: _Finding) -> bool:
     """Whether the value is not known: what is wrong with it has been told, or may be right."""
     if isinstance(finding.value, UnknownText):
         return finding.keyword != "type"
-    return isinstance(finding.value, Unknown)
+    # A secret where no text fits is told as a secret in a plain field.
+    return isinstance(finding.value, (Unknown, SecretRef))
 
 
 def _tell(finding: _Finding, checked: Checked, problems: Problems, where: Path) -> None:
@@ -139,7 +140,7 @@ def _tell(finding: _Finding, checked: Checked, problems: Problems, where: Path) 
             _tell_unknown(finding, checked, problems, where)
         case "required":
             for name in finding.limit:
-                if name not in finding.value:
+                if name not in finding.value and name not in _meant(finding.value, finding.node):
                     problems.error(
                         "missing-field",
                         f"{named} needs '{name}'",
@@ -148,41 +149,26 @@ def _tell(finding: _Finding, checked: Checked, problems: Problems, where: Path) 
                     )
         case "type":
             wanted = finding.limit if isinstance(finding.limit, list) else [finding.limit]
-            words = " or ".join(_TYPE_WORDS[each] for each in wanted)
             problems.error(
                 "wrong-type",
-                f"{named} is {_shown(finding.value)}, and it takes {words}",
+                f"{named} is {shown(finding.value)}, and it takes {types(wanted)}",
                 at=checked.value_mark(where),
-                hint=_type_hint(finding.value, wanted),
+                hint=type_hint(finding.value, wanted, finding.node),
             )
         case "enum" | "const":
             allowed = finding.limit if isinstance(finding.limit, list) else [finding.limit]
             problems.error(
                 "not-allowed",
-                f"{named} can't be {_shown(finding.value)}",
+                f"{named} can't be {shown(finding.value)}",
                 at=checked.value_mark(where),
-                hint=_allowed(finding.value, [str(each) for each in allowed]),
+                hint=choice(finding.value, [word(each) for each in allowed]),
             )
         case _:
             problems.error(
                 "out-of-range",
-                f"{named}: {_plain_words(finding)}",
+                f"{named}: {range_words(finding.keyword, finding.value, finding.node)}",
                 at=checked.value_mark(where),
             )
-
-
-def _plain_words(finding: _Finding) -> str:
-    limit, value = finding.limit, _shown(finding.value)
-    words = {
-        "minimum": f"{value} is less than {limit}",
-        "maximum": f"{value} is more than {limit}",
-        "minLength": "it is empty" if limit == 1 else f"it has less than {limit} characters",
-        "maxLength": f"it has more than {limit} characters",
-        "pattern": f"{value} has another form than is expected, such as 20%",
-        "minProperties": "it is empty",
-        "maxProperties": f"it takes one of {', '.join(finding.node.get('properties', {}))}",
-    }
-    return words.get(finding.keyword, "the value does not fit")
 
 
 def _tell_unknown(finding: _Finding, checked: Checked, problems: Problems, where: Path) -> None:
@@ -193,46 +179,26 @@ def _tell_unknown(finding: _Finding, checked: Checked, problems: Problems, where
             "unknown-field",
             f"unknown field '{name}'{inside} of {checked.subject}",
             at=checked.key_mark((*where, name)),
-            hint=_allowed(name, known),
+            hint=_place_of(name, finding) or choice(name, known),
         )
 
 
-def _allowed(given: Any, known: Iterable[str]) -> str:
-    return _nearest(str(given), tuple(known))
+def _meant(value: Mapping[str, Any], node: Mapping[str, Any]) -> set[str | None]:
+    """The fields that unknown ones are probably meant to be: they are not missing, but misspelt."""
+    known = list(node.get("properties", {}))
+    return {nearest(name, known) for name in value if name not in known}
 
 
-@lru_cache(maxsize=1000)
-def _nearest(given: str, known: tuple[str, ...]) -> str:
-    """Remembered, since the same mistake is made in many resources at once."""
-    close = get_close_matches(given, known, n=1, cutoff=0.6)
-    return f"did you mean '{close[0]}'?" if close else f"allowed: {', '.join(known)}"
-
-
-def _shown(value: Any) -> str:
-    """A value in a message, without its content where that might be long or a secret."""
-    if isinstance(value, SecretRef):
-        return f"'{_PLACEHOLDER}'"
-    if isinstance(value, str):
-        return "text" if len(value) > 60 else f"'{value}'"
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    return {None: "null", True: "true", False: "false"}.get(value, str(value))
-
-
-def _type_hint(value: Any, wanted: list[str]) -> str | None:
-    if "string" in wanted and "object" in wanted and isinstance(value, int):
-        return f"a key is quoted: '{value}'; for what is not declared write {{id: {value}}}"
-    if "string" in wanted and isinstance(value, (bool, int, float)):
-        return f"quote it: '{str(value).lower() if isinstance(value, bool) else value}'"
-    if isinstance(value, str) and ("integer" in wanted or "number" in wanted):
-        plain = value.strip().lstrip("+-").replace(".", "", 1).isdigit()
-        return f"remove the quotes; {_ALWAYS_TEXT}" if plain else None
-    if isinstance(value, str) and "boolean" in wanted:
-        return f"write true or false, without quotes; {_ALWAYS_TEXT}"
-    if "array" in wanted and isinstance(value, str):
-        return f"write a list: [{value}]"
+def _place_of(name: str, finding: _Finding) -> str | None:
+    """Where a field belongs that stands one level too high."""
+    variants = finding.node.get("x-variants")
+    if variants is not None:
+        inner = schema(f"{variants['folder']}/{finding.value.get(variants['tag'])}") or {}
+        if name in inner.get("properties", {}):
+            return f"write it inside `{variants['body']}:`"
+    for field, below in finding.node.get("properties", {}).items():
+        if name in below.get("properties", {}):
+            return f"write it inside `{field}:`"
     return None
 
 
@@ -304,7 +270,7 @@ def _check_enumeration(values: OpenEnumeration, value: str, look: _Look, path: P
             f"{path_text(where)} of {look.checked.subject}: '{value}' is not a value known to this "
             "version; the service decides",
             at=look.checked.value_mark(where),
-            hint=_allowed(value, values.known).replace("allowed", "known"),
+            hint=choice(value, values.known, "known"),
         )
     elif value in values.flagged:
         look.problems.warning(
@@ -331,8 +297,9 @@ def _check_inline(
     name: str, body: Mapping[str, Any], checked: Checked, problems: Problems, path: Path
 ) -> None:
     """Fields that are needed as long as nothing beside the body holds them."""
-    for needed in (schema(name) or {}).get("x-required-unless", ()):
-        if needed not in body:
+    node = schema(name) or {}
+    for needed in node.get("x-required-unless", ()):
+        if needed not in body and needed not in _meant(body, node):
             problems.error(
                 "missing-field",
                 f"{path_text(path)} of {checked.subject} needs '{needed}'",

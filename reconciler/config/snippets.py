@@ -16,7 +16,14 @@ from reconciler.errors import Diagnostic
 
 MASK = "***"
 _ANY_KEY = re.compile(r"\s*(?:-\s+)?[\w.-]+\s*:(?:\s|$)")
-_SECRET_DEFAULT = re.compile(r"(\$\{secret:env:[^{}]*?:-)[^{}]*")
+_LIKE = r"[\w.-]*(?:secret|passw|passphrase|token|private_?key|api_?key|webhook)[\w.-]*"
+_ELSEWHERE = re.compile(
+    # The default of a secret, and the password in an address.
+    r"(?<=\$\{secret:env:)[^{}]*?:-(?P<value>[^{}]+)"
+    r"|(?<=://)[^\s/@:]*:(?P<password>[^\s/@]+)(?=@)"
+)
+_SHORTEST_CUT, _LONGEST_CUT = 25, 60
+"""How much of a long value messages show."""
 _NULLS = frozenset({"", "~", "null"})
 _BLOCK = re.compile(r":\s*[|>][0-9+-]*\s*$")
 
@@ -77,9 +84,9 @@ class _Text:
         if line and number in self._inside_secrets:
             indent = len(line) - len(line.lstrip())
             return _Shown.of(f"{line[:indent]}{MASK}", {line.strip()}, [(indent, len(line))])
-        found = list(_assignment().finditer(line))
-        hidden = {_value(match) for match in found}
-        return _Shown.of(masked_assignments(line), hidden, [each.span("value") for each in found])
+        spans = _secret_spans(line)
+        hidden = {line[first:last].strip().strip("'\"") for first, last in spans}
+        return _Shown.of(_masked(line, spans), hidden, spans)
 
     @cached_property
     def _inside_secrets(self) -> frozenset[int]:
@@ -93,7 +100,8 @@ class _Text:
                 above.pop()
             holder = next((secret for left, secret in reversed(above) if left < indent), False)
             # Where the indentation is broken, a block's end can't be told: better to hide too much.
-            if holder or (block and not _ANY_KEY.match(line)):
+            key = _plain_key() if self.document.unread else _ANY_KEY
+            if holder or (block and not key.match(line)):
                 found.add(number)
             if line.strip():
                 secret = _secret_key().match(line) is not None
@@ -111,19 +119,44 @@ def _finished(each: Diagnostic, texts: Mapping[str, _Text]) -> Diagnostic:
     marked = (shown.moved(start), shown.moved(start + each.at.length, end=True))
     message, hint = each.message, each.hint
     for value in shown.hidden:
-        message = message.replace(value, MASK)
-        hint = hint.replace(value, MASK) if hint is not None else None
+        if value[:_SHORTEST_CUT] in f"{message}\n{hint}":
+            whole = _whole(value)
+            message = whole.sub(MASK, message)
+            hint = whole.sub(MASK, hint) if hint is not None else None
     return replace(each, line=shown.line, marked=marked, message=message, hint=hint)
+
+
+def _whole(value: str) -> re.Pattern[str]:
+    """A hidden value in words, also where they cut what is long."""
+    sizes = (_SHORTEST_CUT, _LONGEST_CUT)
+    forms = [rf"{re.escape(value)}(?!\w)"]
+    forms += [f"{re.escape(value[:size])}…" for size in sizes if len(value) > size]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(forms)})")
 
 
 def masked_assignments(line: str) -> str:
     """A line with what stands after the name of a secret masked, in comments too."""
-    shown = _assignment().sub(lambda match: f"{match['key']}{MASK}", line)
-    return _SECRET_DEFAULT.sub(rf"\1{MASK}", shown)
+    return _masked(line, _secret_spans(line))
 
 
-def _value(match: re.Match[str]) -> str:
-    return match["value"].strip().strip("'\"")
+def _masked(line: str, spans: tuple[tuple[int, int], ...]) -> str:
+    parts: list[str] = []
+    end = 0
+    for first, last in spans:
+        parts += [line[end:first], MASK]
+        end = last
+    return "".join([*parts, line[end:]])
+
+
+def _secret_spans(line: str) -> tuple[tuple[int, int], ...]:
+    """Where secrets stand in a line: after a name that is a secret's or like one, and elsewhere."""
+    found = [match.span("value") for match in _assignment().finditer(line)]
+    elsewhere = [match.span(str(match.lastgroup)) for match in _ELSEWHERE.finditer(line)]
+    apart: list[tuple[int, int]] = []
+    for first, last in sorted([*found, *elsewhere]):
+        if not apart or first >= apart[-1][1]:
+            apart.append((first, last))
+    return tuple(apart)
 
 
 @cache
@@ -147,15 +180,41 @@ def _secrets(node: Any) -> Iterator[str]:
 
 @cache
 def _names() -> str:
-    return "|".join(sorted(map(re.escape, secret_names()), key=lambda each: (-len(each), each)))
+    """Secret fields, and what is like one: a misspelt name, or a field of another tool."""
+    known = "|".join(sorted(map(re.escape, secret_names()), key=lambda each: (-len(each), each)))
+    plain = "|".join(sorted(map(re.escape, _plain_names())))
+    return rf"(?:{known})(?![\w.-])|(?!(?:{plain})(?![\w.-])){_LIKE}"
+
+
+def _plain_names() -> frozenset[str]:
+    """Names of fields that are no secrets, over all schemas."""
+    found: set[str] = set()
+    for name in schema_names():
+        found.update(_fields(schema(name)))
+    return frozenset(found) - secret_names()
+
+
+def _fields(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        yield from node.get("properties", {})
+        for below in (*node.get("properties", {}).values(), node.get("additionalProperties")):
+            yield from _fields(below)
 
 
 @cache
 def _assignment() -> re.Pattern[str]:
     return re.compile(
         rf"(?P<key>(?<![\w-])[\"']?(?:{_names()})[\"']?\s*:\s+)"
-        r"(?!\$\{)(?P<value>\"(?:[^\"\\]|\\.)*\"?|'[^']*'?|[^,}\n]+)"
+        # A whole reference is no secret, but for the default that it may hold.
+        r"(?![\"']?\$\{(?:(?!:-)[^}])*\}[\"']?\s*(?:[,}#]|$))"
+        r"(?P<value>\"(?:[^\"\\]|\\.)*\"?|'[^']*'?|(?:\$\{[^}]*\}|[^,}\n])+)"
     )
+
+
+@cache
+def _plain_key() -> re.Pattern[str]:
+    names = "|".join(sorted(map(re.escape, _plain_names())))
+    return re.compile(rf"\s*(?:-\s+)?[\"']?(?:{names})[\"']?\s*:")
 
 
 @cache

@@ -55,7 +55,8 @@ class FolderSource:
             if not path.resolve().is_relative_to(self.folder.resolve()):
                 return None
             return path.read_bytes()
-        except OSError:
+        except (OSError, RuntimeError):
+            # Links in a circle are a RuntimeError to older Pythons.
             return None
 
 

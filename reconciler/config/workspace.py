@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,11 +13,12 @@ from reconciler.config.loader import parse
 from reconciler.config.references import References
 from reconciler.config.schema import Checked, check
 from reconciler.config.sources import WORKSPACE_FILE, Source
+from reconciler.config.wording import nearest
 from reconciler.errors import BadUsage, Mark, Problems
 from reconciler.model.connection import Connection
 from reconciler.model.kind import Kind
 from reconciler.model.policy import Limit, Policy, Prune
-from reconciler.model.values import JSON, MISSING, Path, SecretRef, SecretValue, value_at
+from reconciler.model.values import JSON, Path, SecretRef, SecretValue, value_at
 
 IMPLICIT_ENVIRONMENT = "default"
 
@@ -86,8 +86,8 @@ def chosen_environment(workspace: Workspace, asked: str | None, environ: Mapping
             hint="name one with -e, or set `default:` in reconciler.yaml",
         )
     if wanted not in names:
-        close = get_close_matches(str(wanted), names, n=1)
-        meant = f"did you mean '{close[0]}'? " if close else ""
+        close = nearest(str(wanted), names)
+        meant = f"did you mean '{close}'? " if close else ""
         raise BadUsage(f"there is no environment '{wanted}'", hint=f"{meant}There are: {listed}")
     return str(wanted)
 
@@ -201,7 +201,7 @@ def _text_of(
 ) -> str | None:
     path = ("environments", environment, name)
     value = value_at(workspace.value, path)
-    if value is MISSING or value is None:
+    if not isinstance(value, str):
         return None
     found = references.resolved(value, lambda _: workspace.mark(path))
     if isinstance(found, SecretRef):
@@ -255,7 +255,8 @@ def _check_url(workspace: Workspace, environment: str, base_url: str, problems: 
         _ = parts.port
     except ValueError:
         parts, host = urlsplit(""), None
-    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
+    odd = parts.query or parts.fragment or any(each.isspace() for each in base_url)
+    if parts.scheme not in ("http", "https") or not host or odd:
         problems.error(
             "bad-url",
             f"base_url of environment {environment}: '{base_url}' is not an address",

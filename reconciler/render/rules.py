@@ -118,6 +118,10 @@ RULES: Mapping[str, tuple[str, str]] = {
         "Two resources with one former name",
         "Only one of them can be the object of that name.",
     ),
+    "similar-name": (
+        "Names that differ in case only, where newer servers want more",
+        "Give one of them another name.",
+    ),
     "same-id": (
         "Two resources pinned to one id",
         "One live object is one resource: remove one of them.",

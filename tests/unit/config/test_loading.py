@@ -78,7 +78,7 @@ def codes(folder: Path, files: dict[str, str], environ: dict[str, str] | None = 
         ("a: !!python/object:os.system x\n", "unknown-tag", (1, 4)),
         ("a:\n\tb: 1\n", "tab-indent", (2, 1)),
         ("a: 1\n---\nb: 2\n", "several-documents", (2, 1)),
-        ("a: [1\n", "bad-yaml", (2, 1)),
+        ("a: [1\n", "bad-yaml", (1, 6)),
         ("a: *nope\n", "unknown-alias", (1, 4)),
         ("a: &x [*x]\n", "recursive-alias", (1, 4)),
         ("1: x\n", "bad-key", (1, 1)),
