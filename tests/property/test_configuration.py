@@ -1,0 +1,264 @@
+"""Files that went wrong in any way: told as diagnostics at places that exist, and nothing else.
+
+Starts from files that are right (`examples/acme`, and the base of the corpus with an export) and
+breaks them as text and as values. Each break is what a slip of the hand, a merge or a generator
+could make; several together reach further than any of them.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.config import load, load_all
+from reconciler.errors import BadUsage, Diagnostic, InvalidConfiguration
+from reconciler.kinds import all_kinds
+from tests.conftest import ROOT
+from tests.corpus.cases import BASE
+from tests.support.diagnostics import assert_sound
+
+KINDS = all_kinds()
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+Files = Mapping[str, bytes]
+
+
+def _tree(folder: Path) -> Files:
+    files = sorted(each for each in folder.rglob("*") if each.is_file())
+    return {each.relative_to(folder).as_posix(): each.read_bytes() for each in files}
+
+
+ACME = _tree(ROOT / "examples/acme")
+SMALL = {
+    **BASE,
+    "exports.yaml": b"""\
+batch_exports:
+  lake: &lake
+    project: web
+    name: Lake of ${var:bucket}
+    interval: week
+    offset_day: 1
+    timezone: Europe/Berlin
+    start_at: 2026-01-01T00:00:00Z
+    filters: [{type: event, key: plan}]
+    destination:
+      type: S3
+      config:
+        bucket_name: ${env:BUCKET:-lake}
+        region: eu-central-1
+        prefix: "events/"
+        aws_secret_access_key: ${secret:env:KEY}
+    overrides:
+      staging: {paused: true}
+    lifecycle: {protect: true, ignore_changes: [end_at]}
+  pond:
+    <<: *lake
+    name: Pond
+    sql_query: |
+      SELECT uuid
+      FROM events
+""",
+}
+WORKSPACES = (ACME, SMALL)
+
+NASTY = (
+    *re.split(
+        "[¦\n]",
+        r"""~¦null¦no¦ON¦y¦0x1F¦0o17¦017¦1_000¦1:30¦1e3¦-0¦.inf¦.NaN¦1.0e+999¦9999999999999999999999999
+-9223372036854775809¦2026-01-01¦2026-13-01¦=¦<<¦{}¦[]¦[[]]¦{a: 1}¦{? [a] : b}¦[null]¦&a¦*a
+&a [*a]¦&a b¦!!python/object:os.system x¦!!str 5¦!!int x¦!!binary x¦!x y¦!!set {a}¦|¦>¦| x¦"
+'¦"\ud800"¦"\0"¦"\x85"¦'\u2028'¦@a¦`¦%x¦# x¦a: b¦- x¦${¦${}¦${:}¦${var:}¦${var:bucket}
+${var:nope}¦${env:X}¦${env:1}¦${x:y}¦${secret:env:X}¦${secret:exec:ls}¦${secret:file:}
+${file:.}¦${file:../x}¦$${x}¦${file:reconciler.yaml}¦${{ x }}¦{{ x }}¦${env:A:-${var:b}}
+a${secret:env:X}b¦S3¦NoOp¦../workspace¦S3\0¦a/b¦NaN¦-Infinity¦0.005¦true¦é¦🚀""",
+    ),
+    *("", "x" * 300, "9" * 5000),
+    *("\ufeff", "\x00", "\x07", "\x85", "\u2028", "\xa0", "\u202e", "\uffff"),
+)
+"""What a value or key should not be, or only where it is meant."""
+META = (
+    *":-?[]{},#&*!|>'\"%@`$\t\n\r\\~=<",
+    *re.split("¦", ": ¦- ¦? ¦ #¦<<: ¦${¦}"),
+    "---\n",
+    "...\n",
+)
+WORDS = re.split(
+    " |\n",
+    """name interval type config overrides environments lifecycle policy id project
+version resources default defaults vars base_url api_key state prune max_deletes
+integration password filters staging batch_exports <<""",
+)
+
+
+def _text_breaks(random: random.Random, text: str, other: str) -> str:
+    lines = text.split("\n")
+    at, to = random.randrange(len(lines)), random.randrange(len(lines))
+    spot = random.randrange(len(text) + 1)
+
+    def swapped() -> str:
+        lines[at], lines[to] = lines[to], lines[at]
+        return "\n".join(lines)
+
+    def replaced(line: str) -> str:
+        return "\n".join([*lines[:at], line, *lines[at + 1 :]])
+
+    def indented() -> str:
+        return replaced(" " * random.randrange(9) + lines[at].lstrip())
+
+    def valued() -> str:
+        key, colon, _ = lines[at].partition(":")
+        return replaced(f"{key}{colon or ':'} {random.choice(NASTY)}")
+
+    def keyed() -> str:
+        key, colon, value = lines[at].partition(":")
+        indent = key[: len(key) - len(key.lstrip())]
+        return replaced(f"{indent}{random.choice((*WORDS, *NASTY))}{colon}{value}")
+
+    def spliced() -> str:
+        there = other.split("\n")
+        return "\n".join([*lines[:at], *there[random.randrange(len(there)) :]])
+
+    breaks: tuple[Callable[[], str], ...] = (
+        swapped,
+        indented,
+        valued,
+        valued,
+        keyed,
+        spliced,
+        lambda: "\n".join([*lines[:at], *lines[at + 1 :]]),
+        lambda: "\n".join([*lines[: at + 1], *lines[at:]]),
+        lambda: f"{text[:spot]}{random.choice(META)}{text[spot:]}",
+        lambda: f"{text[:spot]}{random.choice(NASTY)}{text[spot:]}",
+        lambda: f"{text[:spot]}{text[spot + random.randrange(1, 20) :]}",
+        lambda: text[:spot],
+        lambda: text.replace("\n", random.choice(("\r\n", "\r", "\x85", "\u2028"))),
+    )
+    return random.choice(breaks)()
+
+
+def _byte_breaks(random: random.Random, raw: bytes) -> bytes:
+    spot = random.randrange(len(raw) + 1)
+    return random.choice(
+        (
+            raw[:spot] + bytes([random.randrange(256)]) + raw[spot:],
+            raw[:spot] + raw[spot + 1 :],
+            raw.decode(errors="replace").encode(random.choice(("utf-16", "utf-32", "utf-8-sig"))),
+        )
+    )
+
+
+@st.composite
+def broken_as_text(draw: st.DrawFn) -> Files:
+    files = dict(draw(st.sampled_from(WORKSPACES)))
+    random = draw(st.randoms(use_true_random=False))
+    for _ in range(draw(st.integers(1, 4))):
+        name, other = random.choice(sorted(files)), random.choice(sorted(files))
+        text = files[name].decode(errors="replace")
+        broken = _text_breaks(random, text, files[other].decode(errors="replace"))
+        files[name] = broken.encode(errors="surrogatepass")
+        if random.random() < 0.05:
+            files[name] = _byte_breaks(random, files[name])
+    return files
+
+
+_scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(),
+    st.sampled_from(NASTY),
+    st.text(max_size=8),
+    st.dates(),
+)
+_json = st.recursive(
+    _scalars,
+    lambda below: st.one_of(
+        st.lists(below, max_size=3),
+        st.dictionaries(st.one_of(st.sampled_from(WORDS), st.text(max_size=4)), below, max_size=3),
+    ),
+    max_leaves=5,
+)
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
+    """Every container inside a value with each of its keys or positions."""
+    items = list(value.items() if isinstance(value, dict) else enumerate(value))
+    found = [(value, key) for key, _ in items]
+    for _, item in items:
+        if isinstance(item, (dict, list)):
+            found += _places(item)
+    return found
+
+
+@st.composite
+def broken_as_values(draw: st.DrawFn) -> Files:
+    files = dict(draw(st.sampled_from(WORKSPACES)))
+    for _ in range(draw(st.integers(1, 3))):
+        name = draw(st.sampled_from(sorted(files)))
+        value = yaml.load(files[name], Loader=_LOADER)  # noqa: S506
+        places = _places(value) if isinstance(value, (dict, list)) else []
+        if not places:
+            continue
+        holder, key = draw(st.sampled_from(places))
+        how = draw(st.integers(0, 3))
+        if how == 0:
+            del holder[key]
+        elif how == 1 and isinstance(holder, dict):
+            holder[draw(st.one_of(st.sampled_from(WORDS), st.text(max_size=4)))] = draw(_json)
+        else:
+            holder[key] = draw(_json)
+        text = yaml.dump(value, Dumper=_DUMPER, allow_unicode=draw(st.booleans()))
+        files[name] = text.encode(errors="surrogatepass")
+    return files
+
+
+def _written(folder: Path, files: Files) -> Path:
+    for name, raw in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(raw)
+    return folder
+
+
+def _told(files: Files, *, strict: bool) -> list[tuple[Diagnostic, ...]]:
+    """What validating tells, and what each command would tell of one environment."""
+    with TemporaryDirectory() as path:
+        folder = _written(Path(path), files)
+        found = [load_all(folder, kinds=KINDS, environ={"X": "no"}, strict=strict)]
+        try:
+            loaded = load(
+                folder, kinds=KINDS, environment="staging", environ={"X": "no"}, strict=strict
+            )
+            found.append(loaded.diagnostics)
+        except InvalidConfiguration as invalid:
+            found.append(invalid.diagnostics)
+        except BadUsage:
+            pass
+    return found
+
+
+@settings(max_examples=150)
+@given(broken_as_text(), st.booleans())
+def test_no_broken_text_makes_loading_fail(files: Files, strict: bool) -> None:
+    for diagnostics in _told(files, strict=strict):
+        assert_sound(diagnostics, files)
+
+
+@settings(max_examples=80)
+@given(broken_as_values(), st.booleans())
+def test_no_broken_value_makes_loading_fail(files: Files, strict: bool) -> None:
+    for diagnostics in _told(files, strict=strict):
+        assert_sound(diagnostics, files)
+
+
+def test_nothing_is_wrong_with_what_is_broken_here() -> None:
+    for files in WORKSPACES:
+        assert _told(files, strict=False)[0] == ()
