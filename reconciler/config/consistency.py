@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from reconciler.config.annotations import annotated
 from reconciler.config.declarations import Declaration
 from reconciler.config.document import Places
 from reconciler.config.schema_files import schema
@@ -17,7 +18,7 @@ from reconciler.errors import Problems
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.resource import Desired, Resource, State
-from reconciler.model.values import Path
+from reconciler.model.values import Path, path_text
 
 _OF_THE_RESOURCE = ("environments", "overrides")
 _OF_ONE = ("id", "name")

@@ -87,7 +87,7 @@ def _without_references(value: JSON) -> JSON:
         kind = item.__class__
         if kind is str or kind is int or kind is bool:
             continue
-        plain = _PLACEHOLDER if kind is SecretRef else _without_references(item)
+        plain = PLACEHOLDER if kind is SecretRef else _without_references(item)
         if plain is not item:
             if changed is None:
                 changed = value.copy()
