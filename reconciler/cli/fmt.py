@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from reconciler.cli.options import folder_option
 from reconciler.cli.output import colour_wanted, tell_warnings
 from reconciler.commands.formatting import FormatOptions, Formatted, format_workspace
 from reconciler.errors import ExitCode
@@ -14,15 +15,7 @@ from reconciler.render.difference import difference_as_text
 
 
 @click.command("fmt")
-@click.option(
-    "-C",
-    "--workspace",
-    "folder",
-    type=click.Path(path_type=Path),
-    default=Path(),
-    metavar="DIR",
-    help="Folder of the workspace. Default: here.",
-)
+@folder_option
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is not in order.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from pathlib import Path
 from typing import Any
 
 import click
 
-from reconciler.cli.options import layout_option
+from reconciler.cli.options import folder_option, layout_option
 from reconciler.cli.output import runtime
 from reconciler.commands.importing import ImportOptions, import_live
 from reconciler.commands.initialising import (
@@ -25,15 +24,7 @@ from reconciler.render.imports import imported_as_text, remarks_on_import
 
 
 @click.command("init")
-@click.option(
-    "-C",
-    "--workspace",
-    "folder",
-    type=click.Path(path_type=Path),
-    default=Path(),
-    metavar="DIR",
-    help="Folder of the new workspace. Default: here.",
-)
+@folder_option
 @click.option(
     "-e",
     "--environment",

@@ -22,19 +22,24 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 
 
+def folder_option(function: _Function) -> _Function:
+    """-C, where no environment is looked at."""
+    return click.option(
+        "-C",
+        "--workspace",
+        "folder",
+        type=click.Path(path_type=Path),
+        default=Path(),
+        metavar="DIR",
+        help="Folder of the workspace. Default: here.",
+    )(function)
+
+
 def workspace_options(function: _Function) -> _Function:
     """-C, -e, --strict."""
     return _all(
         function,
-        click.option(
-            "-C",
-            "--workspace",
-            "folder",
-            type=click.Path(path_type=Path),
-            default=Path(),
-            metavar="DIR",
-            help="Folder of the workspace. Default: here.",
-        ),
+        folder_option,
         click.option(
             "-e",
             "--environment",

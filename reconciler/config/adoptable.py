@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.config.checks import check_fields
-from reconciler.config.resources import COMMON
+from reconciler.config.resources import COMMON, laid_over
 from reconciler.config.schema import Checked, check
 from reconciler.config.schema_files import schema
 from reconciler.config.yaml_text import reads_back
@@ -181,7 +181,7 @@ def _refused(
 
     problems = Problems()
     look = Checked(subject, place, place)
-    merged = _merged(defaults, values)
+    merged = laid_over(defaults, values)
     check(kind.name, merged, look, problems)
     spec = {name: value for name, value in merged.items() if name not in {*COMMON, kind.parent_key}}
     check_fields(kind, spec, look, problems)
@@ -190,12 +190,6 @@ def _refused(
         for each in problems.found
         if each.severity is Severity.ERROR
     ]
-
-
-def _merged(below: JSON, above: JSON) -> Any:
-    if not (isinstance(below, dict) and isinstance(above, dict)):
-        return above
-    return {**below, **{key: _merged(below.get(key), value) for key, value in above.items()}}
 
 
 def _remove(values: dict[str, JSON], path: Path) -> bool:

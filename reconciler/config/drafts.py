@@ -13,8 +13,9 @@ from typing import Any
 
 from reconciler.config.layout import STEP, Block, block_of
 from reconciler.config.loader import parse
+from reconciler.config.references import escaped
 from reconciler.config.sources import Source
-from reconciler.config.yaml_text import escaped, yaml_text
+from reconciler.config.yaml_text import yaml_text
 from reconciler.errors import Problems
 from reconciler.model.values import JSONObject
 

@@ -305,3 +305,14 @@ class References:
 def references_in(text: str) -> tuple[str, ...]:
     """What stands between `${` and `}` of each reference in a text, in order; `$${` is none."""
     return tuple(match[1] for match in _REFERENCE.finditer(text) if match[2])
+
+
+def escaped(value: JSON) -> JSON:
+    """Plain values as files write them: `${` is `$${`, so that it is no reference."""
+    if isinstance(value, str):
+        return value.replace("${", "$${")
+    if isinstance(value, Mapping):
+        return {key: escaped(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [escaped(item) for item in value]
+    return value

@@ -143,7 +143,7 @@ def filled(kind: Kind, declaration: Declaration, given: Resolving) -> Filled:
     merged: Any = layers[-1].value
     for layer in reversed(layers[:-1]):
         above = layer.value
-        merged = _merge(merged, above)
+        merged = laid_over(merged, above)
         if kind.parent_key is not None and kind.parent_key in above:
             # A parent is one thing: {name: …} below and {id: …} above are not one with both.
             merged[kind.parent_key] = above[kind.parent_key]
@@ -171,14 +171,14 @@ def _resolved(
     return _resource(kind, declaration, each, spec), each.look
 
 
-def _merge(below: Any, above: Any) -> Any:
+def laid_over(below: Any, above: Any) -> Any:
     """Mappings are merged key by key, anything else is replaced."""
     if not (isinstance(below, dict) and isinstance(above, dict)):
         return above
     merged = {**below, **above}
     for key, value in above.items():
         if key in below and isinstance(value, dict):
-            merged[key] = _merge(below[key], value)
+            merged[key] = laid_over(below[key], value)
     return merged
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from reconciler.config.loader import parse
+from reconciler.config.references import escaped
 from reconciler.errors import Problems
 from reconciler.model.values import JSON, SecretRef
 
@@ -99,17 +100,6 @@ def yaml_text(value: JSON) -> str:
             default_flow_style=False,
         )
     )
-
-
-def escaped(value: JSON) -> JSON:
-    """Live values as files write them: `${` is `$${`, so that it is no reference."""
-    if isinstance(value, str):
-        return value.replace("${", "$${")
-    if isinstance(value, dict):
-        return {key: escaped(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [escaped(item) for item in value]
-    return value
 
 
 def reads_back(value: JSON) -> bool:

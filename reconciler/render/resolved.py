@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from reconciler.config.references import escaped
 from reconciler.errors import Mark
 from reconciler.model.resolved import (
     FieldOrigin,
@@ -73,17 +74,7 @@ def _above(path: Path, before: Path) -> Iterator[tuple[str, str]]:
 
 def _value(each: ResolvedField) -> str:
     """The value as a file would say it: what only looks like a reference is escaped again."""
-    return _yaml(each.value if each.secret else _escaped(each.value))
-
-
-def _escaped(value: JSON) -> JSON:
-    if isinstance(value, str):
-        return value.replace("${", "$${")
-    if isinstance(value, Mapping):
-        return {name: _escaped(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_escaped(item) for item in value]
-    return value
+    return _yaml(each.value if each.secret else escaped(each.value))
 
 
 def _yaml(value: JSON) -> str:
