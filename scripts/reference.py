@@ -6,6 +6,7 @@ Run it after every change of a schema; a test says whether it was.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ sys.path.insert(0, str(ROOT))
 from reconciler.config.schema_files import schema  # noqa: E402 - found beside this folder
 from reconciler.kinds import all_kinds  # noqa: E402
 from reconciler.model.kind import Kind, Tagged  # noqa: E402
+from reconciler.render.rules import RULES  # noqa: E402
 from scripts.editor_schemas import editor_schemas  # noqa: E402
 
 Schema = dict[str, Any]
@@ -30,7 +32,15 @@ _WORDS = {
     "object": "mapping",
     "null": "null",
 }
+_CODE = re.compile(r" \[([a-z0-9-]+)\]$", re.MULTILINE)
 _NOTE = "<!-- Generated from schemas/ by scripts/reference.py: change it there. -->\n"
+_DIAGNOSTICS_HEAD = """\
+<!-- Generated from render/rules.py and tests/corpus/ by scripts/reference.py. -->
+
+# Diagnostics
+
+What `validate`, and every other command, tells about files. Codes are stable; sentences may improve.
+"""
 _HEAD = "| field | takes | default | servers | |\n|---|---|---|---|---|\n"
 
 
@@ -49,8 +59,37 @@ def generated(kinds: Sequence[Kind]) -> Mapping[str, str]:
                 folder = _found(kind.name)["properties"][field.name]["x-variants"]["folder"]
                 page = _variants_page(kind, folder, field.name, field.shape)
                 files[f"docs/reference/{folder}.md"] = page
+    files["docs/reference/diagnostics.md"] = _diagnostics_page()
     files["docs/reference/README.md"] = _index(files)
     return files
+
+
+def _diagnostics_page() -> str:
+    """Every code with what it means, the way out, and how it looks: the shortest of the corpus."""
+    found = _examples()
+    parts = [_DIAGNOSTICS_HEAD]
+    for code, (title, help_text) in sorted(RULES.items()):
+        parts.append(f"\n## {code}\n\n{title}. {help_text}\n")
+        if code in found:
+            parts.append(f"\n```text\n{found[code]}```\n")
+    return "".join(parts)
+
+
+def _examples() -> dict[str, str]:
+    """By code, the shortest text of the corpus that tells just this one thing."""
+    texts: dict[str, str] = {}
+    for path in sorted((ROOT / "tests/corpus").rglob("*.txt")):
+        text = path.read_text(encoding="utf-8")
+        codes = _CODE.findall(text)
+        if len(codes) == 1 and _is_plain(text):
+            shown = text.rsplit("\n", 2)[0] + "\n"
+            if len(shown) < len(texts.get(codes[0], shown + " ")):
+                texts[codes[0]] = shown
+    return texts
+
+
+def _is_plain(text: str) -> bool:
+    return all(each.isprintable() for each in text.splitlines()) and "```" not in text
 
 
 def _index(files: Mapping[str, str]) -> str:
