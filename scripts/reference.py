@@ -39,7 +39,8 @@ _DIAGNOSTICS_HEAD = """\
 
 # Diagnostics
 
-What `validate`, and every other command, tells about files. Codes are stable; sentences may improve.
+What `validate`, and every other command, tells about files. Codes are stable; sentences may
+improve.
 """
 _HEAD = "| field | takes | default | servers | |\n|---|---|---|---|---|\n"
 
