@@ -68,9 +68,10 @@ class Origin(StrEnum):
 class FieldChange:
     """One field that differs.
 
-    `before` is the live value and `after` the wanted one, in canonical form; MISSING where there
-    is none. A secret has `secret=True` and no values on either side. `reset` says that the key
-    was removed from the files and goes back to null or its default.
+    `before` is the live value and `after` the wanted one, MISSING where there is none. Both are in
+    the canonical form in which they were compared; where the field is verbatim they are as the
+    service shows it and as the files have it. A secret has `secret=True` and no values on either
+    side. `reset` says that the key was removed from the files and goes back to null or its default.
     """
 
     path: Path

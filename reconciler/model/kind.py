@@ -92,7 +92,7 @@ class Field:
     required
         Whether a create must carry it.
     verbatim
-        Whether import writes it as the service shows it, and not in the form that is compared.
+        Whether plans and import tell it as it is written or shown, not in the form compared.
     """
 
     name: str

@@ -25,7 +25,7 @@ from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.values import JSON, MISSING, Path, path_text
 from reconciler.planning.bodies import create_bodies, sends_anything, update_body
 from reconciler.planning.differ import Difference, difference, same_at_a_glance, toggled
-from reconciler.planning.leaves import comparable, leaves, seen_fields
+from reconciler.planning.leaves import comparable, leaves, seen_fields, told
 from reconciler.planning.matcher import Match
 from reconciler.planning.secrets import secrets_of_create, secrets_of_update
 
@@ -133,7 +133,7 @@ def _all_new(kind: Kind, resource: Resource) -> Iterator[FieldChange]:
         if leaf.field.secret:
             yield FieldChange(leaf.path, MISSING, MISSING, secret=True)
         else:
-            yield FieldChange(leaf.path, MISSING, comparable(leaf.field, leaf.value))
+            yield FieldChange(leaf.path, MISSING, told(leaf.field, leaf.value))
 
 
 def _update(
@@ -290,7 +290,7 @@ def _carried(kind: Kind, resource: Resource, live: LiveObject, around: Around) -
         value = comparable(leaf.field, leaf.value) if undeclared else None
         if value is not None and value != comparable(leaf.field, None):
             for name in leaf.field.sent_as(around.live.dialect):
-                carried[name] = value
+                carried[name] = told(leaf.field, leaf.value)
     return carried
 
 
@@ -301,7 +301,7 @@ def deletion_of(match: Match, reason: Reason, around: Around) -> Change:
         raise ValueError(f"{match.resource.address} is not live")
     kind = around.kinds[live.kind]
     fields = tuple(
-        FieldChange(leaf.path, comparable(leaf.field, leaf.value), MISSING)
+        FieldChange(leaf.path, told(leaf.field, leaf.value), MISSING)
         for leaf in leaves(kind.fields, live.body, live=True)
         if leaf.value is not None
     )

@@ -15,7 +15,7 @@ from reconciler.model.live import LiveObject
 from reconciler.model.resource import Resource
 from reconciler.model.shape import MergedObject
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, path_text, value_at
-from reconciler.planning.leaves import Leaf, comparable, leaves, tag_field
+from reconciler.planning.leaves import Leaf, comparable, leaves, tag_field, told
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,8 @@ def _compared(
     if removed_keys and isinstance(want, dict):
         have = {**(have if isinstance(have, dict) else {}), **removed_keys}
         want = {**want, **dict.fromkeys(removed_keys)}
+    if leaf.field.verbatim:
+        have, want = told(leaf.field, raw), told(leaf.field, leaf.value)
     return FieldChange(leaf.path, have, want, reset=bool(removed_keys), origin=origin)
 
 
@@ -148,18 +150,19 @@ def _origin(field: Field, desired: JSON, live: JSON, base: JSON) -> Origin:
 def _reset(leaf: Leaf, found: Leaf | None) -> FieldChange | None:
     """The way back of a key that was removed from the files (traps 8 and 9), if there is one."""
     field = leaf.field
-    have = comparable(field, found.value if found is not None else MISSING)
+    raw = found.value if found is not None else MISSING
+    have, shown = comparable(field, raw), told(field, raw)
     if field.reset is not MISSING:
         after = field.reset
-        if have == comparable(field, after):
-            after = have
     elif field.clearable:
-        after = None if have != comparable(field, None) else have
+        after = None
     elif field.default is not MISSING:
         after = comparable(field, None)
     else:
         return None
-    return FieldChange(leaf.path, have, after, reset=True, origin=Origin.FILES)
+    if have == comparable(field, after):
+        after = shown
+    return FieldChange(leaf.path, shown, after, reset=True, origin=Origin.FILES)
 
 
 def same_at_a_glance(kind: Kind, resource: Resource, live: LiveObject) -> bool:

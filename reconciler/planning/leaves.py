@@ -114,6 +114,14 @@ def comparable(field: Field, value: JSON) -> JSON:
     return without_secrets(canonical) if isinstance(canonical, (dict, list)) else canonical
 
 
+def told(field: Field, value: JSON) -> JSON:
+    """What a change tells of a value: as it is written or shown where the field says so.
+
+    Everywhere else that is what is compared.
+    """
+    return value if field.verbatim and isinstance(value, str) else comparable(field, value)
+
+
 def live_fields(kind: Kind, body: JSONObject) -> dict[str, JSON]:
     """The comparable live values by path text. What is as the server has it anyway is left out.
 

@@ -22,6 +22,7 @@ _LONG = 100
 _CONTEXT = 1
 _MOST = 40
 _MOST_COMPARED = 1_000
+_WORDS = re.compile(r"\S+\s*")
 _BREAKS = re.compile(r"(?<=,) ")
 
 
@@ -86,7 +87,8 @@ def _related(before: JSON, after: JSON) -> bool:
 def told_in_lines(value: JSON) -> list[str] | None:
     """A value that takes several lines: text with line ends, or a long object or list."""
     if isinstance(value, str):
-        return value.split("\n") if "\n" in value else None
+        lines = value.removesuffix("\n").split("\n")
+        return lines if len(lines) > 1 else None
     if isinstance(value, (Mapping, list)) and _size(value) > _LONG:
         text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode()
         return text.split("\n")
@@ -96,13 +98,19 @@ def told_in_lines(value: JSON) -> list[str] | None:
 def text_lines(before: JSON, after: JSON) -> tuple[str, ...]:
     """Two long texts as one list of lines, each with its sign (-, + or a blank) in front.
 
-    Text without line ends, as queries are compared, is broken after its commas. Empty where the
-    texts are short, or differ in nothing but where lines end.
+    Long lines are broken after their commas. A text without line ends, as servers print queries,
+    is laid out like the other one, so that what differs is not only where lines end. Empty where
+    the texts are short, or differ in nothing but that.
     """
     if not (isinstance(before, str) and isinstance(after, str)):
         return ()
+    before, after = before.removesuffix("\n"), after.removesuffix("\n")
     if "\n" not in before + after and max(len(before), len(after)) <= _LONG:
         return ()
+    if "\n" in after and "\n" not in before:
+        before = _laid_out_like(after, before)
+    elif "\n" in before and "\n" not in after:
+        after = _laid_out_like(before, after)
     old, new = _pieces(before), _pieces(after)
     return () if old == new else within_reason(_merged(old, new))
 
@@ -120,6 +128,35 @@ def _pieces(text: str) -> list[str]:
         for line in text.split("\n")
         for piece in (_BREAKS.split(line) if len(line) > _LONG else [line])
     ]
+
+
+def _laid_out_like(guide: str, text: str) -> str:
+    """A text in the lines of another one: its words stand where the same words stand there.
+
+    What is not there has lines of its own, unless it stands inside of one.
+    """
+    rows = guide.split("\n")
+    at = [row for row, line in enumerate(rows) for _ in line.split()]
+    words = _WORDS.findall(text.lstrip())
+    lines: list[str] = []
+    now, indent = -1, ""
+    for tag, start, end, there, until in _steps(*_folded(text, guide)):
+        around = set(at[there:until] if until > there else at[max(0, there - 1) :][:2])
+        inside = min(around) if len(around) == 1 else len(rows)
+        for position in range(start, end):
+            row = at[there + position - start] if tag == "equal" else inside
+            if row < len(rows):
+                indent = rows[row][: len(rows[row]) - len(rows[row].lstrip())]
+            if row != now or not lines:
+                lines.append(indent)
+            lines[-1] += words[position]
+            now = row
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _folded(*texts: str) -> Iterator[list[str]]:
+    """Their words, those of a query alike however they are capitalised."""
+    return ([word.casefold() for word in text.split()] for text in texts)
 
 
 def _merged(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:

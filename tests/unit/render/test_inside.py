@@ -104,6 +104,43 @@ def test_a_long_query_is_told_by_its_columns() -> None:
     )
 
 
+def test_a_query_on_one_line_is_laid_out_like_the_one_in_the_files() -> None:
+    columns = [f"properties.column_{number}" for number in range(8)]
+    shown = ", ".join([f"SELECT {columns[0]}", *columns[1:], "'a  b' AS text FROM events"])
+    shown += " WHERE a AND b"
+    written = "SELECT\n" + "".join(f"  {each},\n" for each in columns if each[-1] != "5")
+    written += "  'a b' AS text\nFROM events\nWHERE a AND c AND b\n"
+    told = text_lines(shown, written)
+    assert told == (
+        "  … 5 lines as before",
+        "    properties.column_4,",
+        "-   properties.column_5,",
+        "    properties.column_6,",
+        "    properties.column_7,",
+        "-   'a  b' AS text",
+        "+   'a b' AS text",
+        "  FROM events",
+        "- WHERE a AND b",
+        "+ WHERE a AND c AND b",
+    )
+    other_way = [
+        line.translate(str.maketrans("+-", "-+")) if line[0] in "+-" else line for line in told
+    ]
+    assert sorted(text_lines(written, shown)) == sorted(other_way)
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b,", " c", "d  e"]), min_size=1, max_size=12),
+    st.lists(st.sampled_from(["a", "b,", " c", "d  e"]), min_size=2, max_size=12),
+)
+def test_laying_out_loses_no_word(words: list[str], lines: list[str]) -> None:
+    shown, written = " ".join(words), "\n".join(lines)
+    told = text_lines(shown, written)
+    if told and not any("as before" in line for line in told):
+        assert " ".join(line[2:] for line in told if line[0] in " -").split() == shown.split()
+        assert [line[2:] for line in told if line[0] in " +"] == lines
+
+
 @given(
     st.lists(st.sampled_from("abc"), min_size=2, max_size=12),
     st.lists(st.sampled_from("abc"), min_size=2, max_size=12),
@@ -129,7 +166,8 @@ def test_a_line_can_not_forge_another() -> None:
 
 def test_long_new_values_take_several_lines() -> None:
     assert told_in_lines("short") is None
-    assert told_in_lines("one\ntwo") == ["one", "two"]
+    assert told_in_lines("one\ntwo") == told_in_lines("one\ntwo\n") == ["one", "two"]
+    assert told_in_lines("one\n") is None
     assert told_in_lines(["a"]) is None
     assert told_in_lines([WIDE])[:3] == ["[", "  {", f'    "filler": "{"x" * 100}"']
 
