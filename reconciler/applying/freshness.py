@@ -16,6 +16,7 @@ from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.shape import canonical_text
 from reconciler.model.values import JSONObject
+from reconciler.model.wording import printable
 from reconciler.planning.leaves import live_fields
 from reconciler.planning.masking import Mask, masked_value
 
@@ -49,11 +50,13 @@ def moved_since(plan: Plan, live: Live, kinds: Sequence[Kind], *, mask: Mask) ->
         if change.action is Action.CREATE:
             twin = names.get((kind.name, change.parent_id, change.name.strip()))
             if twin is not None and (kind.parent is None or change.parent_id is not None):
-                moved.append(Moved(change.address, f"it exists by now, with the id {twin.id}"))
+                moved.append(
+                    Moved(change.address, f"it exists by now, with the id {printable(twin.id)}")
+                )
             continue
         found = objects.get((kind.name, change.live_id or ""))
         if found is None:
-            moved.append(Moved(change.address, f"it is gone (id {change.live_id})"))
+            moved.append(Moved(change.address, f"it is gone (id {printable(str(change.live_id))})"))
             continue
         fields = moved_fields(kind, change, found.body, mask=mask)
         if fields:
@@ -79,4 +82,6 @@ def moved_fields(
 
 def told(fields: Mapping[str, tuple[str, str]]) -> str:
     """`prefix was "a/" and is "b/" now`."""
-    return "; ".join(f"{path} was {was} and is {now} now" for path, (was, now) in fields.items())
+    return printable(
+        "; ".join(f"{path} was {was} and is {now} now" for path, (was, now) in fields.items())
+    )

@@ -24,6 +24,7 @@ from reconciler.model.event import (
     Skipped,
     Started,
 )
+from reconciler.model.wording import plain_json
 from reconciler.planning.planfile import encoded
 
 FORMAT_VERSION = 1
@@ -44,7 +45,7 @@ class Journal:
     def __call__(self, event: Event) -> None:
         """Write one line, at once: a run that is killed leaves what it did."""
         line = {"time": self._now().isoformat(), "format_version": FORMAT_VERSION, **_told(event)}
-        self._file.write(self._mask(orjson.dumps(line).decode()) + "\n")
+        self._file.write(plain_json(self._mask(orjson.dumps(line).decode())) + "\n")
         self._file.flush()
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from reconciler.errors import AmbiguousOutcome
 from reconciler.model.change import Change
 from reconciler.model.kind import Kind
 from reconciler.model.request import Request
+from reconciler.model.wording import printable, quoted
 
 
 async def create_carefully(
@@ -63,7 +64,7 @@ async def _adoptable(
         ids = ", ".join(sorted(str(each.get("id")) for each in found))
         raise AmbiguousOutcome(
             f"after a create that ended in doubt there are {len(found)} objects named "
-            f"'{change.name}': {ids}",
+            f"{quoted(change.name)}: {printable(ids)}",
             hint="delete the one that is not meant, or pin one by `id`, and plan again",
         )
     return found[0] if found else None
@@ -76,4 +77,4 @@ def _is_named(each: Mapping[str, Any], change: Change) -> bool:
 def _body(body: object, request: Request) -> Mapping[str, Any]:
     if isinstance(body, Mapping) and body.get("id") is not None:
         return body
-    raise AmbiguousOutcome(f"{request.method} {request.path}: the answer names no id")
+    raise AmbiguousOutcome(f"{request.told}: the answer names no id")

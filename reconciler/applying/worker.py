@@ -15,6 +15,7 @@ from reconciler.model.change import Action, Change
 from reconciler.model.event import Done
 from reconciler.model.kind import Kind
 from reconciler.model.values import JSONObject
+from reconciler.model.wording import printable
 from reconciler.planning.masking import Mask
 from reconciler.planning.requests import (
     Place,
@@ -122,8 +123,9 @@ class Worker:
             return Done(change, done.live_id, (*done.notices, "the old one was gone already"))
         except ServiceError as error:
             error.hint = (
-                f"the new one exists (id {done.live_id}), and so does the old one (id {old_id}): "
-                "delete the one that is not meant, or pin one by `id`, and plan again"
+                f"the new one exists (id {printable(str(done.live_id))}), and so does the old one "
+                f"(id {printable(old_id)}): delete the one that is not meant, or pin one by `id`, "
+                "and plan again"
             )
             raise
         return done

@@ -12,6 +12,7 @@ from reconciler.cli.options import workspace_of, workspace_options
 from reconciler.cli.output import runtime
 from reconciler.commands.backfilling import BackfillRequest, backfill
 from reconciler.errors import BadUsage
+from reconciler.model.wording import printable
 
 
 def _moment(text: str, option: str) -> datetime:
@@ -39,5 +40,5 @@ def command(address: str, *, start: str, end: str, **options: Any) -> None:
         workspace_of(options), address, _moment(start, "--start"), _moment(end, "--end")
     )
     done = asyncio.run(backfill(request, runtime()))
-    named = f" (backfill {done.identity})" if done.identity else ""
+    named = f" (backfill {printable(done.identity)})" if done.identity else ""
     click.echo(f"Backfilling {done.address} from {done.start} to {done.end}{named}")

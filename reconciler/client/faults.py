@@ -22,6 +22,7 @@ from reconciler.errors import (
     Unavailable,
 )
 from reconciler.model.request import Request
+from reconciler.model.wording import printable
 
 LONGEST_DETAIL = 256
 
@@ -42,7 +43,7 @@ def refusal(
     code, attr = _word(body.get("code")), _word(body.get("attr"))
     detail = _sentence(body.get("detail"))
     known = _BY_STATUS.get(status) or (Invalid if status < 500 else Unavailable)
-    what = f"{request.method} {request.path}: {status}"
+    what = f"{request.told}: {status}"
     where = f" ({attr})" if attr else ""
     said = f": {detail}" if detail else ""
     return known(
@@ -65,7 +66,7 @@ def _error_body(content: bytes) -> Mapping[str, object]:
 
 
 def _word(value: object) -> str | None:
-    return value[:LONGEST_DETAIL] if isinstance(value, str) else None
+    return printable(value[:LONGEST_DETAIL]) if isinstance(value, str) else None
 
 
 def _sentence(value: object) -> str | None:

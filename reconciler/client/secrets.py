@@ -16,6 +16,7 @@ from urllib.parse import quote
 from reconciler.errors import SecretUnavailable
 from reconciler.model.connection import SecretSettings
 from reconciler.model.values import JSON, SecretRef, SecretSource, SecretValue
+from reconciler.model.wording import printable
 
 MASK = "***"
 EXEC_SECONDS = 10.0
@@ -152,7 +153,7 @@ _LOOKUPS = {
 
 
 def _forms(value: str) -> tuple[str, ...]:
-    """The ways in which a secret may turn up, longest first."""
+    """The ways in which a secret may turn up, escaped as in our messages too, longest first."""
     if len(value) < SHORTEST_MASKED:
         return ()
     raw = value.encode()
@@ -163,5 +164,7 @@ def _forms(value: str) -> tuple[str, ...]:
         base64.urlsafe_b64encode(raw).decode(),
         base64.b64encode(raw).decode().rstrip("="),
         value.replace("\n", "\\n"),
+        printable(value),
+        printable(value).replace("'", "\\'"),
     }
     return tuple(sorted(forms, key=lambda each: (-len(each), each)))

@@ -16,6 +16,7 @@ from reconciler.model.shape import (
     Text,
 )
 from reconciler.model.values import JSONObject
+from reconciler.model.wording import quoted
 
 
 def _flag(name: str, *, summary: bool = False) -> Field:
@@ -115,7 +116,7 @@ def data_lost_with_project(situation: Situation) -> Consequence | None:
         return None
     count = len(situation.children)
     inside = "no batch exports" if count == 0 else f"{count} batch export{'s' if count > 1 else ''}"
-    named = ", ".join(f"'{child.name}'" for child in situation.children[:5])
+    named = ", ".join(quoted(child.name) for child in situation.children[:5])
     more = f" and {count - 5} more" if count > 5 else ""
     return Consequence(
         "project-data-lost",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from reconciler.model.values import JSON, JSONObject
+from reconciler.model.wording import printable
 
 
 class Repeat(StrEnum):
@@ -27,6 +28,11 @@ class Request:
     repeat: Repeat
     body: JSONObject | None = None
     query: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def told(self) -> str:
+        """What messages call it: ids that the service gave stand in the path."""
+        return printable(f"{self.method} {self.path}")
 
 
 @dataclass(frozen=True, slots=True)

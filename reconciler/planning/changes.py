@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from reconciler.model.address import Address
@@ -23,6 +23,7 @@ from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.values import JSON, MISSING, Path, path_text
+from reconciler.model.wording import printable
 from reconciler.planning.bodies import create_bodies, sends_anything, update_body
 from reconciler.planning.differ import Difference, difference, same_at_a_glance, toggled
 from reconciler.planning.leaves import comparable, leaves, seen_fields, told
@@ -340,7 +341,9 @@ def _consequences(
         children=around.children(live) if live is not None and action is Action.DELETE else (),
     )
     found = [consequence for rule in kind.rules if (consequence := rule(situation)) is not None]
-    return tuple(sorted(found, key=lambda each: (each.severity.rank, each.rule)))
+    # Values of the live side stand in them.
+    told = [replace(each, message=printable(each.message)) for each in found]
+    return tuple(sorted(told, key=lambda each: (each.severity.rank, each.rule)))
 
 
 def _id_of(live: LiveObject | None) -> str:
@@ -371,6 +374,6 @@ def _unreset_notes(resource: Resource, found: Difference) -> Iterator[Note]:
     for path in found.unreset:
         yield Note(
             "stays-as-it-is",
-            f"{resource.address}: {path_text(path)} was removed from the files, and the API can't "
-            "reset it: it keeps its live value and is no longer managed",
+            f"{resource.address}: {printable(path_text(path))} was removed from the files, and the "
+            "API can't reset it: it keeps its live value and is no longer managed",
         )

@@ -15,6 +15,7 @@ from reconciler.model.kind import Kind, Tagged
 from reconciler.model.plan import Refusal
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import Resource
+from reconciler.model.wording import printable, quoted
 
 _GONE = (Action.DELETE, Action.REPLACE)
 
@@ -146,10 +147,11 @@ def no_denied_consequence(proposal: Proposal) -> Iterator[Refusal]:
         if hit:
             yield Refusal(
                 "deny",
-                f"the policy denies '{rule}', which follows from {_several(len(hit), 'change')}",
+                f"the policy denies {quoted(rule)}, which follows from "
+                f"{_several(len(hit), 'change')}",
                 tuple(each.address for each in hit),
                 _where(proposal.policy, "deny"),
-                f"take '{rule}' out of `policy.deny`, or leave the change out with --exclude",
+                f"take {quoted(rule)} out of `policy.deny`, or leave the change out with --exclude",
             )
 
 
@@ -197,8 +199,8 @@ def nothing_that_no_list_shows(proposal: Proposal) -> Iterator[Refusal]:
                 continue
             yield Refusal(
                 "unlisted-type",
-                f"{change.address}: objects of type {value.get(shape.tag)} are in no list of the "
-                "service, so one that is created here could not be found again",
+                f"{change.address}: objects of type {printable(str(value[shape.tag]))} are in no "
+                "list of the service, so one that is created here could not be found again",
                 (change.address,),
                 None,
                 "create it once in the service, and pin it here with `id:`",

@@ -17,6 +17,7 @@ from reconciler.model.live import Live, LiveObject
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.values import MISSING, value_at
+from reconciler.model.wording import printable, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +190,10 @@ def _with_parent(kind: Kind, resource: Resource, live: Live, state: _State) -> M
     if len(found) == 1:
         return Match(resource, None, parent_id=found[0].id)
     state.problems.append(
-        f"{resource.address}: {len(found) or 'no'} live {kind.parent}s are named '{ref.name}'"
+        f"{resource.address}: {len(found) or 'no'} live {kind.parent}s are named "
+        f"{quoted(ref.name or '')}"
     )
-    ids = ", ".join(sorted(each.id for each in found))
+    ids = printable(", ".join(sorted(each.id for each in found)))
     way = f"one of {ids}" if found else "the id of one that exists"
     state.hints.append(f"name it by id: {kind.parent_key}: {{id: …}} with {way}")
     return Match(resource, None)
@@ -200,13 +202,13 @@ def _with_parent(kind: Kind, resource: Resource, live: Live, state: _State) -> M
 def _match_pinned(start: Match, found: LiveObject | None, state: _State) -> None:
     resource = start.resource
     if found is None:
+        pinned = printable(str(resource.pinned_id))
         if resource.state is State.PRESENT:
             state.problems.append(
-                f"{resource.address}: no live {resource.address.kind} has the id "
-                f"{resource.pinned_id}"
+                f"{resource.address}: no live {resource.address.kind} has the id {pinned}"
             )
             state.hints.append(
-                f"remove `id: {resource.pinned_id}` from {resource.address} to find it by name or "
+                f"remove `id: {pinned}` from {resource.address} to find it by name or "
                 "create it, or correct the id"
             )
         state.claim(start)
@@ -294,10 +296,11 @@ def _note_near_names(
 def _complain_of_twins(
     kind: Kind, resource: Resource, found: Sequence[LiveObject], state: _State
 ) -> None:
-    lines = [f"{resource.address}: {len(found)} live {kind.collection} are named '{found[0].name}'"]
-    lines += [f"  {_twin(kind, each)}" for each in sorted(found, key=_by_age)]
+    name = quoted(found[0].name)
+    lines = [f"{resource.address}: {len(found)} live {kind.collection} are named {name}"]
+    lines += [f"  {printable(_twin(kind, each))}" for each in sorted(found, key=_by_age)]
     state.problems.append("\n".join(lines))
-    example = min(found, key=_by_age).id
+    example = printable(min(found, key=_by_age).id)
     state.hints.append(
         f"pin the one that is meant, in {kind.collection}: {{{resource.address.key}: "
         f"{{id: {example}}}}}, and declare or delete the other"
@@ -318,7 +321,7 @@ def _complain_of_shared_claims(state: _State) -> None:
     for (kind, live_id), addresses in sorted(state.claims.items()):
         if len(addresses) > 1:
             listed = " and ".join(str(each) for each in sorted(addresses))
-            state.problems.append(f"{listed} claim the same live {kind}, id {live_id}")
+            state.problems.append(f"{listed} claim the same live {kind}, id {printable(live_id)}")
             state.hints.append(f"give all but one of {listed} another name, or pin them by `id`")
 
 

@@ -39,6 +39,7 @@ from reconciler.model.values import (
     SecretSource,
     SecretSourceName,
 )
+from reconciler.model.wording import plain_json
 
 FORMAT_VERSION = 1
 _OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
@@ -51,7 +52,7 @@ class NoPlan(ReconcilerError):
 
 def encode(plan: Plan) -> bytes:
     """Canonical bytes: the same plan gives the same bytes."""
-    return orjson.dumps(encoded(plan), option=_OPTIONS)
+    return plain_json(orjson.dumps(encoded(plan), option=_OPTIONS).decode()).encode()
 
 
 def encoded(plan: Plan) -> dict[str, Any]:

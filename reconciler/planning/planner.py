@@ -15,6 +15,7 @@ from reconciler.model.plan import Note, Plan, PlanSource, Selection, Unmanaged
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired
 from reconciler.model.shape import canonical_text
+from reconciler.model.wording import printable, quoted
 from reconciler.planning.changes import Around, deletion_of, resource_changes
 from reconciler.planning.guards import Proposal, refusals
 from reconciler.planning.matcher import Matching, match
@@ -215,8 +216,8 @@ def _notes(matching: Matching, policy: Policy, given: Circumstances) -> Iterator
     for address, near in matching.near_names:
         yield Note(
             "near-name",
-            f"{address} will be created although '{near.name}' (id {near.id}) differs from its "
-            "name in case only; newer servers refuse that",
+            f"{address} will be created although {quoted(near.name)} (id {printable(near.id)}) "
+            "differs from its name in case only; newer servers refuse that",
         )
 
 

@@ -17,6 +17,7 @@ from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.values import JSON, MISSING, Path, path_text
+from reconciler.model.wording import printable
 from reconciler.planning.changes import Around, deletion_of, resource_changes
 from reconciler.planning.guards import Proposal, refusals
 from reconciler.planning.leaves import comparable, leaves, live_fields
@@ -57,7 +58,7 @@ class _Back:
     notes: list[Note] = field(default_factory=list)
 
     def tell(self, change: Change, what: str) -> None:
-        self.notes.append(Note("not-undone", f"{change.address}: {what}"))
+        self.notes.append(Note("not-undone", printable(f"{change.address}: {what}")))
 
     def kind(self, change: Change) -> Kind:
         return self.around.kinds[change.address.kind]

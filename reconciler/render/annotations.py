@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reconciler.errors import Diagnostic, Severity
+from reconciler.model.wording import printable
 from reconciler.render.diagnostics import counted
-from reconciler.render.plan.words import printable
 
 
 def diagnostics_as_github(diagnostics: Sequence[Diagnostic], *, root: str = "") -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from reconciler.errors import Diagnostic, Mark, Severity
+from reconciler.model.wording import plain_json, printable
 from reconciler.render.excerpt import excerpt, width_of
-from reconciler.render.plan.words import is_breaking, printable
 
 _NARROWEST = 40
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "33"}
@@ -110,19 +109,5 @@ def _place(at: Mark | None) -> dict[str, Any]:
 
 
 def safe_json(value: Any) -> str:
-    """JSON that a terminal can show: whatever is no plain character stands as an escape in it.
-
-    JSON itself only asks that of what is below U+0020. Half a surrogate pair, which is no text, is
-    told in plain text and not as a character that readers of JSON refuse.
-    """
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    return re.sub(r"[^ -~\n]", _escaped, text) + "\n"
-
-
-def _escaped(match: re.Match[str]) -> str:
-    each = match[0]
-    if not is_breaking(each):
-        return each
-    if "\ud800" <= each <= "\udfff":
-        return f"\\\\u{ord(each):04x}"
-    return json.dumps(each)[1:-1]
+    """JSON of several lines that a terminal can show."""
+    return plain_json(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from reconciler.render.plan.words import printable
+from reconciler.model.wording import printable
 
 _TAB = 4
 _CUT = "…"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from difflib import unified_diff
 
 from reconciler.model.imported import Imported, Left
-from reconciler.render.plan.words import printable
+from reconciler.model.wording import printable
 
 
 def imported_as_text(done: Imported) -> str:

@@ -18,9 +18,10 @@ from reconciler.model.event import (
     Skipped,
     Started,
 )
+from reconciler.model.wording import printable
 from reconciler.render.excerpt import excerpt
 from reconciler.render.plan.view import title
-from reconciler.render.plan.words import SIGNS, printable
+from reconciler.render.plan.words import SIGNS
 
 _PAST = {
     Action.CREATE: "created",

@@ -21,7 +21,7 @@ from reconciler.model.resolved import (
     ResolvedResource,
 )
 from reconciler.model.values import JSON, MISSING, Path, path_text
-from reconciler.render.plan.words import printable
+from reconciler.model.wording import printable
 
 _PLAIN = re.compile(r"[^\W\d](?:[\w ./+-]*[\w/+-])?")
 _PLAIN_REFERENCE = re.compile(r"[\w./+-]*(?:\$\{[\w:./+-]*\}[\w./+-]*)+")

@@ -14,6 +14,7 @@ from reconciler.model.kind import ConsequenceRule, Situation
 from reconciler.model.live import Dialect
 from reconciler.model.shape import Instant
 from reconciler.model.values import JSON, MISSING, value_at
+from reconciler.model.wording import quoted
 
 _GONE = (Action.DELETE, Action.REPLACE)
 
@@ -99,7 +100,7 @@ def destination_moved(situation: Situation) -> Consequence | None:
         config = change.path[:2] == ("destination", "config") and len(change.path) == 3
         place = PLACES.get(str(change.path[-1])) if config else None
         if place is not None:
-            old = "the default" if change.before in (None, MISSING) else f"'{change.before}'"
+            old = "the default" if change.before in (None, MISSING) else quoted(str(change.before))
             moved.append(f"{place} {old}")
     if not moved:
         return None
@@ -137,8 +138,8 @@ def model_changed(situation: Situation) -> Consequence | None:
     return Consequence(
         "model-changed",
         Danger.WARNING,
-        f"rows of '{change.after}' follow rows of '{change.before}' in the same place, with other "
-        "columns; readers of the destination must cope",
+        f"rows of {quoted(str(change.after))} follow rows of {quoted(str(change.before))} in the "
+        "same place, with other columns; readers of the destination must cope",
     )
 
 

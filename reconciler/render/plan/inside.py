@@ -16,7 +16,7 @@ import orjson
 
 from reconciler.model.shape import canonical_text
 from reconciler.model.values import JSON, MISSING, Path
-from reconciler.render.plan.words import printable
+from reconciler.model.wording import printable
 
 _LONG = 100
 _CONTEXT = 1

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from reconciler.model.change import Change, Consequence, Danger
 from reconciler.model.plan import Plan
+from reconciler.model.wording import printable
 from reconciler.render.plan.view import (
     ABSENT,
     heading,
@@ -22,7 +23,7 @@ from reconciler.render.plan.view import (
     title,
     why,
 )
-from reconciler.render.plan.words import DANGERS, SIGNS, printable
+from reconciler.render.plan.words import DANGERS, SIGNS
 
 LIMIT = 65_536
 _MARGIN = 600

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from reconciler.model.change import Action, Change, Danger
 from reconciler.model.plan import Plan, Refusal
+from reconciler.model.wording import printable
 from reconciler.render.plan.view import ABSENT, Row, heading, rows, shortened, summary, title, why
-from reconciler.render.plan.words import DANGERS, SIGNS, printable
+from reconciler.render.plan.words import DANGERS, SIGNS
 
 _COLOURS = {
     Action.CREATE: "32",
@@ -109,7 +110,7 @@ def _wrapped(text: str, prefix: str, style: Style, code: str = "") -> Iterator[s
     width = max(_NARROWEST, style.width)
     indent = " " * min(len(prefix), 8)
     lines = textwrap.wrap(
-        shortened(text, 2_000),
+        shortened(printable(text), 2_000),
         width=width,
         initial_indent=prefix,
         subsequent_indent=indent,

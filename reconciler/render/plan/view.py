@@ -10,8 +10,9 @@ import orjson
 from reconciler.model.change import Action, Change, FieldChange
 from reconciler.model.plan import Plan
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text
+from reconciler.model.wording import printable
 from reconciler.render.plan.inside import parts, text_lines, told_in_lines, within_reason
-from reconciler.render.plan.words import ORIGINS, REASONS, SECRET_USES, printable
+from reconciler.render.plan.words import ORIGINS, REASONS, SECRET_USES
 
 _ALWAYS = (Action.CREATE, Action.UPDATE, Action.DELETE)
 _COUNTED = (

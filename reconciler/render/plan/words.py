@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping
 
 from reconciler.model.change import Action, Danger, Origin, Reason, SecretUse
@@ -56,22 +55,3 @@ DANGERS: Mapping[Danger, str] = {
     Danger.WARNING: "warning",
     Danger.INFO: "note",
 }
-
-_BREAKING = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
-
-
-def printable(text: str) -> str:
-    """Text that can't forge output: control, bidi and line characters are shown as escapes."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        each.encode("unicode_escape", errors="backslashreplace").decode()
-        if is_breaking(each)
-        else each
-        for each in text
-    )
-
-
-def is_breaking(each: str) -> bool:
-    """Whether a character could move the cursor, the line or the direction of what follows."""
-    return unicodedata.category(each) in _BREAKING

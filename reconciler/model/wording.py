@@ -1,0 +1,64 @@
+"""Text of others inside our messages: names of live objects, values, what a server said.
+
+Whoever may name an object could else write lines of our output, steer the terminal that shows it,
+or turn the direction of what follows. Stands below everything that makes messages, since a
+message also goes where nothing is drawn: into plan files, logs and what others make of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+
+_BREAKING = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
+_QUOTES = "'\"`"
+_NOT_PLAIN = re.compile(r"[^ -~\n]")
+
+
+def is_breaking(each: str) -> bool:
+    """Whether a character could move the cursor, the line or the direction of what follows."""
+    return unicodedata.category(each) in _BREAKING
+
+
+def printable(text: str) -> str:
+    """Text that can't forge output: control, bidi and line characters are shown as escapes."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        each.encode("unicode_escape", errors="backslashreplace").decode()
+        if is_breaking(each)
+        else each
+        for each in text
+    )
+
+
+def quoted(text: str) -> str:
+    """Printable text in the first sort of quotes that does not stand in it.
+
+    So a name can't end its quotes and go on as if the message did. One with all sorts of quotes
+    has its single ones escaped.
+    """
+    shown = printable(text)
+    for mark in _QUOTES:
+        if mark not in shown:
+            return f"{mark}{shown}{mark}"
+    return "'" + shown.replace("'", "\\'") + "'"
+
+
+def plain_json(text: str) -> str:
+    """JSON that a terminal can show, of the same value: what could steer one stands as an escape.
+
+    JSON itself only asks that of what is below U+0020. Half a surrogate pair, which is no text, is
+    told in plain text and not as a character that readers of JSON refuse.
+    """
+    return text if text.isascii() and "\x7f" not in text else _NOT_PLAIN.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    each = match[0]
+    if not is_breaking(each):
+        return each
+    if "\ud800" <= each <= "\udfff":
+        return f"\\\\u{ord(each):04x}"
+    return json.dumps(each)[1:-1]
