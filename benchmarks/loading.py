@@ -211,7 +211,7 @@ def stages(folder: Path) -> dict[str, float]:
     loaded = whole(folder)
     desired = loaded.desired
     looks = {address: each.look for address, (_, each) in zip(found, merged, strict=True)}
-    timed("other checks", lambda: check_together(desired, kinds, looks, problems, doubtful=set()))
+    timed("other checks", lambda: check_together(desired, kinds, looks, problems))
     here = Workplace(workspace, kinds, found, desired, loaded.places)
     timed("consistency", lambda: check_consistency(here, problems))
     timed("digest", lambda: digest_of(desired, Policy(), None))

@@ -208,7 +208,7 @@ def check_together(
     checked: Mapping[object, Checked],
     problems: Problems,
     *,
-    doubtful: AbstractSet[Address] | None,
+    doubtful: AbstractSet[Address] | None = frozenset(),
 ) -> None:
     """What only all resources together tell: names that clash, parents that are missing.
 

@@ -97,7 +97,7 @@ class Nodes:
             return {}
         found: dict[Path, Mark] = {}
         for upper, below in self.top.value:
-            if isinstance(below, yaml.MappingNode):
+            if isinstance(upper, yaml.ScalarNode) and isinstance(below, yaml.MappingNode):
                 for key, _ in below.value:
                     if isinstance(key, yaml.ScalarNode):
                         found.setdefault((upper.value, key.value), self.mark_of(key))
