@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
 from reconciler.errors import Diagnostic, Mark
+from reconciler.model.wording import printable
 from reconciler.render.annotations import diagnostics_as_github
 from reconciler.render.diagnostics import diagnostics_as_json, diagnostics_as_text
-from reconciler.render.plan.words import printable
 from reconciler.render.sarif import diagnostics_as_sarif
 
 Told = tuple[str, str, str | None, int | None, int | None]
