@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from reconciler.cli import _COMMANDS
+from reconciler.kinds import all_kinds
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -30,3 +31,4 @@ def test_every_consequence_is_documented() -> None:
         for rule in re.findall(r'Consequence\(\s*"([\w-]+)"', path.read_text(encoding="utf-8"))
     }
     assert used == documented
+    assert used == {each for kind in all_kinds() for each in kind.consequences}

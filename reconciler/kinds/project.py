@@ -210,6 +210,16 @@ RULES: tuple[ConsequenceRule, ...] = (
     filters_replaced,
 )
 
+CONSEQUENCES: tuple[str, ...] = (
+    "project-data-lost",
+    "new-api-token",
+    "capture-turned-off",
+    "ip-anonymisation-off",
+    "access-control-changed",
+    "project-timezone-changed",
+    "test-filters-replaced",
+)
+
 
 def _pending_deletion(body: JSONObject) -> bool:
     """A deleted project stays readable until the work is done (service-facts 4.3, trap 37)."""
@@ -227,4 +237,5 @@ KIND = Kind(
     pending_deletion=_pending_deletion,
     last_changed="updated_at",
     rules=RULES,
+    consequences=CONSEQUENCES,
 )

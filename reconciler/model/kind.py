@@ -222,6 +222,8 @@ class Kind:
         Whether a live body is that of an object already on its way out (service-facts 4.3).
     last_changed
         The field of a live body that moves with every change, or None.
+    consequences
+        The ids that `rules` tell, for `policy.deny` to name.
     activity
         The path inside a live body of what happened last, for telling twins apart.
     """
@@ -242,6 +244,7 @@ class Kind:
     activity: Path = ()
     backfill: Backfill | None = None
     rules: tuple[ConsequenceRule, ...] = field(default=())
+    consequences: tuple[str, ...] = ()
 
     def field_named(self, name: str) -> Field | None:
         """The field of a name or alias."""

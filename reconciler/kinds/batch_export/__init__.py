@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.kinds.batch_export.consequences import RULES
+from reconciler.kinds.batch_export.consequences import CONSEQUENCES, RULES
 from reconciler.kinds.batch_export.destinations import DESTINATIONS
 from reconciler.kinds.batch_export.query import QueryText
 from reconciler.model.change import Action
@@ -100,5 +100,6 @@ KIND = Kind(
     last_changed="last_updated_at",
     activity=("latest_runs", 0, "created_at"),
     rules=RULES,
+    consequences=CONSEQUENCES,
     backfill=Backfill(paths=("backfills", "backfill"), by_date=_backfilled_by_date),
 )

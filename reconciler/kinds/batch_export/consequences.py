@@ -267,3 +267,19 @@ RULES: tuple[ConsequenceRule, ...] = (
     created_for_the_organization,
     type_not_taken,
 )
+
+CONSEQUENCES: tuple[str, ...] = (
+    "runs-missed-while-paused",
+    "gap-before-unpausing",
+    "interval-changed",
+    "destination-moved",
+    "destination-type-changed",
+    "model-changed",
+    "query-changed",
+    "ends-in-the-past",
+    "start-moved",
+    "history-lost",
+    "schedule-moved",
+    "organization-path",
+    "type-not-taken",
+)
