@@ -24,7 +24,7 @@ from reconciler.config.building import build
 from reconciler.config.checks import check_fields, check_together
 from reconciler.config.composing import compose
 from reconciler.config.consistency import Workplace, check_consistency
-from reconciler.config.declarations import declarations
+from reconciler.config.declarations import Doubts, declarations
 from reconciler.config.digest import digest_of
 from reconciler.config.origins import variable_places
 from reconciler.config.references import References
@@ -187,7 +187,7 @@ def stages(folder: Path) -> dict[str, float]:
     variables = variables_of(workspace, ENVIRONMENT)
     places = variable_places(workspace, ENVIRONMENT)
     references = References(variables, ENVIRON, source, problems, places)
-    given = Resolving(ENVIRONMENT, workspace, tuple(kinds.values()), references, problems)
+    given = Resolving(ENVIRONMENT, workspace, tuple(kinds.values()), references, problems, Doubts())
     pairs = [(kinds[address.kind], each) for address, each in found.items()]
     merged = timed(
         "merging and references",
@@ -211,8 +211,8 @@ def stages(folder: Path) -> dict[str, float]:
     loaded = whole(folder)
     desired = loaded.desired
     looks = {address: each.look for address, (_, each) in zip(found, merged, strict=True)}
-    timed("other checks", lambda: check_together(desired, kinds, looks, problems))
-    here = Workplace(workspace, kinds, found, desired, loaded.places)
+    timed("other checks", lambda: check_together(desired, kinds, looks, problems, doubts=Doubts()))
+    here = Workplace(workspace, kinds, found, desired, loaded.places, Doubts())
     timed("consistency", lambda: check_consistency(here, problems))
     timed("digest", lambda: digest_of(desired, Policy(), None))
     assert not problems.found

@@ -108,7 +108,8 @@ def _contents(source: FolderSource, problems: Problems) -> dict[str, bytes]:
     if own.failed and not (workspace.value and isinstance(globs, list)):
         raise InvalidConfiguration(finished(own.in_order(), {WORKSPACE_FILE: workspace.document}))
     raw = source.read(WORKSPACE_FILE) or b""
-    return {WORKSPACE_FILE: raw, **dict(contents(source, workspace, problems))}
+    found = contents(source, workspace, problems)
+    return {WORKSPACE_FILE: raw, **{name: each for name, each in found if each is not None}}
 
 
 def _chosen(options: FormatOptions, names: Sequence[str]) -> Sequence[str]:

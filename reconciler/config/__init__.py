@@ -9,8 +9,10 @@ from pathlib import Path
 from reconciler.config.consistency import Workplace, check_consistency
 from reconciler.config.declarations import (
     Declaration,
+    Doubts,
     declarations,
     documents,
+    doubts,
     resource_globs,
 )
 from reconciler.config.digest import digest_of
@@ -98,6 +100,7 @@ class _Files:
     workspace: Workspace
     documents: tuple[Document, ...]
     declared: Mapping[Address, Declaration]
+    doubts: Doubts
 
     def by_name(self) -> Mapping[str, Document]:
         """All documents, the workspace file included."""
@@ -190,7 +193,9 @@ def load_at(
 def _read(source: Source, kinds: Sequence[Kind], problems: Problems) -> _Files:
     workspace = read_workspace(source, problems)
     found = documents(source, workspace, problems) if workspace.value else []
-    return _Files(workspace, tuple(found), declarations(found, kinds, problems))
+    declared = declarations(found, kinds, problems)
+    lost = doubts(found, declared, kinds) if problems.failed else Doubts()
+    return _Files(workspace, tuple(found), declared, lost)
 
 
 def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems) -> Loaded:
@@ -213,13 +218,13 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
         kinds=asked.kinds,
         references=references,
         problems=problems,
+        doubts=files.doubts.copied(),
         literals=literals,
         allow_literals=allowed(workspace, environment, "allow_literal_secrets"),
-        complete=not any(each.unread for each in files.documents),
     )
     desired = resolve(files.declared, given)
     kinds = {kind.name: kind for kind in asked.kinds}
-    here = Workplace(workspace, kinds, files.declared, desired, given.places)
+    here = Workplace(workspace, kinds, files.declared, desired, given.places, given.doubts)
     check_consistency(here, problems)
     policy = policy_of(workspace, environment, asked.kinds)
     # What is wrong with a default is told where a resource takes it.

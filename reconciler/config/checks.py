@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -12,7 +11,8 @@ from functools import cache
 from zoneinfo import available_timezones
 
 from reconciler.config.annotations import annotated
-from reconciler.config.document import Unknown
+from reconciler.config.declarations import Doubts
+from reconciler.config.document import Unknown, is_misread
 from reconciler.config.schema import Checked
 from reconciler.config.schema_files import schema
 from reconciler.config.wording import nearest
@@ -208,19 +208,15 @@ def check_together(
     checked: Mapping[object, Checked],
     problems: Problems,
     *,
-    doubtful: AbstractSet[Address] | None = frozenset(),
+    doubts: Doubts,
 ) -> None:
-    """What only all resources together tell: names that clash, parents that are missing.
-
-    `doubtful` are declared and so broken that nothing more can be said of them; None where files
-    could not be read, and so nothing of what is not declared.
-    """
+    """What only all resources together tell: names that clash, parents that are missing."""
     named: dict[tuple[str, object, str], Resource] = {}
-    parents = _Parents(desired, doubtful)
+    parents = _Parents(desired, doubts)
     for address, resource in desired.resources.items():
         look = checked[address]
         kind = kinds[address.kind]
-        if doubtful is not None:
+        if kind.parent is not None and not doubts.about(Address(kind.parent, _key(resource))):
             _check_parent(resource, kind, parents, look, problems)
         if resource.lifecycle.protect and resource.state is State.ABSENT:
             problems.error(
@@ -229,7 +225,7 @@ def check_together(
                 at=look.value_mark(("state",)),
                 hint="remove one of the two",
             )
-        known = not isinstance(resource.spec.get("name"), Unknown)
+        known = place_is_known(resource, doubts)
         if known and resource.pinned_id is None and resource.state is State.PRESENT:
             place = (kind.name, resource.parent, resource.name)
             other = named.setdefault(place, resource)
@@ -244,12 +240,24 @@ def check_together(
                 )
 
 
+def place_is_known(resource: Resource, doubts: Doubts) -> bool:
+    """Whether its name, its parent and that it shall be there are known."""
+    ref = resource.parent
+    parts = (ref.key, ref.id, ref.name) if ref is not None else ()
+    known = not isinstance(resource.spec.get("name"), Unknown) and not any(map(is_misread, parts))
+    return known and resource.address not in doubts.states
+
+
+def _key(resource: Resource) -> str:
+    return (resource.parent.key if resource.parent is not None else None) or ""
+
+
 class _Parents:
     """The declared keys of each kind, and the way out for a key that is none of them."""
 
-    def __init__(self, desired: Desired, doubtful: AbstractSet[Address] | None) -> None:
+    def __init__(self, desired: Desired, doubts: Doubts) -> None:
         self.keys: dict[str, set[str]] = {}
-        for address in (*desired.resources, *(doubtful or ())):
+        for address in (*desired.resources, *doubts.addresses):
             self.keys.setdefault(address.kind, set()).add(address.key)
         self._hints: dict[tuple[str, str], str] = {}
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.config.annotations import annotated
-from reconciler.config.declarations import Declaration
-from reconciler.config.document import Places
+from reconciler.config.checks import place_is_known
+from reconciler.config.declarations import Declaration, Doubts
+from reconciler.config.document import Places, Unknown, is_misread
 from reconciler.config.schema_files import schema
 from reconciler.config.wording import choice
 from reconciler.config.workspace import Workspace
@@ -33,12 +34,14 @@ class Workplace:
     declared: Mapping[Address, Declaration]
     desired: Desired
     places: Mapping[Address, Places]
+    doubts: Doubts
 
 
 def check_consistency(here: Workplace, problems: Problems) -> None:
     """Tell what has no effect, what contradicts, and what only goes together with other fields."""
     _check_default_environment(here.workspace, problems)
     _check_defaults(here.workspace, here.kinds, problems)
+    _check_denied(here.workspace, here.kinds, problems)
     _check_scopes(here.workspace, here.kinds, problems)
     for declaration in here.declared.values():
         _check_listed(declaration, problems)
@@ -54,13 +57,31 @@ def check_consistency(here: Workplace, problems: Problems) -> None:
 
 def _check_default_environment(workspace: Workspace, problems: Problems) -> None:
     name, names = workspace.value.get("default"), workspace.environments
-    if isinstance(name, str) and names and name not in names:
+    if isinstance(name, str) and not isinstance(name, Unknown) and names and name not in names:
         problems.error(
             "unknown-environment",
             f"`default` names the environment '{name}', which there is not",
             at=workspace.mark(("default",)),
             hint=choice(name, names, "there are"),
         )
+
+
+def _check_denied(workspace: Workspace, kinds: Mapping[str, Kind], problems: Problems) -> None:
+    """Ids of `policy.deny` that no plan ever tells: they would refuse nothing."""
+    known = tuple(each for kind in kinds.values() for each in kind.consequences)
+    places: list[Path] = [("policy",)]
+    places += [("environments", name, "policy") for name in workspace.environments]
+    for place in places:
+        denied = workspace.section(*map(str, place)).get("deny")
+        for position, each in enumerate(denied if isinstance(denied, list) else ()):
+            if isinstance(each, str) and not isinstance(each, Unknown) and each not in known:
+                problems.error(
+                    "not-allowed",
+                    f"{path_text((*place, 'deny'))} names the consequence '{each}', which there is "
+                    "not: it would refuse nothing",
+                    at=workspace.mark((*place, "deny", position)),
+                    hint=choice(each, known),
+                )
 
 
 def _check_defaults(workspace: Workspace, kinds: Mapping[str, Kind], problems: Problems) -> None:
@@ -151,7 +172,9 @@ def _check_overrides(declaration: Declaration, problems: Problems) -> None:
 
 def _check_parent(resource: Resource, here: Workplace, problems: Problems) -> None:
     kind = here.kinds[resource.address.kind]
-    if resource.state is State.ABSENT or kind.parent is None or kind.parent_key is None:
+    if resource.state is State.ABSENT or resource.address in here.doubts.states:
+        return
+    if kind.parent is None or kind.parent_key is None:
         return
     if resource.parent is None or resource.parent.key is None:
         return
@@ -172,7 +195,7 @@ def _check_ignored(resource: Resource, here: Workplace, problems: Problems) -> N
         known = (schema(resource.address.kind) or {}).get("properties", {})
         first = path.partition(".")[0]
         at = here.places[resource.address].near(("lifecycle", "ignore_changes", position))
-        if first not in known and not first.isdigit():
+        if not isinstance(path, Unknown) and first not in known and not first.isdigit():
             problems.error(
                 "unknown-field",
                 f"{resource.address} has no field '{first}' whose changes could be ignored",
@@ -185,7 +208,7 @@ def _check_pins(here: Workplace, problems: Problems) -> None:
     """One live object can't be two resources."""
     seen: dict[tuple[str, str], Resource] = {}
     for resource in here.desired.in_order():
-        if resource.pinned_id is None:
+        if resource.pinned_id is None or is_misread(resource.pinned_id):
             continue
         other = seen.setdefault((resource.address.kind, resource.pinned_id), resource)
         if other is not resource:
@@ -205,7 +228,7 @@ def _check_former_names(here: Workplace, problems: Problems) -> None:
         for position, name in enumerate(resource.lifecycle.renamed_from):
             place = (resource.address.kind, str(resource.parent), name)
             other = seen.setdefault(place, resource)
-            if other is not resource:
+            if name and other is not resource:
                 problems.error(
                     "same-former-name",
                     f"{resource.address} and {other.address} both were '{name}' before",
@@ -219,13 +242,21 @@ def _check_names_by_parent(here: Workplace, problems: Problems) -> None:
     """Names that clash although one resource names its parent by key, another by id or name."""
     declared: dict[tuple[str, str, str], str] = {}
     for each in here.desired.in_order():
-        declared[(each.address.kind, "name", each.name)] = each.address.key
-        if each.pinned_id is not None:
+        if not isinstance(each.spec.get("name"), Unknown):
+            declared[(each.address.kind, "name", each.name)] = each.address.key
+        if each.pinned_id is not None and not is_misread(each.pinned_id):
             declared[(each.address.kind, "id", each.pinned_id)] = each.address.key
     seen: dict[tuple[str, str, str], Resource] = {}
     for each in here.desired.in_order():
         ref, parent = each.parent, here.kinds[each.address.kind].parent
-        if ref is None or parent is None or each.state is State.ABSENT or each.pinned_id:
+        if (
+            ref is None
+            or parent is None
+            or each.state is State.ABSENT
+            or each.pinned_id is not None
+        ):
+            continue
+        if not place_is_known(each, here.doubts):
             continue
         key = ref.key or declared.get((parent, "id", ref.id or ""))
         key = key or declared.get((parent, "name", ref.name or ""))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.config.document import Document, Unknown
@@ -36,15 +36,60 @@ class Declaration:
         return self.document.key_mark(self.path)
 
 
+@dataclass(slots=True)
+class Doubts:
+    """What can't be judged, since what would tell is wrong itself: that has been told.
+
+    Of `kinds` any resource may be declared, besides those that are found; `addresses` are declared,
+    or may be; of `states` nobody knows whether they shall be there.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    addresses: set[Address] = field(default_factory=set)
+    states: set[Address] = field(default_factory=set)
+
+    def about(self, address: Address) -> bool:
+        """Whether a resource may be declared although it was not found."""
+        return address.kind in self.kinds or address in self.addresses
+
+    def copied(self) -> Doubts:
+        """The same, to be added to: what is in doubt in one environment may not be in others."""
+        return Doubts(self.kinds, set(self.addresses), set(self.states))
+
+
+def doubts(files: Sequence[Document], found: Container[Address], kinds: Sequence[Kind]) -> Doubts:
+    """What is declared in the files and not found, since something is wrong with it."""
+    collections = {kind.collection: kind.name for kind in kinds}
+    every = frozenset(collections.values())
+    unclear: set[str] = set()
+    addresses: set[Address] = set()
+    for document in files:
+        if not isinstance(document.value, dict):
+            unclear |= every if document.unread or document.value is not None else frozenset()
+            continue
+        for collection, members in document.value.items():
+            kind = collections.get(collection)
+            if isinstance(members, dict):
+                # Below a name that is no collection there may be resources of any kind.
+                meant = every if kind is None else {kind}
+                addresses |= {Address(each, key) for each in meant for key in members}
+            elif members is not None:
+                unclear |= every if kind is None else {kind}
+    return Doubts(frozenset(unclear), {each for each in addresses if each not in found})
+
+
 def documents(source: Source, workspace: Workspace, problems: Problems) -> list[Document]:
     """Every resource file, parsed, by name."""
-    return [parse(raw, name, problems) for name, raw in contents(source, workspace, problems)]
+    return [
+        parse(raw, name, problems) if raw is not None else Document(name, unread=True)
+        for name, raw in contents(source, workspace, problems)
+    ]
 
 
 def contents(
     source: Source, workspace: Workspace, problems: Problems
-) -> Iterator[tuple[str, bytes]]:
-    """The name and bytes of every resource file, by name."""
+) -> Iterator[tuple[str, bytes | None]]:
+    """The name and bytes of every resource file, by name; None for one that can't be read."""
     names = [name for name in source.names() if name != WORKSPACE_FILE]
     globs = workspace.value.get("resources")
     wanted: set[str] = set()
@@ -61,7 +106,6 @@ def contents(
                 f"{name} can't be read: it is a broken link, leads outside, or is protected",
                 at=Mark(name),
             )
-            continue
         yield name, raw
 
 

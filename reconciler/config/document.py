@@ -35,6 +35,11 @@ class UnknownText(Unknown):
     __slots__ = ()
 
 
+def is_misread(value: JSON) -> bool:
+    """Whether a value is wrong, and that has been told: nothing else can be said about it."""
+    return isinstance(value, Unknown) and not isinstance(value, UnknownText)
+
+
 class Nodes:
     """The composed nodes of a file, asked for places. `top` is None for an empty file."""
 

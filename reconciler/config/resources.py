@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.config.annotations import annotated
 from reconciler.config.checks import check_fields, check_together
-from reconciler.config.declarations import Declaration
-from reconciler.config.document import Layer, Places, Unknown, UnknownText
+from reconciler.config.declarations import Declaration, Doubts
+from reconciler.config.document import Layer, Places, Unknown, is_misread
 from reconciler.config.references import References
 from reconciler.config.schema import Checked, check
 from reconciler.config.wording import choice
 from reconciler.config.workspace import Workspace
 from reconciler.errors import Problems
 from reconciler.model.address import Address
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Kind, Tagged
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
-from reconciler.model.values import JSON, Path, SecretRef, SecretValue, path_text, value_at
+from reconciler.model.values import JSON, MISSING, Path, SecretRef, SecretValue, path_text, value_at
 
 COMMON = ("id", "state", "environments", "overrides", "lifecycle", "secret_version")
 _UNFILLED = ("overrides", "environments")
@@ -33,10 +33,9 @@ class Resolving:
     kinds: Sequence[Kind]
     references: References
     problems: Problems
+    doubts: Doubts
     literals: dict[str, SecretValue] = field(default_factory=dict)
     allow_literals: bool = False
-    complete: bool = True
-    """Whether every file could be read: else what is not declared may stand in one that was not."""
     places: dict[Address, Places] = field(default_factory=dict)
     _told: set[object] = field(default_factory=set)
 
@@ -58,7 +57,6 @@ def resolve(found: Mapping[Address, Declaration], given: Resolving) -> Desired:
     """The resources of one environment. The digest, base URL and organization are still empty."""
     resources: dict[Address, Resource] = {}
     checked: dict[object, Checked] = {}
-    doubtful: set[Address] | None = set() if given.complete else None
     kinds = {kind.name: kind for kind in given.kinds}
     for address in sorted(found, key=lambda each: (each.kind, each.key)):
         declaration = found[address]
@@ -70,10 +68,10 @@ def resolve(found: Mapping[Address, Declaration], given: Resolving) -> Desired:
             given.once(address, since)
         if look is not None:
             resources[address], checked[address] = look
-        elif doubtful is not None:
-            doubtful.add(address)
+        else:
+            given.doubts.addresses.add(address)
     desired = Desired(given.environment, "", "", resources)
-    check_together(desired, kinds, checked, given.problems, doubtful=doubtful)
+    check_together(desired, kinds, checked, given.problems, doubts=given.doubts)
     return desired
 
 
@@ -98,6 +96,8 @@ def _is_here(declaration: Declaration, given: Resolving) -> bool:
     ]
     for path, each in mentioned:
         told = isinstance(each, Unknown) or (path[0] == "overrides" and "${" in str(each))
+        if each not in names and path[0] == "environments":
+            given.doubts.addresses.add(declaration.address)
         if each not in names and not told:
             where = (*declaration.path, *path)
             place = declaration.document
@@ -142,11 +142,10 @@ def filled(kind: Kind, declaration: Declaration, given: Resolving) -> Filled:
     places = Places(layers)
     merged: Any = layers[-1].value
     for layer in reversed(layers[:-1]):
-        above = layer.value
-        merged = laid_over(merged, above)
-        if kind.parent_key is not None and kind.parent_key in above:
-            # A parent is one thing: {name: …} below and {id: …} above are not one with both.
-            merged[kind.parent_key] = above[kind.parent_key]
+        below, above = merged, layer.value
+        merged = laid_over(below, above)
+        for name in _replaced(kind, below, above):
+            merged[name] = above[name]
     own = {key: value for key, value in merged.items() if key not in _UNFILLED}
     body = declaration.body
     return Filled(
@@ -155,6 +154,21 @@ def filled(kind: Kind, declaration: Declaration, given: Resolving) -> Filled:
         places=places,
         look=Checked(str(declaration.address), places.near, places.key),
     )
+
+
+def _replaced(kind: Kind, below: Any, above: Any) -> Iterator[str]:
+    """Fields that are one thing, and not merged with what stands below.
+
+    A parent, since {name: …} and {id: …} are not one with both; and what has another tag, since the
+    fields of one type mean nothing to another.
+    """
+    if kind.parent_key is not None and kind.parent_key in above:
+        yield kind.parent_key
+    for known in kind.fields:
+        if isinstance(known.shape, Tagged):
+            tags = [value_at(each, (known.name, known.shape.tag)) for each in (below, above)]
+            if MISSING not in tags and tags[0] != tags[1]:
+                yield known.name
 
 
 def _resolved(
@@ -166,6 +180,8 @@ def _resolved(
     check(kind.name, {**each.values, **each.unfilled}, each.look, given.problems)
     if "name" not in each.values and len(given.problems.found) > before and given.problems.failed:
         return None
+    if isinstance(each.values.get("state"), Unknown):
+        given.doubts.states.add(declaration.address)
     spec = managed_fields(kind, each, given)
     check_fields(kind, spec, each.look, given.problems)
     return _resource(kind, declaration, each, spec), each.look
@@ -201,31 +217,40 @@ def managed_fields(kind: Kind, each: Filled, given: Resolving) -> dict[str, JSON
             continue
         spec[canonical] = value
     for path, _ in list(annotated(kind.name, "x-secret", spec)):
-        _take_out_literal(spec, path, look, given)
+        _take_out_literal(spec, path, each, given)
     return spec
 
 
-def _take_out_literal(spec: dict[str, JSON], path: Path, look: Checked, given: Resolving) -> None:
+def _take_out_literal(spec: dict[str, JSON], path: Path, each: Filled, given: Resolving) -> None:
     value = value_at(spec, path)
-    misread = isinstance(value, Unknown) and not isinstance(value, UnknownText)
-    if isinstance(value, SecretRef) or value is None or misread:
+    if isinstance(value, SecretRef) or value is None or is_misread(value):
         return
     if not given.allow_literals or not str(value).strip():
-        given.problems.error(
-            "literal-secret",
-            f"{path_text(path)} of {look.subject} is a secret and stands in the file",
-            at=look.value_mark(path),
-            hint="write a reference such as ${secret:env:NAME}, and change the secret if the file "
-            "was ever shared",
-        )
+        _tell_literal(path, each, given.problems)
         return
-    argument = f"{look.subject}:{path_text(path)}"
+    argument = f"{each.look.subject}:{path_text(path)}"
     given.literals[argument] = SecretValue(str(value))
     holder: Any = spec
     for part in path[:-1]:
         holder[part] = dict(holder[part])
         holder = holder[part]
     holder[path[-1]] = SecretRef.of("literal", argument)
+
+
+def _tell_literal(path: Path, each: Filled, problems: Problems) -> None:
+    source = each.places.source_of(path)
+    written = value_at(source[0].value, source[1]) if source is not None else None
+    named = f"{path_text(path)} of {each.look.subject} is a secret"
+    if isinstance(written, str) and "${" in written.replace("$${", ""):
+        told = f"{named}, and this reference would be filled in as plain text"
+        hint = "write ${secret:env:NAME}, or ${secret:file:PATH}"
+    else:
+        told = f"{named} and stands in the file"
+        hint = (
+            "write a reference such as ${secret:env:NAME}, and change the secret if the file was "
+            "ever shared"
+        )
+    problems.error("literal-secret", told, at=each.look.value_mark(path), hint=hint)
 
 
 def _resource(
@@ -249,25 +274,26 @@ def _resource(
             renamed_from=_texts(lifecycle.get("renamed_from")),
         ),
         state=State.ABSENT if values.get("state") == "absent" else State.PRESENT,
-        pinned_id=str(pinned) if pinned is not None else None,
-        secret_version=str(version) if version is not None else None,
+        pinned_id=_text(pinned),
+        secret_version=_text(version),
         mark=declaration.mark,
         marks=each.places,
     )
 
 
 def _texts(value: JSON) -> tuple[str, ...]:
-    return tuple(str(each) for each in value) if isinstance(value, list) else ()
+    if not isinstance(value, list):
+        return ()
+    # As it is, where it is text: what is not known is a sort of it.
+    return tuple(each if isinstance(each, str) else str(each) for each in value)
+
+
+def _text(value: JSON) -> str | None:
+    """Text as it is, since a value that is not known is a sort of text."""
+    return value if value is None or isinstance(value, str) else str(value)
 
 
 def _parent(value: JSON) -> ParentRef | None:
     if isinstance(value, dict):
-        identity, name = value.get("id"), value.get("name")
-        return ParentRef(
-            id=str(identity) if identity is not None else None,
-            name=str(name) if name is not None else None,
-        )
-    if isinstance(value, str):
-        # As it is, since a value that is not known is a sort of text.
-        return ParentRef(key=value)
-    return None
+        return ParentRef(id=_text(value.get("id")), name=_text(value.get("name")))
+    return ParentRef(key=value) if isinstance(value, str) else None

@@ -85,6 +85,9 @@ def chosen_environment(workspace: Workspace, asked: str | None, environ: Mapping
             f"this workspace has {len(names)} environments: {listed}",
             hint="name one with -e, or set `default:` in reconciler.yaml",
         )
+    if isinstance(wanted, Unknown):
+        # It was misread, which has been told: what else is wrong can be seen in any environment.
+        return names[0]
     if wanted not in names:
         close = nearest(str(wanted), names)
         meant = f"did you mean '{close}'? " if close else ""
@@ -224,6 +227,8 @@ def _key_of(
     literals: dict[str, SecretValue],
 ) -> SecretRef | None:
     """The API key as a reference: `${env:X}` is looked up only when a request is made."""
+    if isinstance(written, Unknown):
+        return None
     if written is None:
         named = "RECONCILER_API_KEY"
         return SecretRef.of("env", named) if references.environ.get(named) else None

@@ -566,3 +566,36 @@ def test_no_git_is_no_error_unless_a_base_was_asked_for(tmp_path: Path) -> None:
     assert base_commit(tmp_path, ref=None, environ={"CI": "1", "GITHUB_BASE_REF": "main"}) is None
     with pytest.raises(GitUnavailable, match="not in a git repository"):
         base_commit(tmp_path, ref="main", environ={})
+
+
+def test_a_destination_of_another_type_is_not_merged_with_what_it_overrides(
+    tmp_path: Path,
+) -> None:
+    text = (
+        "batch_exports:\n"
+        "  lake:\n"
+        "    project: {id: 1}\n"
+        "    name: Lake\n"
+        "    interval: hour\n"
+        "    destination:\n"
+        "      type: S3\n"
+        "      integration: 7\n"
+        "      config: {bucket_name: b, region: r, prefix: p}\n"
+        "    overrides:\n"
+        "      default: {destination: {type: NoOp, config: {arg: x}}}\n"
+    )
+    found = loaded(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text})
+    (lake,) = found.desired.in_order()
+    assert lake.spec["destination"] == {"type": "NoOp", "config": {"arg": "x"}}
+
+
+def test_a_consequence_that_there_is_not_can_not_be_denied(tmp_path: Path) -> None:
+    text = (
+        "version: 1\npolicy: {deny: [history-lost]}\n"
+        "environments: {a: {policy: {deny: [histry-lost]}}}\n"
+    )
+    write(tmp_path, {"reconciler.yaml": text})
+    (told,) = load_all(tmp_path, kinds=KINDS, environ={})
+    assert (told.code, told.hint) == ("not-allowed", "did you mean 'history-lost'?")
+    assert told.at is not None
+    assert (told.at.line, told.at.column) == (3, 36)
