@@ -34,7 +34,6 @@ class LanguageServer:
     """A running server. Findings are (line from 1, message), as an editor shows them."""
 
     process: subprocess.Popen[bytes]
-    schemas: Mapping[str, str]
     _asked: int = 0
     _found: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
@@ -85,11 +84,7 @@ class LanguageServer:
 
     def _settings(self, section: str) -> Any:
         store = {"enable": False, "url": ""}
-        return (
-            {"validate": True, "schemas": self.schemas, "schemaStore": store}
-            if section == "yaml"
-            else {}
-        )
+        return {"validate": True, "schemaStore": store} if section == "yaml" else {}
 
     def notify(self, method: str, params: Any) -> None:
         self._send({"method": method, "params": params})
@@ -113,11 +108,11 @@ class LanguageServer:
 
 
 @contextmanager
-def language_server(command: list[str], schemas: Mapping[str, str]) -> Iterator[LanguageServer]:
-    """Start it with schemas by glob, and end it."""
+def language_server(command: list[str]) -> Iterator[LanguageServer]:
+    """Start it, and end it. It knows no schema but those that files name."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
-            server = LanguageServer(process, schemas)
+            server = LanguageServer(process)
             capabilities = {"workspace": {"configuration": True}}
             root = {"processId": None, "rootUri": ROOT.as_uri(), "capabilities": capabilities}
             server.ask("initialize", root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,20 +54,23 @@ EXPECTED = {
 def server() -> Iterator[LanguageServer]:
     command = server_command()
     assert command is not None
-    resources = [
-        f"**/{each.relative_to(ROOT)}" for each in EXAMPLES if each.name != "reconciler.yaml"
-    ]
-    schemas = {
-        (SCHEMAS / "workspace.schema.json").as_uri(): ["**/examples/**/reconciler.yaml"],
-        (SCHEMAS / "resources.schema.json").as_uri(): resources,
-    }
-    with language_server(command, schemas) as running:
+    with language_server(command) as running:
         yield running
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_examples_have_no_findings(server: LanguageServer, path: Path) -> None:
     assert server.findings(path) == []
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_examples_name_their_schema(server: LanguageServer, tmp_path: Path, path: Path) -> None:
+    for folder in ("examples", "schemas"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    wrong = tmp_path / path.relative_to(ROOT)
+    wrong.write_text(f"{wrong.read_text(encoding='utf-8')}nonsense: 1\n", encoding="utf-8")
+    found = [message for _, message in server.findings(wrong)]
+    assert found == ["Property nonsense is not allowed."]
 
 
 @pytest.mark.parametrize("name", EXPECTED)
