@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import orjson
 
-from reconciler.config.schema_files import schema, schema_names
+from reconciler.config.schema_files import nearest_schema, schema, schema_names
 from reconciler.errors import BadUsage
 
 
@@ -18,7 +18,9 @@ def command(name: str | None) -> None:
         return
     found = schema(name) if name in schema_names() else None
     if found is None:
+        close = nearest_schema(name)
+        meant = f"did you mean '{close}'? " if close is not None else ""
         raise BadUsage(
-            f"there is no schema '{name}'", hint=f"there are: {', '.join(schema_names())}"
+            f"there is no schema '{name}'", hint=f"{meant}There are: {', '.join(schema_names())}"
         )
     click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -39,6 +40,15 @@ def schema(name: str) -> dict[str, Any] | None:
 def schema_names() -> tuple[str, ...]:
     """All names, sorted."""
     return tuple(sorted(_names(_folder(), "")))
+
+
+def nearest_schema(name: str) -> str | None:
+    """The name that was probably meant, whole or by its last part, whatever its case."""
+    names = schema_names()
+    known = {each.rpartition("/")[2].casefold(): each for each in names}
+    known |= {each.casefold(): each for each in names}
+    close = get_close_matches(name.casefold(), known, n=1)
+    return known[close[0]] if close else None
 
 
 def _names(folder: Traversable, prefix: str) -> list[str]:
