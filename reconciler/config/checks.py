@@ -216,8 +216,7 @@ def check_together(
     for address, resource in desired.resources.items():
         look = checked[address]
         kind = kinds[address.kind]
-        if kind.parent is not None and not doubts.about(Address(kind.parent, _key(resource))):
-            _check_parent(resource, kind, parents, look, problems)
+        _check_parent(resource, kind, parents, look, problems)
         if resource.lifecycle.protect and resource.state is State.ABSENT:
             problems.error(
                 "protected-and-absent",
@@ -225,11 +224,13 @@ def check_together(
                 at=look.value_mark(("state",)),
                 hint="remove one of the two",
             )
-        known = place_is_known(resource, doubts)
-        if known and resource.pinned_id is None and resource.state is State.PRESENT:
+        if resource.pinned_id is None and resource.state is State.PRESENT:
             place = (kind.name, resource.parent, resource.name)
-            other = named.setdefault(place, resource)
-            if other is not resource:
+            other = named.get(place)
+            # Asked last, since nearly all places are known and have one resource.
+            if other is None or not place_is_known(other, doubts):
+                named[place] = resource
+            elif place_is_known(resource, doubts):
                 problems.error(
                     "same-name",
                     f"{address} and {other.address} have the same name, "
@@ -248,16 +249,13 @@ def place_is_known(resource: Resource, doubts: Doubts) -> bool:
     return known and resource.address not in doubts.states
 
 
-def _key(resource: Resource) -> str:
-    return (resource.parent.key if resource.parent is not None else None) or ""
-
-
 class _Parents:
     """The declared keys of each kind, and the way out for a key that is none of them."""
 
     def __init__(self, desired: Desired, doubts: Doubts) -> None:
+        self.doubts = doubts
         self.keys: dict[str, set[str]] = {}
-        for address in (*desired.resources, *doubts.addresses):
+        for address in desired.resources:
             self.keys.setdefault(address.kind, set()).add(address.key)
         self._hints: dict[tuple[str, str], str] = {}
 
@@ -281,6 +279,8 @@ def _check_parent(
     if ref is None or ref.key is None or kind.parent is None or kind.parent_key is None:
         return
     if ref.key in parents.keys.get(kind.parent, ()) or isinstance(ref.key, Unknown):
+        return
+    if parents.doubts.about(Address(kind.parent, ref.key)):
         return
     problems.error(
         "unknown-parent",

@@ -33,7 +33,7 @@ class Resolving:
     kinds: Sequence[Kind]
     references: References
     problems: Problems
-    doubts: Doubts
+    doubts: Doubts = field(default_factory=Doubts)
     literals: dict[str, SecretValue] = field(default_factory=dict)
     allow_literals: bool = False
     places: dict[Address, Places] = field(default_factory=dict)
