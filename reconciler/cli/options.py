@@ -16,7 +16,7 @@ from reconciler.commands.runtime import WorkspaceOptions
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.plan import Selection
-from reconciler.planning.adopting import Choice
+from reconciler.planning.choosing import Choice
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
@@ -103,7 +103,9 @@ def import_options(function: _Function) -> _Function:
     globs: dict[str, Any] = {"multiple": True, "metavar": "GLOB"}
     return _all(
         function,
-        click.option("--project", **globs, help="Only these projects and what is in them."),
+        click.option(
+            "--project", **globs, help="Only these projects and what is in them: name, id or key."
+        ),
         click.option("--name", **globs, help="Only objects with these names."),
         click.option("--kind", multiple=True, metavar="KIND", help="Only objects of these kinds."),
         click.option(
@@ -111,7 +113,11 @@ def import_options(function: _Function) -> _Function:
         ),
         layout_option,
         click.option("--into", default="", metavar="DIR", help="Folder below the workspace."),
-        click.option("--force", is_flag=True, help="Write files that are there anew."),
+        click.option(
+            "--force",
+            is_flag=True,
+            help="Write files that are there anew, as is live; what they lose is told.",
+        ),
         click.option("--dry-run", is_flag=True, help="Show what would be written, as a diff."),
     )
 

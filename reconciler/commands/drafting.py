@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from reconciler.config.adoptable import (
     SecretNames,
+    doubtful_paths,
     fitting,
     in_schema_order,
     put_secret,
@@ -16,7 +17,7 @@ from reconciler.config.adoptable import (
 from reconciler.config.drafts import Draft
 from reconciler.model.address import Address
 from reconciler.model.imported import Left
-from reconciler.model.resource import ParentRef, Resource
+from reconciler.model.resource import ParentRef, Resource, State
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -51,22 +52,8 @@ class Drafting:
     def draft(self, each: Adoption) -> Draft | None:
         """The resource for an object; None where it can't be one. What is left out is noted."""
         defaults = self.defaults.get(each.kind.name, {})
-        explicit = declared_paths(each.kind, defaults)
-        managed = managed_fields(each.kind, each.live.body, explicit=explicit)
-        for path in managed.stale:
-            self._leave(each, path, "this type of destination has no such field any more")
-        values = without_unimportable(each.kind, managed.values, explicit=explicit)
-        for path, why in self.dropped.get(each.address, {}).items():
-            _take_out(values, path)
-            self._leave(each, path, why)
-        for path in list(self._pasted_secrets(values)):
-            _take_out(values, path)
-            self._leave(each, path, "it holds the value of a secret of this workspace")
-        for path in secret_paths(each.kind, values, each.live.body):
-            if value_at(defaults, path) is MISSING:
-                put_secret(values, path, self._reference(each.address, path))
-        common = self._common(each)
-        fit = fitting(each.kind, {**values, **common}, defaults=defaults, subject=str(each.address))
+        values = {**self._values(each, defaults), **self._common(each)}
+        fit = fitting(each.kind, values, defaults=defaults, subject=str(each.address))
         if fit.values is None:
             told = (f"{path_text(path)}: {why}" if path else why for path, why in fit.left_out)
             self._leave(each, (), "; ".join(told))
@@ -78,6 +65,29 @@ class Drafting:
                 self.secrets += [(source.argument, each.address) for source in ref.sources]
         ordered = in_schema_order(each.kind, fit.values)
         return Draft(each.kind.collection, each.address.key, ordered)
+
+    def _values(self, each: Adoption, defaults: JSONObject) -> dict[str, JSON]:
+        """The fields, secrets as references, without what must not or need not stand in a file."""
+        explicit = declared_paths(each.kind, defaults)
+        managed = managed_fields(each.kind, each.live.body, explicit=explicit)
+        values = without_unimportable(each.kind, managed.values, explicit=explicit)
+        for path in secret_paths(each.kind, values, each.live.body):
+            if value_at(defaults, path) is MISSING:
+                put_secret(values, path, self._reference(each.address, path))
+            else:
+                _take_out(values, path)
+        left_out = {
+            **dict.fromkeys(managed.stale, "this type of destination has no such field any more"),
+            **self.dropped.get(each.address, {}),
+            **dict(doubtful_paths(each.kind, values)),
+            **dict.fromkeys(
+                self._pasted_secrets(values), "it holds the value of a secret of this workspace"
+            ),
+        }
+        for path, why in left_out.items():
+            _take_out(values, path)
+            self._leave(each, path, why)
+        return values
 
     def _reference(self, address: Address, path: Path) -> SecretRef:
         declared = self.declared.get(address)
@@ -93,16 +103,33 @@ class Drafting:
         found: dict[str, JSON] = {}
         if each.kind.parent_key is not None and each.parent is not None:
             found[each.kind.parent_key] = _parent_value(each.parent)
-        if each.pinned:
+        declared = self.declared.get(each.address)
+        if each.pinned or (declared is not None and declared.pinned_id):
             found["id"] = _identity(each.live.id)
         if self.environments:
             found["environments"] = list(self.environments)
-        return found
+        return {**found, **_kept(declared)} if declared is not None else found
 
     def _pasted_secrets(self, values: JSONObject) -> Iterator[Path]:
-        for path, text in _texts(values, ()):
-            if self.mask(text) != text:
-                yield path
+        found = list(_texts(values, ()))
+        together = "\n".join(text for _, text in found)
+        if self.mask(together) != together:
+            yield from (path for path, text in found if self.mask(text) != text)
+
+
+def _kept(declared: Resource) -> dict[str, JSON]:
+    """What a resource says of itself and no live object can tell, as it was."""
+    lifecycle = {
+        each.name: list(value) if isinstance(value, tuple) else value
+        for each in fields(declared.lifecycle)
+        if (value := getattr(declared.lifecycle, each.name)) != each.default
+    }
+    found: dict[str, JSON] = {"lifecycle": lifecycle} if lifecycle else {}
+    if declared.state is not State.PRESENT:
+        found["state"] = declared.state.value
+    if declared.secret_version is not None:
+        found["secret_version"] = _identity(declared.secret_version)
+    return found
 
 
 def _parent_value(ref: ParentRef) -> JSON:

@@ -1,50 +1,46 @@
 """The use case `import`: live objects to files. Changes nothing on the live side.
 
 What is written is read again before it reaches the disk, and planned against the very objects it
-was made from: a field whose plan would not be empty is left out, and told.
+was made from (`attempting`). What is told of it all is gathered in `Imported`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from reconciler.commands.drafting import Drafting
+from reconciler.commands.attempting import Attempt, Found, attempt_of
+from reconciler.commands.overwriting import check_nothing_is_lost, gone_with
 from reconciler.commands.placing import Layout, Placing
 from reconciler.commands.planning import (
-    PlanRequest,
     connected,
-    decide,
     load_workspace,
     resolver_for,
+    told_without_secrets,
 )
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
-from reconciler.config import FolderSource, Loaded, load
-from reconciler.config.adoptable import SecretNames
-from reconciler.config.drafts import Draft
+from reconciler.config import FolderSource, Loaded
+from reconciler.config.loader import parse
+from reconciler.config.showing import shown_lines
 from reconciler.config.writing import write_files
-from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.errors import BadUsage, Problems
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
-from reconciler.model.imported import Adopted, Imported, Left
-from reconciler.model.kind import Kind
-from reconciler.model.live import Live, LiveObject
-from reconciler.model.values import Path, path_text, secret_refs
-from reconciler.planning.adopting import (
-    Adoption,
+from reconciler.model.imported import Adopted, Imported, Left, Namesake, Side
+from reconciler.model.live import LiveObject
+from reconciler.planning.adopting import Adoption, adoptions
+from reconciler.planning.choosing import (
     Choice,
     Identity,
     Surroundings,
-    adoptions,
     chosen,
     fits_at_a_glance,
+    unfitting,
 )
-from reconciler.planning.matcher import Matching, match
+from reconciler.planning.matcher import match
 from reconciler.reading import Depth, read_live
-
-_ROUNDS = 4
-"""How often what would not read back is left out before import gives up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,34 +58,6 @@ class ImportOptions:
     dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Both sides, and who belongs to whom."""
-
-    options: ImportOptions
-    loaded: Loaded
-    live: Live
-    matching: Matching
-    mask: Callable[[str], str]
-
-    @property
-    def claims(self) -> dict[Identity, Address]:
-        return {
-            (each.live.kind, each.live.id): address
-            for address, each in self.matching.matches.items()
-            if each.live is not None
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """Texts made of the objects, not yet known to read back."""
-
-    texts: Mapping[str, str]
-    written: Mapping[Address, tuple[Adoption, str]]
-    drafting: Drafting
-
-
 async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
     """Write the chosen live objects into files of the workspace.
 
@@ -101,41 +69,55 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
 
     """
     loaded = load_workspace(options.workspace, runtime.environ)
-    kinds = all_kinds()
+    placing = Placing(
+        FolderSource(options.workspace.folder),
+        loaded.globs,
+        all_kinds(),
+        options.layout,
+        options.into,
+        options.force,
+    )
+    kinds, choice = all_kinds(), options.choice
     resolver = resolver_for(loaded, runtime.environ)
     depth = Depth(
-        in_full=lambda each: fits_at_a_glance(each, options.choice, kinds),
-        ids=frozenset(options.choice.ids),
+        in_full=lambda each: fits_at_a_glance(each, choice, kinds),
+        ids=frozenset(choice.ids),
+        holders=frozenset(choice.parents),
     )
     async with connected(loaded, resolver, runtime) as service:
         live = await read_live(service, loaded.desired, kinds=kinds, depth=depth)
         calls = service.calls.total
-    matching = match(loaded.desired, live, policy=loaded.policy, kinds=kinds)
-    found = _Found(options, loaded, live, matching, resolver.mask)
-    return _imported(found, runtime, calls)
+    with told_without_secrets(resolver):
+        matching = match(loaded.desired, live, policy=loaded.policy, kinds=kinds)
+        found = Found(options.workspace, loaded, live, matching, resolver.mask)
+        done = _decided(found, options, placing, runtime, calls)
+        if not options.dry_run:
+            # Whoever pressed Ctrl-C while this was worked out is heard here, before a file changes.
+            await asyncio.sleep(0)
+            write_files(options.workspace.folder, done.files)
+    return done
 
 
-def _imported(found: _Found, runtime: Runtime, calls: int) -> Imported:
-    options, source = found.options, FolderSource(found.options.workspace.folder)
-    placing = Placing(
-        source, found.loaded.globs, all_kinds(), options.layout, options.into, options.force
-    )
-    wanted, ignored = _wanted(found)
+def _decided(
+    found: Found, options: ImportOptions, placing: Placing, runtime: Runtime, calls: int
+) -> Imported:
+    """All that is to be written and told. Nothing is written yet."""
+    wanted, ignored, unmatched = _wanted(found, options.choice)
     fresh, claimed, hidden = _split(found, wanted, placing)
-    attempt = _attempt(found, fresh, placing, runtime)
-    if options.force:
-        _check_nothing_is_lost(found.loaded, attempt)
+    attempt = attempt_of(found, fresh, placing, runtime)
     before = {
-        name: raw.decode() for name in attempt.texts if (raw := source.read(name)) is not None
+        name: raw.decode("utf-8-sig")
+        for name in attempt.texts
+        if (raw := placing.source.read(name)) is not None
     }
-    if not options.dry_run:
-        write_files(options.workspace.folder, attempt.texts)
+    if options.force:
+        check_nothing_is_lost(found.loaded, attempt)
     drafting = attempt.drafting
     return Imported(
         files=attempt.texts,
         before=before,
         adopted=tuple(
-            Adopted(address, each.live.name, file)
+            Adopted(address, each.live.id, each.live.name, file)
             for address, (each, file) in attempt.written.items()
         ),
         claimed=claimed,
@@ -144,56 +126,96 @@ def _imported(found: _Found, runtime: Runtime, calls: int) -> Imported:
         left_out=tuple(each for each in drafting.left if each.path),
         secrets=tuple(drafting.secrets),
         calls=calls,
+        unmatched=unmatched,
+        beside=attempt.beside,
+        gone=tuple(gone_with(found.loaded, attempt, before)) if options.force else (),
+        namesakes=tuple(_namesakes(found, attempt)),
+        sides=_sides(attempt, before) if options.dry_run else {},
+        written=not options.dry_run,
+        mask=found.mask,
     )
 
 
-def _wanted(found: _Found) -> tuple[tuple[LiveObject, ...], tuple[LiveObject, ...]]:
-    """What the choice means, apart from what the policy says never to touch."""
-    choice = found.options.choice
+def _wanted(
+    found: Found, choice: Choice
+) -> tuple[tuple[LiveObject, ...], tuple[LiveObject, ...], tuple[str, ...]]:
+    """What the choice means, apart from what the policy says never to touch, and what fits nothing.
+
+    Raises BadUsage where nothing at all fits.
+    """
     around = Surroundings(found.live, all_kinds(), found.claims)
     objects = chosen(choice, around)
-    narrowed = choice.names or choice.ids or choice.parents
-    if not objects and narrowed:
+    unmatched, similar = unfitting(choice, around)
+    if not objects and (choice.names or choice.ids or choice.parents):
         asked = ", ".join((*choice.parents, *choice.names, *choice.ids))
+        together = "" if unmatched else " together"
+        close = f"did you mean '{similar[0]}'? " if similar else ""
         raise BadUsage(
-            f"no live object fits {asked}",
-            hint="globs are compared with names as the service shows them, case included",
+            f"no live object fits {asked}{together}",
+            hint=f"{close}globs are compared with names as the service shows them, case included; "
+            "--project with ids and keys too",
         )
     untouchable = {(each.kind, each.id) for each in found.matching.ignored}
     ignored = tuple(each for each in objects if (each.kind, each.id) in untouchable)
-    return tuple(each for each in objects if each not in ignored), ignored
+    wanted = tuple(each for each in objects if (each.kind, each.id) not in untouchable)
+    return wanted, ignored, unmatched
 
 
 def _split(
-    found: _Found, wanted: Sequence[LiveObject], placing: Placing
+    found: Found, wanted: Sequence[LiveObject], placing: Placing
 ) -> tuple[tuple[Adoption, ...], int, tuple[Left, ...]]:
-    """What to write, how much is in the files already, and what has a parent nobody sees.
+    """What to write, how much is in the files already, and what can't be written at all.
 
     With force, what is declared in a file that is written is written again.
     """
-    kinds = {kind.name: kind for kind in all_kinds()}
     claims, declared = found.claims, found.loaded.declared
-    around = Surroundings(found.live, all_kinds(), claims, _used_keys(found.loaded))
-    orphans = tuple(
-        each
-        for each in wanted
-        if each.parent_id is not None and around.parent_of(each, kinds[each.kind]) is None
+    around = Surroundings(
+        found.live,
+        all_kinds(),
+        claims,
+        _used_keys(found.loaded),
+        found.environment,
+        _unspeakable(found, wanted, claims),
     )
-    every = adoptions([each for each in wanted if each not in orphans], around)
-    new = [each for each in every if (each.live.kind, each.live.id) not in claims]
-    if placing.overwrite:
-        again = [
-            each
-            for each in every
-            if each.address in declared
-            and declared[each.address].document.file == placing.file_of(each)
-        ]
-        new = [each for each in every if each in new or each in again]
-    hidden = tuple(
-        Left(each, (), f"its {kinds[each.kind].parent} (id {each.parent_id}) is not there any more")
-        for each in orphans
-    )
-    return tuple(new), len(every) - len(new), hidden
+    hidden = {(each.live.kind, each.live.id): each for each in _hidden(wanted, around)}
+    every = adoptions([each for each in wanted if (each.kind, each.id) not in hidden], around)
+
+    def is_written(each: Adoption) -> bool:
+        if (each.live.kind, each.live.id) not in claims:
+            return True
+        there = declared.get(each.address)
+        return (
+            placing.overwrite and there is not None and there.document.file == placing.file_of(each)
+        )
+
+    new = tuple(each for each in every if is_written(each))
+    return new, len(every) - len(new), tuple(hidden.values())
+
+
+def _hidden(wanted: Sequence[LiveObject], around: Surroundings) -> Iterator[Left]:
+    kinds = {kind.name: kind for kind in around.kinds}
+    for each in wanted:
+        kind = kinds[each.kind]
+        if (each.kind, each.id) in around.unspeakable:
+            yield Left(each, (), "its name holds the value of a secret of this workspace")
+        elif each.parent_id is not None and around.parent_of(each, kind) is None:
+            yield Left(each, (), f"its {kind.parent} (id {each.parent_id}) is not there any more")
+
+
+def _unspeakable(
+    found: Found,
+    wanted: Sequence[LiveObject],
+    claims: AbstractSet[Identity] | dict[Identity, Address],
+) -> frozenset[Identity]:
+    """Objects with a known secret in their names, from which keys and names of files are made."""
+    holders = [
+        each for kind in all_kinds() if kind.parent is None for each in found.live.of(kind.name)
+    ]
+    fresh = [each for each in (*wanted, *holders) if (each.kind, each.id) not in claims]
+    together = "\n".join(each.name for each in fresh)
+    if found.mask(together) == together:
+        return frozenset()
+    return frozenset((each.kind, each.id) for each in fresh if found.mask(each.name) != each.name)
 
 
 def _used_keys(loaded: Loaded) -> dict[str, set[str]]:
@@ -203,114 +225,41 @@ def _used_keys(loaded: Loaded) -> dict[str, set[str]]:
     return found
 
 
-def _attempt(
-    found: _Found, fresh: Sequence[Adoption], placing: Placing, runtime: Runtime
-) -> _Attempt:
-    """Texts that read back as what is live: what does not is left out, and told."""
-    dropped: dict[Address, dict[Path, str]] = {}
-    outcasts: list[Left] = []
-    for _ in range(_ROUNDS):
-        attempt = _drafted(found, fresh, placing, dropped)
-        wrong = list(_what_would_change(found, attempt, runtime))
-        if not wrong:
-            attempt.drafting.left += outcasts
-            return attempt
-        for each, paths in wrong:
-            if paths:
-                why = "the service would take the value that it shows for a change"
-                dropped.setdefault(each.address, {}).update(dict.fromkeys(paths, why))
-            else:
-                outcasts.append(Left(each.live, (), "a plan of it would not be empty"))
-                fresh = [other for other in fresh if other is not each]
-    told = ", ".join(
-        f"{each.address} ({', '.join(map(path_text, paths))})" for each, paths in wrong[:5]
-    )
-    raise ReconcilerError(
-        f"a plan of what would be written is not empty: {told}",
-        hint="nothing was written; leave these out, with --name or --project",
-    )
-
-
-def _drafted(
-    found: _Found,
-    fresh: Sequence[Adoption],
-    placing: Placing,
-    dropped: Mapping[Address, Mapping[Path, str]],
-) -> _Attempt:
-    loaded = found.loaded
-    several = len(loaded.environments) > 1
-    taken = {
-        source.argument
-        for resource in loaded.desired.in_order()
-        for _, ref in secret_refs(resource.spec)
-        for source in ref.sources
+def _namesakes(found: Found, attempt: Attempt) -> Iterator[Namesake]:
+    """New resources whose name another one has in other environments, under such a parent."""
+    here = found.loaded.desired.resources
+    elsewhere = {
+        _place_of(address, found.loaded): address
+        for address in found.loaded.declared
+        if address not in here
     }
-    drafting = Drafting(
-        defaults=loaded.defaults,
-        environments=(loaded.desired.environment,) if several else (),
-        names=SecretNames(taken),
-        declared=loaded.desired.resources,
-        mask=found.mask,
-        dropped=dropped,
-    )
-    files: dict[str, list[Draft]] = {}
-    made: dict[Address, tuple[Adoption, str]] = {}
-    for each in fresh:
-        draft = drafting.draft(each)
-        if draft is not None:
-            file = placing.file_of(each)
-            files.setdefault(file, []).append(draft)
-            made[each.address] = (each, file)
-    placed = placing.texts(files)
-    written = {address: (each, placed.names[file]) for address, (each, file) in made.items()}
-    return _Attempt(placed.texts, written, drafting)
-
-
-def _what_would_change(
-    found: _Found, attempt: _Attempt, runtime: Runtime
-) -> Iterator[tuple[Adoption, tuple[Path, ...]]]:
-    """Resources whose plan would not be empty, with the fields; none where that is no remedy."""
-    options = found.options.workspace
-    loaded = load(
-        options.folder,
-        kinds=all_kinds(),
-        environment=found.loaded.desired.environment,
-        environ=runtime.environ,
-        drafts=attempt.texts,
-    )
-    plan = decide(PlanRequest(options), loaded, found.live, base=None, runtime=runtime)
-    changes: dict[Address, list[Change]] = {}
-    for change in plan.changes:
-        if change.action is not Action.NO_OP:
-            changes.setdefault(change.address, []).append(change)
+    around = Surroundings(found.live, all_kinds())
     for address, (each, _) in attempt.written.items():
-        if address in changes:
-            yield each, tuple(_fields_of(changes[address], each.kind))
+        above = around.parent_of(each.live, each.kind)
+        place = (address.kind, each.live.name.strip(), above.name.strip() if above else "")
+        if place in elsewhere:
+            yield Namesake(address, elsewhere[place])
 
 
-def _fields_of(changes: Sequence[Change], kind: Kind) -> Iterator[Path]:
-    toggles = {
-        action: known.name
-        for known in kind.fields
-        if known.toggle is not None
-        for action in (known.toggle.on, known.toggle.off)
+def _place_of(address: Address, loaded: Loaded) -> tuple[str, str, str]:
+    """Kind, name and name of the parent of a declared resource, as far as the file tells."""
+    kind = next(each for each in all_kinds() if each.name == address.kind)
+    body = loaded.declared[address].body
+    above = ""
+    if kind.parent is not None and kind.parent_key is not None:
+        key = body.get(kind.parent_key)
+        holder = loaded.declared.get(Address(kind.parent, str(key)))
+        above = str(holder.body.get("name")).strip() if holder is not None else str(key)
+    return address.kind, str(body.get("name")).strip(), above
+
+
+def _sides(attempt: Attempt, before: dict[str, str]) -> dict[str, tuple[Side, Side]]:
+    """Each file before and after, for a difference."""
+    return {
+        name: (_side(before.get(name, "")), _side(text)) for name, text in attempt.texts.items()
     }
-    for change in changes:
-        if change.action is Action.UPDATE:
-            yield from (each.path for each in change.fields)
-        elif change.action in toggles:
-            yield (toggles[change.action],)
 
 
-def _check_nothing_is_lost(loaded: Loaded, attempt: _Attempt) -> None:
-    """Writing a file anew must not make a resource go away that is not written again."""
-    lost = [
-        f"{address} ({found.document.file})"
-        for address, found in sorted(loaded.declared.items(), key=lambda each: each[0])
-        if found.document.file in attempt.texts and address not in attempt.written
-    ]
-    if lost:
-        raise ReconcilerError(
-            f"--force would drop what is not imported: {', '.join(lost)}",
-            hint="import it too, or move it to another file first; nothing was written",
-        )
+def _side(text: str) -> Side:
+    document = parse(text.encode(), "", Problems())
+    return Side(tuple(text.splitlines(keepends=True)), shown_lines(document))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
 from reconciler.config.drafts import Draft, extended_file, new_file, schema_line
-from reconciler.config.sources import Source, leaves_workspace, matching
+from reconciler.config.sources import Source, is_passed_over, leaves_workspace, matching
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.kind import Kind
 from reconciler.planning.adopting import Adoption, key_of
@@ -16,6 +17,8 @@ from reconciler.planning.adopting import Adoption, key_of
 SCHEMA_FILE = ".reconciler/resources.schema.json"
 """The schema of resource files inside a workspace, as `init` puts it there for editors."""
 _WITHOUT_PARENT = "organization"
+_NO_NAME = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+"""What can't be checked out on some systems as the name of a file or folder."""
 _MOST_NAMES = 100
 
 
@@ -55,27 +58,34 @@ class Placing:
                 f"--into {self.into} leads out of the workspace",
                 hint="name a folder below reconciler.yaml",
             )
+        unseen = [part for part in PurePosixPath(self.into).parts if is_passed_over(part)]
+        if unseen:
+            raise BadUsage(
+                f"--into {self.into} would not be read: folders named {unseen[0]} are passed over",
+                hint="choose another folder",
+            )
 
     def file_of(self, each: Adoption) -> str:
         """The file of a resource."""
         if self.layout is Layout.SINGLE:
             parts = ["resources"]
         elif each.kind.parent is None:
-            parts = [each.kind.collection, each.address.key]
+            parts = [each.kind.collection, _part(each.kind, each.address.key)]
         elif self.layout is Layout.BY_PARENT:
             above = next(kind for kind in self.kinds if kind.name == each.kind.parent)
-            parts = [above.collection, _stem_of_parent(each)]
+            parts = [above.collection, _part(above, _stem_of_parent(each))]
         else:
-            parts = [each.kind.collection, _stem_of_parent(each), each.address.key]
+            stem = _part(each.kind, _stem_of_parent(each))
+            parts = [each.kind.collection, stem, _part(each.kind, each.address.key)]
         return str(PurePosixPath(self.into, *parts)) + ".yaml"
 
     def texts(self, drafts: Mapping[str, Sequence[Draft]]) -> Placed:
-        """The texts of all files.
+        """The texts of all files, in the order of the drafts.
 
         Raises ReconcilerError for a file that no glob of the workspace would find.
         """
         there = frozenset(self.source.names())
-        found = {file: self._text(file, drafts[file], there) for file in sorted(drafts)}
+        found = {file: self._text(file, each, there) for file, each in drafts.items()}
         return Placed(
             texts=dict(found.values()), names={file: name for file, (name, _) in found.items()}
         )
@@ -103,6 +113,11 @@ class Placing:
                 hint=f'add "{PurePosixPath(name).parent / "*.yaml"}" to `resources:` in '
                 "reconciler.yaml, or choose another place with --into or --layout",
             )
+
+
+def _part(kind: Kind, name: str) -> str:
+    """A part of a path. What would be passed over, or is no name everywhere, is written longer."""
+    return f"{kind.name}-{name}" if is_passed_over(name) or _NO_NAME.fullmatch(name) else name
 
 
 def _stem_of_parent(each: Adoption) -> str:

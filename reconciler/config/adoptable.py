@@ -17,12 +17,22 @@ from reconciler.config.checks import check_fields
 from reconciler.config.resources import COMMON, laid_over
 from reconciler.config.schema import Checked, check
 from reconciler.config.schema_files import schema
+from reconciler.config.snippets import secret_names
 from reconciler.config.yaml_text import reads_back
 from reconciler.errors import Diagnostic, Mark, Problems, Severity
 from reconciler.model.kind import Kind, Tagged
 from reconciler.model.shape import MergedObject, canonical_text
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, value_at
 
+_SECRET_NAME = re.compile(
+    r"secret|passw|passphrase|pwd|token|credential|authorization|webhook|keyfile|dsn"
+    r"|connection_?(string|url|uri)|service_?account|access_?key"
+    r"|(?<!primary)(?<!partition)(?<!sort)(?<!version)(?<!cluster)(?<!public)_key$"
+)
+_SECRET_INSIDE = re.compile(
+    r"://[^\s/@:]*:[^\s/@]+@|-----BEGIN [A-Z ]*PRIVATE KEY|\bph[xs]_[A-Za-z0-9_-]{8}"
+)
+"""A password in an address, a private key, a key of the service itself."""
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -67,6 +77,43 @@ def without_unimportable(
     return kept
 
 
+def doubtful_paths(kind: Kind, values: JSONObject) -> list[tuple[Path, str]]:
+    """What may be a secret, as far as names and values tell, and why it is taken for one.
+
+    The schemas say of their own fields which are secrets. They know nothing of what is below an
+    open field or in the body of a type that newer servers have: there a name is all there is.
+    """
+    found = list(_doubtful(schema(kind.name) or {}, dict(values), ()))
+    return [(_whole(kind, path), why) for path, why in found]
+
+
+def _doubtful(
+    node: Mapping[str, Any] | None, value: JSON, path: Path
+) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        if _SECRET_INSIDE.search(value):
+            yield path, "it holds what looks like a secret"
+    elif isinstance(value, list):
+        below = (node or {}).get("items")
+        # A part of a list can't be left out: then the list is.
+        yield from ((path, why) for item in value for _, why in _doubtful(below, item, path))
+    elif isinstance(value, dict):
+        variants = (node or {}).get("x-variants")
+        properties = (node or {}).get("properties", {})
+        for name, item in value.items():
+            below = properties.get(name)
+            if variants is not None and name == variants["body"]:
+                below = schema(f"{variants['folder']}/{value.get(variants['tag'])}") or {}
+            if below is None and item is not None and _is_like_a_secret(name):
+                yield (*path, name), "its name is like that of a secret"
+            else:
+                yield from _doubtful(below, item, (*path, name))
+
+
+def _is_like_a_secret(name: str) -> bool:
+    return name in secret_names() or _SECRET_NAME.search(name.casefold()) is not None
+
+
 def secret_paths(kind: Kind, values: JSONObject, body: JSONObject) -> list[Path]:
     """Secrets that a live object must have, though no answer shows them, in a fixed order.
 
@@ -84,7 +131,7 @@ def _below(node: Mapping[str, Any], value: JSON, path: Path) -> Iterator[Path]:
         return
     properties = node.get("properties", {})
     for name, below in properties.items():
-        if node.get("x-holds-secrets") and below.get("x-secret") and name not in value:
+        if node.get("x-holds-secrets") and below.get("x-secret"):
             yield (*path, name)
         elif name in value:
             yield from _below(below, value[name], (*path, name))

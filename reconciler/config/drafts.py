@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from reconciler.config.layout import STEP, Block, block_of
+import yaml
+
+from reconciler.config.layout import STEP, Block, Entry, block_of, content_end
 from reconciler.config.loader import parse
 from reconciler.config.references import escaped
 from reconciler.config.sources import Source
@@ -75,7 +77,7 @@ def extended_file(raw: bytes, drafts: Sequence[Draft]) -> str | None:
     None where the file has a form that can't be extended without being rewritten, such as one in
     flow style.
     """
-    newline = "\r\n" if b"\r\n" in raw else "\n"
+    newline = "\r\n" if raw.partition(b"\n")[0].endswith(b"\r") else "\n"
     text = raw.decode("utf-8-sig")
     for collection in dict.fromkeys(each.collection for each in drafts):
         members = [each for each in drafts if each.collection == collection]
@@ -96,23 +98,36 @@ def _with(text: str, collection: str, members: Sequence[Draft]) -> list[str] | N
     """The lines of a file with the members of one collection."""
     document = parse(text.encode(), "", Problems())
     lines = list(document.lines)
+    end = content_end(lines)
     if document.node is None:
-        gap = [""] if lines and lines[-1].strip() else []
-        return [*lines, *gap, *_collection(collection, members)]
-    root = block_of(document.node, lines, start=0, end=len(lines))
+        gap = [""] if end and lines[end - 1].strip() else []
+        return [*lines[:end], *gap, *_collection(collection, members), *lines[end:]]
+    root = block_of(document.node, lines, start=0, end=end)
     if root is None or root.column != 0:
         return None
     holder = next((each for each in root.entries if each.name == collection), None)
     if holder is None:
-        end = root.footer
-        return [*lines[:end], "", *_collection(collection, members), *lines[end:]]
+        at = root.footer
+        return [*lines[:at], "", *_collection(collection, members), *lines[at:]]
     block = block_of(holder.value, lines, start=holder.below, end=holder.end)
-    if block is None:
-        if document.value[collection] is not None or lines[holder.line].rstrip()[-1:] != ":":
-            return None
-        at = holder.below
-        return [*lines[:at], *_collection(collection, members)[1:], *lines[at:]]
-    return _in_block(lines, block, members)
+    if block is not None:
+        return _in_block(lines, block, members)
+    opened = _opened(lines[holder.line], holder)
+    if opened is None:
+        return None
+    at = holder.below
+    return [*lines[: at - 1], opened, *_collection(collection, members)[1:], *lines[at:]]
+
+
+def _opened(line: str, holder: Entry) -> str | None:
+    """The line of a key that has nothing yet, with room for members below; None if it has."""
+    value = holder.value
+    start, end = value.start_mark, value.end_mark
+    if isinstance(value, yaml.ScalarNode) and start.index == end.index:
+        return line
+    if not isinstance(value, yaml.MappingNode) or value.value or start.line != end.line:
+        return None
+    return line[: start.column].rstrip() + line[end.column :]
 
 
 def _in_block(lines: list[str], block: Block, members: Sequence[Draft]) -> list[str]:

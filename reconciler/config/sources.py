@@ -41,7 +41,7 @@ class FolderSource:
 
     def _walk(self, folder: Path, prefix: str) -> Iterable[str]:
         for each in folder.iterdir():
-            if each.name in _SKIPPED or (each.name.startswith(".") and each.is_dir()):
+            if each.is_dir() and is_passed_over(each.name):
                 continue
             if each.is_dir() and not each.is_symlink():
                 yield from self._walk(each, f"{prefix}{each.name}/")
@@ -58,6 +58,11 @@ class FolderSource:
         except (OSError, RuntimeError):
             # Links in a circle are a RuntimeError to older Pythons.
             return None
+
+
+def is_passed_over(folder: str) -> bool:
+    """Whether a folder of this name is never looked into: hidden and vendored ones."""
+    return folder in _SKIPPED or folder.startswith(".")
 
 
 def matching(names: Sequence[str], glob: str) -> list[str]:

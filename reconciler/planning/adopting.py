@@ -1,4 +1,4 @@
-"""What of the live side goes into files: which objects, under which keys, with which fields.
+"""What of the live side goes into files: under which keys, with which fields.
 
 The pure half of import. Adopting changes nothing: what is chosen here is what the differ compares,
 so that the plan of the files that come of it is empty.
@@ -11,35 +11,20 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from dataclasses import dataclass
 from itertools import count
 
 from reconciler.model.address import Address
 from reconciler.model.kind import Field, Kind, Tagged
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import LiveObject
 from reconciler.model.resource import ParentRef
 from reconciler.model.shape import MergedObject, OpenObject
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
+from reconciler.planning.choosing import Identity, Surroundings
 from reconciler.planning.leaves import Leaf, comparable, leaves, settled
 
 _LONGEST_KEY = 60
-Identity = tuple[str, str]
-"""Kind and id of a live object."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Which live objects are wanted; what is empty does not narrow.
-
-    `names` are globs of names, `ids` ids, `parents` globs of names, ids or keys: such a parent
-    itself, and what is in it. `kinds` are names of kinds.
-    """
-
-    names: tuple[str, ...] = ()
-    ids: tuple[str, ...] = ()
-    parents: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
+_MOST_CANDIDATES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,86 +41,11 @@ class Adoption:
     pinned: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The live side, who claims what already, and the keys that are used, by kind."""
-
-    live: Live
-    kinds: Sequence[Kind]
-    claimed: Mapping[Identity, Address] = field(default_factory=dict)
-    used: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
-    _by_identity: dict[Identity, LiveObject] = field(default_factory=dict, init=False, repr=False)
-    _alike: Counter[tuple[str, str]] = field(default_factory=Counter, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        for kind in self.kinds:
-            for each in self.live.of(kind.name):
-                self._by_identity[kind.name, each.id] = each
-                self._alike[kind.name, each.name.strip()] += 1
-
-    def parent_of(self, each: LiveObject, kind: Kind) -> LiveObject | None:
-        """The live object that contains another one."""
-        if kind.parent is None or each.parent_id is None:
-            return None
-        return self._by_identity.get((kind.parent, each.parent_id))
-
-    def has_namesakes(self, each: LiveObject) -> bool:
-        """Whether another object of its kind has the same name, wherever it is."""
-        return self._alike[each.kind, each.name.strip()] > 1
-
-
-def chosen(choice: Choice, around: Surroundings) -> tuple[LiveObject, ...]:
-    """The objects that a choice means, parents first, then by name and id."""
-    found: list[LiveObject] = []
-    for kind in around.kinds:
-        if choice.kinds and kind.name not in choice.kinds:
-            continue
-        objects = [each for each in around.live.of(kind.name) if _fits(each, kind, choice, around)]
-        found += sorted(objects, key=lambda each: (each.name, each.id))
-    return tuple(found)
-
-
-def fits_at_a_glance(each: LiveObject, choice: Choice, kinds: Sequence[Kind]) -> bool:
-    """Whether an object may be meant, told from its list alone. True is no promise."""
-    kind = next(kind for kind in kinds if kind.name == each.kind)
-    if choice.kinds and kind.name not in choice.kinds:
-        return False
-    if choice.parents and kind.parent is None and not _named(each, choice.parents):
-        return False
-    return _fits_by_name(each, choice)
-
-
-def _fits_by_name(each: LiveObject, choice: Choice) -> bool:
-    if choice.ids and each.id not in choice.ids:
-        return False
-    return not choice.names or _named(each, choice.names)
-
-
-def _fits(each: LiveObject, kind: Kind, choice: Choice, around: Surroundings) -> bool:
-    if not _fits_by_name(each, choice):
-        return False
-    if not choice.parents:
-        return True
-    holder = each if kind.parent is None else around.parent_of(each, kind)
-    if holder is None:
-        return False
-    claim = around.claimed.get((holder.kind, holder.id))
-    by_key = claim is not None and any(fnmatchcase(claim.key, glob) for glob in choice.parents)
-    return by_key or _named(holder, choice.parents)
-
-
-def _named(each: LiveObject, globs: Sequence[str]) -> bool:
-    return any(
-        each.id == glob or each.name.strip() == glob or fnmatchcase(each.name.strip(), glob)
-        for glob in globs
-    )
-
-
 def adoptions(objects: Sequence[LiveObject], around: Surroundings) -> tuple[Adoption, ...]:
     """Every object with its key: made from the name, unique, and the same in each run.
 
-    Objects whose names give one key are told apart by the key of their parent, and then by id.
-    An object that is claimed keeps its address.
+    Objects whose names give one key are told apart by the key of their parent, then by the
+    environment, and then by id. An object that is claimed keeps its address.
     """
     kinds = {kind.name: kind for kind in around.kinds}
     keys = {identity: claim.key for identity, claim in around.claimed.items()}
@@ -168,17 +78,18 @@ def _keys(
     found: dict[Identity, str] = {}
 
     def candidates(each: LiveObject) -> tuple[str, ...]:
-        own = key_of(each.name) or kind.name.replace("_", "-")
+        name = key_of(around.name_of(each))
+        own = name or kind.name.replace("_", "-")
         above = around.parent_of(each, kind)
         holder = ""
         if above is not None:
-            holder = known.get((above.kind, above.id)) or key_of(above.name) or above.id
-        short = each.id.split("-")[0]
-        plain = (own,) if key_of(each.name) else ()
-        qualified = (f"{holder}-{own}",) if holder and plain else ()
-        return (*plain, *qualified, f"{own}-{short}", f"{own}-{each.id}")
+            holder = known.get((above.kind, above.id)) or key_of(around.name_of(above)) or above.id
+        plain = [name, f"{holder}-{name}" if holder else name] if name else []
+        here = key_of(around.environment)
+        elsewhere = [f"{each}-{here}" for each in plain if here]
+        return (*plain, *elsewhere, f"{own}-{each.id.split('-')[0]}", f"{own}-{each.id}")
 
-    for attempt in range(4):
+    for attempt in range(_MOST_CANDIDATES):
         tried = {
             (kind.name, each.id): candidates(each)[min(attempt, len(candidates(each)) - 1)]
             for each in waiting
@@ -220,19 +131,23 @@ def _parent(
     above = around.parent_of(each, kind)
     if above is None:
         return ParentRef(id=each.parent_id)
-    name = above.name.strip()
+    name = around.name_of(above)
     if not name or around.has_namesakes(above):
         return ParentRef(id=each.parent_id)
     return ParentRef(name=name)
 
 
 def _not_alone(around: Surroundings) -> frozenset[Identity]:
-    """Objects that their name alone does not tell from others of their scope."""
+    """Objects that their name alone does not tell from others of their scope.
+
+    Where names have to be unique, those that differ in case only are not told apart either.
+    """
     found: set[Identity] = set()
     for kind in around.kinds:
         scopes: dict[tuple[str | None, str], list[LiveObject]] = {}
         for each in around.live.of(kind.name):
             name = each.name.strip()
+            name = name.casefold() if kind.unique_names else name
             scopes.setdefault((each.parent_id, name), []).append(each)
             if kind.parent is not None and each.parent_id is not None:
                 # One of the organization is looked for in every parent.

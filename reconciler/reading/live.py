@@ -8,6 +8,7 @@ an organization (service-facts, trap 41): then the projects that the files name 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,8 @@ from reconciler.model.request import Repeat, Request
 from reconciler.model.resource import Desired, Resource
 from reconciler.model.values import JSONObject
 
+_AN_ID = re.compile(r"[A-Za-z0-9-]+")
+
 
 def _nothing_more(each: LiveObject) -> bool:
     del each
@@ -31,11 +34,18 @@ class Depth:
     """What is read beyond what the files could mean.
 
     `in_full` tells of an object in the short shape of its list whether to read it whole. `ids` are
-    objects to look for even if no list shows them.
+    objects to look for even if no list shows them, `holders` parents that may be named by id: they
+    are tried where the key may list none.
     """
 
     in_full: Callable[[LiveObject], bool] = _nothing_more
     ids: frozenset[str] = frozenset()
+    holders: frozenset[str] = frozenset()
+
+    @property
+    def tried(self) -> frozenset[str]:
+        """What may be an id, of all that is looked for."""
+        return frozenset(each for each in self.ids | self.holders if _AN_ID.fullmatch(each))
 
 
 _JUST_THE_FILES = Depth()
@@ -57,7 +67,7 @@ async def read_live(
     objects: dict[str, tuple[LiveObject, ...]] = {}
     for kind, survey in zip(kinds, surveys, strict=True):
         if survey is None:
-            bodies = await _one_by_one(service, kind, resources, objects)
+            bodies = await _one_by_one(service, kind, resources, objects, tried=depth.tried)
         else:
             wanted = depth.ids | _pinned(kind, resources)
             bodies = [*survey, *await _hidden(service, kind, wanted, survey)]
@@ -106,6 +116,8 @@ async def _one_by_one(
     kind: Kind,
     resources: Sequence[Resource],
     objects: Mapping[str, tuple[LiveObject, ...]],
+    *,
+    tried: frozenset[str],
 ) -> list[JSONObject]:
     """What can be reached without the organization: objects by id, or the lists of parents.
 
@@ -117,13 +129,14 @@ async def _one_by_one(
             for each in resources
             if each.address.kind == kind.name and each.pinned_id is None
         ]
-        ids = _named_ids(kind, resources)
+        ids = sorted({*_named_ids(kind, resources), *tried})
         if unpinned or not ids:
             which = f": {', '.join(unpinned)} can't be found by name" if unpinned else ""
             raise Forbidden(
                 f"this API key may not list the {kind.collection} of organization "
                 f"{service.organization}{which}",
-                hint=f"use a key that is not limited, or pin each {kind.name} by `id`",
+                hint=f"use a key that is not limited, or name each {kind.name} by its id: `id:` in "
+                "the files, --project ID for an import",
                 status=403,
             )
         bodies = await asyncio.gather(*(_read(service, kind, each) for each in ids))

@@ -26,7 +26,8 @@ def difference_as_text(
     def paint(code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if colour else text
 
-    lines = [paint(_BOLD, f"--- a/{name}"), paint(_BOLD, f"+++ b/{name}")]
+    old = f"a/{name}" if before else "/dev/null"
+    lines = [paint(_BOLD, f"--- {old}"), paint(_BOLD, f"+++ b/{name}")]
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for group in matcher.get_grouped_opcodes(_AROUND):
         (_, first, _, start, _), (_, _, last, _, end) = group[0], group[-1]

@@ -1,0 +1,83 @@
+"""What `import --force` takes away when it writes files anew: nothing, or it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from reconciler.commands.attempting import Attempt
+from reconciler.config import Loaded
+from reconciler.errors import ReconcilerError
+from reconciler.model.values import JSON, Path, path_text
+
+_REFERENCES = ("${var:", "${env:", "${file:")
+
+
+def check_nothing_is_lost(loaded: Loaded, attempt: Attempt) -> None:
+    """Writing a file anew must not make a resource go away, or change it for others.
+
+    Raises ReconcilerError that names what would be lost.
+    """
+    rewritten = {
+        address: found
+        for address, found in sorted(loaded.declared.items(), key=lambda each: str(each[0]))
+        if found.document.file in attempt.texts
+    }
+    lost = [
+        f"{address} ({found.document.file})"
+        for address, found in rewritten.items()
+        if address not in attempt.written
+    ]
+    if lost:
+        raise ReconcilerError(
+            f"--force would drop what is not imported: {', '.join(lost)}",
+            hint="import it too, or move it to another file first; nothing was written",
+        )
+    here = {loaded.desired.environment}
+    shared = [
+        str(address)
+        for address, found in rewritten.items()
+        if set(found.body.get("environments", loaded.environments)) - here
+    ]
+    if shared:
+        raise ReconcilerError(
+            f"--force would write what is live in {loaded.desired.environment} over resources of "
+            f"other environments too: {', '.join(shared)}",
+            hint="change them by hand, or import into other files; nothing was written",
+        )
+
+
+def gone_with(
+    loaded: Loaded, attempt: Attempt, before: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """The file, and what it says no more: overrides, references written out, comments."""
+    for address, (_, file) in attempt.written.items():
+        found = loaded.declared.get(address)
+        if found is None or found.document.file != file:
+            continue
+        if found.body.get("overrides"):
+            yield file, f"overrides of {address}"
+        for path, text in _references(dict(found.body), ()):
+            if "overrides" not in path[:1]:
+                yield file, f"{text} in {path_text(path)} of {address}: the value is written out"
+    for file, text in before.items():
+        kept = {line.strip() for line in attempt.texts[file].splitlines()}
+        comments = [
+            line
+            for line in text.splitlines()
+            if line.lstrip().startswith("#") and line.strip() not in kept
+        ]
+        if comments:
+            count = len(comments)
+            yield file, f"{count} line{'s' if count > 1 else ''} of comments"
+
+
+def _references(value: JSON, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        if any(sign in value for sign in _REFERENCES):
+            yield path, value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _references(item, (*path, name))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _references(item, (*path, number))
