@@ -60,10 +60,12 @@ class Drafting:
             return None
         for path, why in fit.left_out:
             self._leave(each, path, why)
-        if each.address not in self.declared:
-            for _, ref in secret_refs(fit.values):
-                self.secrets += [(source.argument, each.address) for source in ref.sources]
         ordered = in_schema_order(each.kind, fit.values)
+        declared = self.declared.get(each.address)
+        there = {ref for _, ref in secret_refs(declared.spec)} if declared is not None else set()
+        for _, ref in secret_refs(ordered):
+            if ref not in there:
+                self.secrets += [(source.argument, each.address) for source in ref.sources]
         return Draft(each.kind.collection, each.address.key, ordered)
 
     def _values(self, each: Adoption, defaults: JSONObject) -> dict[str, JSON]:
@@ -92,7 +94,8 @@ class Drafting:
     def _reference(self, address: Address, path: Path) -> SecretRef:
         declared = self.declared.get(address)
         written = value_at(declared.spec, path) if declared is not None else MISSING
-        if isinstance(written, SecretRef):
+        # A literal of the files stands in them and nowhere else: it is not copied.
+        if isinstance(written, SecretRef) and not written.is_literal:
             return written
         return SecretRef.of("env", self.names.name_for(address.key, path))
 

@@ -7,8 +7,7 @@ was made from (`attempting`). What is told of it all is gathered in `Imported`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.commands.attempting import Attempt, Found, attempt_of
@@ -205,7 +204,7 @@ def _hidden(wanted: Sequence[LiveObject], around: Surroundings) -> Iterator[Left
 def _unspeakable(
     found: Found,
     wanted: Sequence[LiveObject],
-    claims: AbstractSet[Identity] | dict[Identity, Address],
+    claims: Mapping[Identity, Address],
 ) -> frozenset[Identity]:
     """Objects with a known secret in their names, from which keys and names of files are made."""
     holders = [
@@ -253,13 +252,22 @@ def _place_of(address: Address, loaded: Loaded) -> tuple[str, str, str]:
     return address.kind, str(body.get("name")).strip(), above
 
 
-def _sides(attempt: Attempt, before: dict[str, str]) -> dict[str, tuple[Side, Side]]:
-    """Each file before and after, for a difference."""
-    return {
-        name: (_side(before.get(name, "")), _side(text)) for name, text in attempt.texts.items()
-    }
+def _sides(attempt: Attempt, before: Mapping[str, str]) -> dict[str, tuple[Side, Side]]:
+    """Each file before and after, for a difference.
 
-
-def _side(text: str) -> Side:
-    document = parse(text.encode(), "", Problems())
-    return Side(tuple(text.splitlines(keepends=True)), shown_lines(document))
+    Literal secrets can only stand in what was there before: a line is hidden where it was.
+    """
+    found: dict[str, tuple[Side, Side]] = {}
+    for name, text in attempt.texts.items():
+        old = before.get(name, "")
+        shown = shown_lines(parse(old.encode(), "", Problems()))
+        hidden = dict(zip(old.splitlines(), shown, strict=True))
+        lines = text.splitlines()
+        found[name] = (
+            Side(tuple(old.splitlines(keepends=True)), shown),
+            Side(
+                tuple(text.splitlines(keepends=True)),
+                tuple(hidden.get(line, line) for line in lines),
+            ),
+        )
+    return found

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from reconciler.commands.attempting import Attempt
 from reconciler.config import Loaded
 from reconciler.errors import ReconcilerError
-from reconciler.model.values import JSON, Path, path_text
+from reconciler.model.values import JSON, Path, path_text, secret_refs
 
 _REFERENCES = ("${var:", "${env:", "${file:")
 
@@ -56,6 +56,9 @@ def gone_with(
             continue
         if found.body.get("overrides"):
             yield file, f"overrides of {address}"
+        for path, ref in secret_refs(loaded.desired.resources[address].spec):
+            if ref.is_literal:
+                yield file, f"the literal secret in {path_text(path)} of {address}"
         for path, text in _references(dict(found.body), ()):
             if "overrides" not in path[:1]:
                 yield file, f"{text} in {path_text(path)} of {address}: the value is written out"

@@ -41,6 +41,8 @@ class Live:
 
     objects: Mapping[str, tuple[LiveObject, ...]]
     dialect: Dialect | None = None
+    unlisted: frozenset[str] = frozenset()
+    """Kinds that the key may not list: of these, only objects that were named by id are here."""
 
     def of(self, kind: str) -> tuple[LiveObject, ...]:
         """The objects of one kind, in the order they were read."""

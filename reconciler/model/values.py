@@ -66,6 +66,11 @@ class SecretRef:
         """The references inside, in order."""
         return tuple(part for part in self.parts if isinstance(part, SecretSource))
 
+    @property
+    def is_literal(self) -> bool:
+        """Whether a part of it stands in the files as it is."""
+        return any(each.source == "literal" for each in self.sources)
+
     def __str__(self) -> str:
         return "".join(str(part) for part in self.parts)
 

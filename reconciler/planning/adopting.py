@@ -61,7 +61,9 @@ def adoptions(objects: Sequence[LiveObject], around: Surroundings) -> tuple[Adop
             live=each,
             address=Address(each.kind, keys[each.kind, each.id]),
             parent=_parent(each, kinds[each.kind], keys, around),
-            pinned=(each.kind, each.id) in unclear or _unlisted(each, kinds[each.kind]),
+            pinned=(each.kind, each.id) in unclear
+            or each.kind in around.live.unlisted
+            or _unlisted(each, kinds[each.kind]),
         )
         for each in objects
     )
@@ -74,6 +76,8 @@ def _keys(
     around: Surroundings,
 ) -> dict[Identity, str]:
     used = {key.casefold() for key in around.used.get(kind.name, ())}
+    here = key_of(around.environment)
+    elsewhere = used - {key.casefold() for key in known.values()}
     waiting = list(objects)
     found: dict[Identity, str] = {}
 
@@ -84,10 +88,11 @@ def _keys(
         holder = ""
         if above is not None:
             holder = known.get((above.kind, above.id)) or key_of(around.name_of(above)) or above.id
-        plain = [name, f"{holder}-{name}" if holder else name] if name else []
-        here = key_of(around.environment)
-        elsewhere = [f"{each}-{here}" for each in plain if here]
-        return (*plain, *elsewhere, f"{own}-{each.id.split('-')[0]}", f"{own}-{each.id}")
+        wide = f"{holder}-{name}" if holder else name
+        plain = [name, wide] if name else []
+        if name and here:
+            plain = [name, f"{name}-{here}" if name in elsewhere else wide, wide, f"{wide}-{here}"]
+        return (*plain, f"{own}-{each.id.split('-')[0]}", f"{own}-{each.id}")
 
     for attempt in range(_MOST_CANDIDATES):
         tried = {

@@ -65,8 +65,11 @@ async def read_live(
     resources = desired.in_order()
     surveys = await asyncio.gather(*(_survey(service, kind) for kind in kinds))
     objects: dict[str, tuple[LiveObject, ...]] = {}
+    unlisted: set[str] = set()
     for kind, survey in zip(kinds, surveys, strict=True):
         if survey is None:
+            if kind.parent is None:
+                unlisted.add(kind.name)
             bodies = await _one_by_one(service, kind, resources, objects, tried=depth.tried)
         else:
             wanted = depth.ids | _pinned(kind, resources)
@@ -75,7 +78,7 @@ async def read_live(
         if kind.detail:
             found = await _detailed(service, kind, resources, found, in_full=depth.in_full)
         objects[kind.name] = tuple(found)
-    return Live(objects, _dialect(kinds, objects))
+    return Live(objects, _dialect(kinds, objects), frozenset(unlisted))
 
 
 async def _survey(service: Service, kind: Kind) -> list[JSONObject] | None:

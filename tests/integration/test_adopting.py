@@ -1,0 +1,452 @@
+"""`import` as a person meets it: what it says, what it refuses, and what it never writes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+
+from reconciler.commands.importing import ImportOptions, import_live
+from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator, start_emulator
+
+SECRET = "pa55word-never-to-be-seen"
+TWO = "version: 1\nenvironments: {staging: {}, production: {}}\n"
+
+
+def export(name: str, **fields: Any) -> dict[str, Any]:
+    config = {"host": "h.example.com", "database": "d", "user": "u", "password": SECRET}
+    return {
+        "name": name,
+        "interval": "hour",
+        "destination": {"type": "Postgres", "config": config},
+        **fields,
+    }
+
+
+@contextmanager
+def service(
+    folder: Path, projects: Mapping[str, list[dict[str, Any]]], *extra: str, **more: Any
+) -> Iterator[RunningEmulator]:
+    """A service with exports by project."""
+    seed = {
+        "organizations": [
+            {
+                "id": "org",
+                "name": "Acme",
+                "projects": [
+                    {"id": number, "name": name, "batch_exports": exports}
+                    for number, (name, exports) in enumerate(projects.items(), 1)
+                ],
+            }
+        ],
+        "keys": [{"value": "phx_key"}, {"value": "phx_one", "projects": [1]}],
+        **more,
+    }
+    (folder / "seed.json").write_text(json.dumps(seed))
+    with start_emulator(seed=folder / "seed.json", extra=extra) as running:
+        yield running
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[RunningEmulator]:
+    with service(tmp_path, {"Shop": [export("Orders"), export("Users")], "App": []}) as running:
+        yield running
+
+
+def workspace(folder: Path, text: str = "version: 1\n", **files: str) -> Path:
+    return write(folder / "workspace", {"reconciler.yaml": text, **files})
+
+
+def run(folder: Path, running: RunningEmulator, *arguments: str, **environ: str) -> Ran:
+    return reconciler("import", "-C", folder, *arguments, environ={**running.environ(), **environ})
+
+
+def planned(folder: Path, running: RunningEmulator, *arguments: str, **environ: str) -> Ran:
+    given = {**running.environ(), **environ}
+    return reconciler("plan", "-C", folder, "--detailed-exitcode", *arguments, environ=given)
+
+
+def declared(folder: Path) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.rglob("*.yaml")):
+        for collection, members in yaml.safe_load(path.read_text()).items():
+            if isinstance(members, dict):
+                found.setdefault(collection, {}).update(members)
+    return found
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file())
+
+
+@pytest.mark.parametrize("into", [".hidden", "a/node_modules", "venv"])
+def test_a_folder_that_nobody_looks_into_is_no_place_for_files(
+    shop: RunningEmulator, tmp_path: Path, into: str
+) -> None:
+    folder = workspace(tmp_path)
+    ran = run(folder, shop, "--into", into)
+    assert ran.code == 64
+    assert "passed over" in ran.err
+    assert files(folder) == ["reconciler.yaml"]
+
+
+@pytest.mark.parametrize("layout", ["by-project", "by-resource"])
+def test_no_name_leads_to_a_file_that_is_not_read_or_can_not_be_checked_out(
+    tmp_path: Path, layout: str
+) -> None:
+    exports = [export("con"), export("venv")]
+    with service(tmp_path, {"venv": exports, "nul": [export("x")]}) as running:
+        folder = workspace(tmp_path)
+        assert run(folder, running, "--layout", layout).code == 0
+        assert not {"venv", "con.yaml", "nul.yaml"} & {
+            part for name in files(folder) for part in name.split("/")
+        }
+        assert planned(folder, running).code == 0
+
+
+def test_what_can_not_be_written_leaves_everything_as_it_was(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path)
+    (folder / "projects/shop.yaml").mkdir(parents=True)
+    ran = run(folder, shop)
+    assert ran.code == 1
+    assert "projects/shop.yaml can't be written: it is a folder" in ran.err
+    assert files(folder) == ["reconciler.yaml"]
+    (folder / "projects/shop.yaml").rmdir()
+    (folder / "projects").rmdir()
+    (folder / "projects").write_text("a file")
+    ran = run(folder, shop)
+    assert "can't be written: projects is a file, not a folder" in ran.err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "projects:\n  shop: {name: Shop}\n...\n",
+        "---\nprojects:\n  shop: {name: Shop}\n# last\n...\n# behind\n",
+        "projects:\n  shop: {name: Shop}\nbatch_exports: {}\n",
+        "projects:\n  shop: {name: Shop}\nbatch_exports: {}  # soon\n",
+        "projects:\n  shop: {name: Shop}\nbatch_exports: # soon\n",
+    ],
+)
+def test_files_of_other_forms_are_extended_too(
+    shop: RunningEmulator, tmp_path: Path, text: str
+) -> None:
+    folder = workspace(tmp_path, **{"projects/shop.yaml": text})
+    assert run(folder, shop, "--project", "Shop").code == 0
+    assert files(folder) == ["projects/shop.yaml", "reconciler.yaml"]
+    after = (folder / "projects/shop.yaml").read_text()
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        line for line in after.splitlines() if line.startswith("#")
+    ]
+    assert reconciler("fmt", "-C", folder, "--check").code == 0
+    assert reconciler("validate", "-C", folder).err == ""
+    assert planned(folder, shop, "--project", "shop").code == 0
+
+
+def test_line_ends_are_those_of_the_first_line(shop: RunningEmulator, tmp_path: Path) -> None:
+    text = "projects:\n  shop: {name: Shop}\r\n"
+    folder = workspace(tmp_path, **{"projects/shop.yaml": ""})
+    (folder / "projects/shop.yaml").write_bytes(text.encode())
+    assert run(folder, shop, "--project", "Shop").code == 0
+    assert b"\r" not in (folder / "projects/shop.yaml").read_bytes()
+
+
+def test_a_file_that_can_not_be_extended_is_told(shop: RunningEmulator, tmp_path: Path) -> None:
+    folder = workspace(tmp_path, **{"projects/shop.yaml": "{projects: {shop: {name: Shop}}}\n"})
+    ran = run(folder, shop, "--project", "Shop")
+    assert "projects/shop.yaml can't be extended line by line" in ran.err
+    assert "projects/shop-2.yaml" in ran.err
+
+
+def test_a_key_that_is_limited_imports_projects_by_id_and_pins_them(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path)
+    ran = run(folder, shop, RECONCILER_API_KEY="phx_one")
+    assert ran.code == 1
+    assert "--project ID for an import" in ran.err
+    assert run(folder, shop, "--project", "1", RECONCILER_API_KEY="phx_one").code == 0
+    assert declared(folder)["projects"]["shop"]["id"] == 1
+    assert planned(folder, shop, RECONCILER_API_KEY="phx_one").code == 0
+
+
+def test_what_fits_nothing_is_told_and_what_is_like_it(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path)
+    ran = run(folder, shop, "--name", "Orders", "--name", "orrders")
+    assert ran.code == 0
+    assert "Nothing live fits orrders" in ran.err
+    ran = run(folder, shop, "--name", "users")
+    assert ran.code == 64
+    assert "did you mean 'Users'?" in ran.err
+    ran = run(folder, shop, "--project", "App", "--name", "Users")
+    assert "no live object fits App, Users together" in ran.err
+
+
+def test_a_dry_run_is_a_patch_and_tells_the_rest_on_stderr(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    there = (
+        "batch_exports:\n  mine:\n    project: {name: Shop}\n    name: Mine\n    interval: hour\n"
+        "    destination:\n      type: HTTP\n      config:\n"
+        f"        url: https://eu.i.posthog.com/batch/\n        token: {SECRET}\n"
+    )
+    allowed = "version: 1\npolicy: {allow_literal_secrets: true}\n"
+    folder = workspace(tmp_path, allowed, **{"resources.yaml": there})
+    ran = run(folder, shop, "--dry-run", "--layout", "single")
+    assert ran.code == 0, ran.err
+    assert "Would import: 2 projects, 2 batch_exports into 1 file, 1 of them there" in ran.err
+    assert "  ORDERS_PASSWORD  batch_export.orders\n" in ran.err
+    assert SECRET not in ran.out + ran.err
+    assert (folder / "resources.yaml").read_text() == there
+    fresh = workspace(tmp_path / "fresh")
+    diff = run(fresh, shop, "--dry-run").out
+    assert diff.startswith("--- /dev/null\n+++ b/projects/")
+    git = ["git", "-C", str(fresh), "apply", "-p1", "-"]
+    subprocess.run(git, input=diff, text=True, check=True)
+    assert planned(fresh, shop).code == 0
+
+
+def test_json_for_scripts_keeps_its_keys(shop: RunningEmulator, tmp_path: Path) -> None:
+    folder = workspace(tmp_path)
+    ran = run(folder, shop, "--format", "json", "--name", "Orders")
+    assert ran.code == 0
+    told = json.loads(ran.out)
+    identity = told["resources"][0].pop("id")
+    assert identity in shop.exports()["Orders"]["id"]
+    assert told == {
+        "format_version": 1,
+        "written": True,
+        "files": [{"path": "projects/shop.yaml", "new": True}],
+        "resources": [
+            {"address": "batch_export.orders", "name": "Orders", "file": "projects/shop.yaml"}
+        ],
+        "secrets": [
+            {"variable": "ORDERS_PASSWORD", "address": "batch_export.orders"},
+            {"variable": "ORDERS_USER", "address": "batch_export.orders"},
+        ],
+        "left_out": [],
+        "not_imported": [],
+        "ignored": [],
+        "unmatched": [],
+        "dropped": [],
+        "namesakes": [],
+        "in_the_files_already": 0,
+        "calls": told["calls"],
+    }
+    told = json.loads(run(folder, shop, "--format", "json", "--dry-run").out)
+    assert told["written"] is False
+    assert len(told["resources"]) == 3
+
+
+def test_the_second_environment_gets_keys_of_its_own_and_is_told(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path, TWO)
+    assert run(folder, shop, "-e", "staging").code == 0
+    ran = run(folder, shop, "-e", "production")
+    assert ran.code == 0
+    found = declared(folder)
+    assert set(found["projects"]) == {"app", "app-production", "shop", "shop-production"}
+    assert found["batch_exports"]["orders-production"]["project"] == "shop-production"
+    assert "batch_export.orders-production (batch_export.orders)" in ran.err
+    assert "ORDERS_PRODUCTION_PASSWORD" in ran.out
+    for environment in ("staging", "production"):
+        assert planned(folder, shop, "-e", environment).code == 0
+    # One resource for both, as the message says.
+    text = (folder / "projects/shop.yaml").read_text()
+    (folder / "projects/shop.yaml").write_text(text.replace("[staging]", "[staging, production]"))
+    (folder / "projects/shop-production.yaml").unlink()
+    for environment in ("staging", "production"):
+        assert planned(folder, shop, "-e", environment).code == 0
+
+
+def test_force_changes_nothing_for_other_environments(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path, TWO)
+    assert run(folder, shop, "-e", "staging").code == 0
+    path = folder / "projects/shop.yaml"
+    both = path.read_text().replace("[staging]", "[staging, production]")
+    path.write_text(both)
+    ran = run(folder, shop, "-e", "staging", "--project", "shop", "--force")
+    assert ran.code == 1
+    assert "over resources of other environments too: batch_export.orders" in ran.err
+    assert path.read_text() == both
+
+
+def test_force_keeps_what_no_live_object_tells_and_names_what_it_drops(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    text = "version: 1\nvars: {host: h.example.com}\npolicy: {allow_literal_secrets: true}\n"
+    folder = workspace(tmp_path, text)
+    assert run(folder, shop).code == 0
+    path = folder / "projects/shop.yaml"
+    edited = (
+        path.read_text()
+        .replace("  orders:\n", "  # ours\n  orders:\n    lifecycle: {protect: true}\n", 1)
+        .replace("    interval: hour\n", "    interval: hour\n    secret_version: 2\n", 1)
+        .replace("h.example.com", "${var:host}", 1)
+        .replace("${secret:env:ORDERS_PASSWORD}", SECRET)
+        .replace("${secret:env:ORDERS_USER}", "${secret:env:MINE}")
+    )
+    path.write_text(edited)
+    ran = run(folder, shop, "--project", "shop", "--force")
+    assert ran.code == 0, ran.err
+    orders = declared(folder)["batch_exports"]["orders"]
+    assert orders["lifecycle"] == {"protect": True}
+    assert orders["secret_version"] == 2
+    config = orders["destination"]["config"]
+    assert config["host"] == "h.example.com"
+    assert config["user"] == "${secret:env:MINE}"
+    assert config["password"] == "${secret:env:ORDERS_PASSWORD}"
+    told = [line for line in ran.err.splitlines() if line.startswith("No more in")]
+    assert any("${var:host} in destination.config.host" in line for line in told)
+    assert any("literal secret in destination.config.password" in line for line in told)
+    assert any("1 line of comments" in line for line in told)
+    assert SECRET not in ran.out + ran.err + path.read_text()
+    assert "  ORDERS_PASSWORD  batch_export.orders\n" in ran.out
+    assert "MINE" not in ran.out
+
+
+def test_an_unknown_type_is_written_without_what_is_named_like_a_secret(tmp_path: Path) -> None:
+    """A newer server: nobody here knows which of its fields are secrets."""
+    database = tmp_path / "service.db"
+    config = {
+        "bucket": "b",
+        "partition_key": "day",
+        "sas_key": SECRET,
+        "apiToken": SECRET,
+        "nested": {"client_secret": SECRET, "depth": 2},
+        "hosts": [{"name": "a", "credential": SECRET}],
+        "address": f"https://user:{SECRET}@h.example.com",
+        "certificate": f"-----BEGIN RSA PRIVATE KEY-----\n{SECRET}\n",
+    }
+    with service(tmp_path, {"Shop": [export("Lake")]}, "--db", str(database)):
+        pass
+    connection = sqlite3.connect(database)
+    (body,) = connection.execute("SELECT body FROM exports").fetchone()
+    stored = {**orjson.loads(body), "destination": {"type": "Glacier", "config": config}}
+    connection.execute("UPDATE exports SET body = ?", (orjson.dumps(stored),))
+    connection.commit()
+    connection.close()
+    with start_emulator(db=database) as running:
+        folder = workspace(tmp_path)
+        ran = run(folder, running)
+        assert ran.code == 0, ran.err
+        written = declared(folder)["batch_exports"]["lake"]["destination"]["config"]
+        assert set(written) == {"bucket", "partition_key"}
+        for name in ("sas_key", "apiToken", "nested", "hosts", "address", "certificate"):
+            assert f"destination.config.{name}: " in ran.err
+        assert SECRET not in ran.out + ran.err + (folder / "projects/shop.yaml").read_text()
+        assert planned(folder, running).code == 0
+
+
+def test_a_name_with_a_known_secret_in_it_reaches_neither_files_nor_output(tmp_path: Path) -> None:
+    there = (
+        "batch_exports:\n  mine:\n    project: {name: Shop}\n    name: Mine\n    interval: hour\n"
+        "    destination: {type: HTTP, config: {url: 'https://eu.i.posthog.com/batch/', "
+        "token: '${secret:env:TOKEN}'}}\n"
+    )
+    projects = {"Shop": [export(f"Lake {SECRET}")], SECRET: [export("Orders")]}
+    with service(tmp_path, projects) as running:
+        folder = workspace(tmp_path, **{"mine.yaml": there})
+        for options in (("--dry-run",), ("--format", "json", "--dry-run"), ()):
+            ran = run(folder, running, *options, TOKEN=SECRET)
+            assert ran.code == 1
+            assert SECRET not in ran.out + ran.err
+        assert "its name holds the value of a secret" in ran.err
+        assert declared(folder)["batch_exports"]["orders"]["project"] == {"id": 2}
+        assert not any(SECRET in name for name in files(folder))
+        assert not any(SECRET in (folder / name).read_text() for name in files(folder))
+
+
+def test_projects_whose_names_differ_in_case_only_are_pinned(tmp_path: Path) -> None:
+    with service(tmp_path, {"Web": [export("a")], "WEB": []}) as running:
+        folder = workspace(tmp_path)
+        assert run(folder, running).code == 0
+        assert all("id" in each for each in declared(folder)["projects"].values())
+        assert reconciler("validate", "-C", folder).err == ""
+        assert planned(folder, running).code == 0
+
+
+def test_signs_that_nobody_sees_are_written_as_escapes(tmp_path: Path) -> None:
+    with service(tmp_path, {"Shop": [export("a\u202eb\u00a0c\u200b")]}) as running:
+        folder = workspace(tmp_path)
+        assert run(folder, running).code == 0
+        text = (folder / "projects/shop.yaml").read_text()
+        assert r'name: "a\u202eb\u00a0c\u200b"' in text
+        assert planned(folder, running).code == 0
+
+
+def test_what_was_deleted_since_is_planned_anew_and_its_secrets_are_asked_for(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path)
+    assert run(folder, shop).code == 0
+    identity = shop.exports()["Orders"]["id"]
+    assert shop.call("DELETE", f"/api/projects/1/batch_exports/{identity}/").status_code == 204
+    ran = planned(folder, shop)
+    assert ran.code == 2
+    assert "1 to create" in ran.out
+    applied = reconciler("apply", "-C", folder, "--auto-approve", environ=shop.environ())
+    assert applied.code == 1
+    assert "set the environment variable ORDERS_PASSWORD" in applied.err
+    given = {**shop.environ(), "ORDERS_PASSWORD": "p4ss", "ORDERS_USER": "u5er"}
+    assert reconciler("apply", "-C", folder, "--auto-approve", environ=given).code == 0
+    assert planned(folder, shop).code == 0
+
+
+def test_after_another_change_is_applied_the_plan_is_empty_again(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path)
+    assert run(folder, shop).code == 0
+    path = folder / "projects/shop.yaml"
+    path.write_text(path.read_text().replace("interval: hour", "interval: day", 1))
+    assert reconciler("apply", "-C", folder, "--auto-approve", environ=shop.environ()).code == 0
+    assert planned(folder, shop).code == 0
+    assert [method for method, _ in shop.writes()] == ["PATCH"]
+
+
+def test_nothing_there_is_nothing_to_write(tmp_path: Path) -> None:
+    with service(tmp_path, {}) as running:
+        folder = workspace(tmp_path)
+        ran = run(folder, running)
+        assert (ran.code, ran.out) == (0, "Imported: nothing\n")
+        ran = run(folder, running, "--dry-run")
+        assert (ran.code, ran.out) == (0, "")
+        assert "Would import: nothing" in ran.err
+
+
+def test_who_stops_it_before_a_file_is_written_is_heard(
+    shop: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path)
+
+    def stopping() -> datetime:
+        # The clock is read when all that is to be written is known.
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    options = ImportOptions(WorkspaceOptions(folder))
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(import_live(options, Runtime(shop.environ(), stopping)))
+    assert files(folder) == ["reconciler.yaml"]
