@@ -35,7 +35,8 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if target.is_dir():
                     raise IsADirectoryError(EISDIR, "it is a folder")
-                beside = target.with_name(f".{target.name}.{os.getpid()}")
+                # Two names may lead to one file, through a link.
+                beside = target.with_name(f".{target.name}.{os.getpid()}.{len(waiting)}")
                 waiting[beside] = (name, target)
                 _write(beside, text, like=target)
         while waiting:

@@ -137,6 +137,15 @@ def plan(folder: Path, running: RunningEmulator, *arguments: str) -> Ran:
     )
 
 
+def settings_of(running: RunningEmulator) -> dict[str, Any]:
+    """All that is stored but the runs, which come by themselves as time passes."""
+    state = running.state()
+    for project in state["projects"]:
+        for each in project["batch_exports"]:
+            del each["latest_runs"]
+    return state
+
+
 def resources(folder: Path) -> dict[str, dict[str, Any]]:
     """What all files say, by collection and key."""
     found: dict[str, dict[str, Any]] = {}
@@ -152,7 +161,7 @@ def test_after_import_of_200_exports_of_all_types_the_plan_is_empty(
     seeded: RunningEmulator, dialect: str, tmp_path: Path
 ) -> None:
     folder = new_workspace(tmp_path / "workspace")
-    before = seeded.state()
+    before = settings_of(seeded)
     ran = reconciler("import", "-C", folder, environ=seeded.environ())
     assert ran.code == 0, ran.err
     assert "Imported: 5 projects, 200 batch_exports into 5 files" in ran.out
@@ -163,7 +172,7 @@ def test_after_import_of_200_exports_of_all_types_the_plan_is_empty(
     assert planned.code == 0, planned.out
     assert planned.out.rstrip().endswith("205 unchanged")
     assert seeded.writes() == []
-    assert seeded.state() == before
+    assert settings_of(seeded) == before
     assert SECRET not in ran.out + ran.err
     assert not any(SECRET in path.read_text() for path in folder.rglob("*.yaml"))
     names = {each["name"].replace("$${", "${") for each in found["batch_exports"].values()}

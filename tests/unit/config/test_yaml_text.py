@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from reconciler.config.yaml_text import reads_back, yaml_text
+from reconciler.config.loader import parse
+from reconciler.config.yaml_text import escaped, reads_back, yaml_text
+from reconciler.errors import Problems
 from reconciler.model.values import SecretRef
 
 
@@ -82,3 +86,26 @@ def test_a_secret_is_written_as_its_reference_and_dollar_braces_are_no_reference
 @pytest.mark.parametrize("value", [{"${x}": 1}, {"a": 10**30}, {"a": [2**64]}])
 def test_what_no_file_can_say_does_not_read_back(value: object) -> None:
     assert not reads_back(value)
+
+
+@pytest.mark.parametrize("key", ["a", "no", "y", "null", "a_1"])
+@given(text=st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=20))
+@example(text="yes")
+@example(text="1e3")
+@example(text=" - ${var:x} #")
+def test_what_is_told_at_a_glance_reads_back_indeed(key: str, text: str) -> None:
+    """Short printable ASCII is not written and read to be sure: so it has to be."""
+    assert reads_back({key: text})
+    problems = Problems()
+    document = parse(yaml_text(escaped({key: [text]})).encode(), "", problems)
+    assert document.value == {key: [text.replace("${", "$${")]}
+    assert not problems.found
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("a\u202eb", r'"a\u202eb"'), ("a\u00a0b", r'"a\u00a0b"'), ("\U000e0001", r'"\U000E0001"')],
+)
+def test_signs_that_nobody_sees_are_escaped(text: str, written: str) -> None:
+    assert yaml_text({"a": text}) == f"a: {written}\n"
+    assert reads_back({"a": text})
