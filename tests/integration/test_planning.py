@@ -260,4 +260,4 @@ def test_a_key_that_is_limited_to_a_project_can_plan_what_it_may_read(
         write(workspace, files(a={}))
         told = reconciler("plan", "-C", workspace, environ=running.environ())
     assert told.code == 1
-    assert "pin each project by `id`" in told.err
+    assert "name each project by its id" in told.err
