@@ -27,7 +27,7 @@ _OF_ONE = ("id", "name")
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """A workspace as one environment has it."""
+    """A workspace as one environment has it, its resources in the order of their addresses."""
 
     workspace: Workspace
     kinds: Mapping[str, Kind]
@@ -46,7 +46,7 @@ def check_consistency(here: Workplace, problems: Problems) -> None:
     for declaration in here.declared.values():
         _check_listed(declaration, problems)
         _check_overrides(declaration, problems)
-    for resource in here.desired.in_order():
+    for resource in here.desired.resources.values():
         _check_parent(resource, here, problems)
         _check_ignored(resource, here, problems)
     _check_pins(here, problems)
@@ -207,7 +207,7 @@ def _check_ignored(resource: Resource, here: Workplace, problems: Problems) -> N
 def _check_pins(here: Workplace, problems: Problems) -> None:
     """One live object can't be two resources."""
     seen: dict[tuple[str, str], Resource] = {}
-    for resource in here.desired.in_order():
+    for resource in here.desired.resources.values():
         if resource.pinned_id is None or is_misread(resource.pinned_id):
             continue
         other = seen.setdefault((resource.address.kind, resource.pinned_id), resource)
@@ -224,7 +224,7 @@ def _check_pins(here: Workplace, problems: Problems) -> None:
 def _check_former_names(here: Workplace, problems: Problems) -> None:
     """One live object can't have become two resources: which one would be a guess."""
     seen: dict[tuple[str, str, str], Resource] = {}
-    for resource in here.desired.in_order():
+    for resource in here.desired.resources.values():
         for position, name in enumerate(resource.lifecycle.renamed_from):
             place = (resource.address.kind, str(resource.parent), name)
             other = seen.setdefault(place, resource)
@@ -241,13 +241,13 @@ def _check_former_names(here: Workplace, problems: Problems) -> None:
 def _check_names_by_parent(here: Workplace, problems: Problems) -> None:
     """Names that clash although one resource names its parent by key, another by id or name."""
     declared: dict[tuple[str, str, str], str] = {}
-    for each in here.desired.in_order():
+    for each in here.desired.resources.values():
         if not isinstance(each.spec.get("name"), Unknown):
             declared[(each.address.kind, "name", each.name)] = each.address.key
         if each.pinned_id is not None and not is_misread(each.pinned_id):
             declared[(each.address.kind, "id", each.pinned_id)] = each.address.key
     seen: dict[tuple[str, str, str], Resource] = {}
-    for each in here.desired.in_order():
+    for each in here.desired.resources.values():
         ref, parent = each.parent, here.kinds[each.address.kind].parent
         if (
             ref is None
@@ -275,7 +275,7 @@ def _check_names_by_parent(here: Workplace, problems: Problems) -> None:
 def _check_similar_names(here: Workplace, problems: Problems) -> None:
     """Names that differ in case only, where newer servers want them to differ in more."""
     seen: dict[tuple[str, str, str], Resource] = {}
-    for each in here.desired.in_order():
+    for each in here.desired.resources.values():
         strict = any(annotated(each.address.kind, "x-unique-ignoring-case", each.spec))
         if not strict or each.state is State.ABSENT or each.pinned_id is not None:
             continue

@@ -164,11 +164,14 @@ def _replaced(kind: Kind, below: Any, above: Any) -> Iterator[str]:
     """
     if kind.parent_key is not None and kind.parent_key in above:
         yield kind.parent_key
-    for known in kind.fields:
-        if isinstance(known.shape, Tagged):
-            tags = [value_at(each, (known.name, known.shape.tag)) for each in (below, above)]
-            if MISSING not in tags and tags[0] != tags[1]:
-                yield known.name
+    for name, value in above.items():
+        # Nearly nothing stands in two layers: look closer only where something does.
+        if isinstance(value, dict) and isinstance(below.get(name), dict):
+            known = kind.field_named(name)
+            if known is not None and isinstance(known.shape, Tagged):
+                tags = [each.get(known.shape.tag, MISSING) for each in (below[name], value)]
+                if MISSING not in tags and tags[0] != tags[1]:
+                    yield name
 
 
 def _resolved(
