@@ -53,7 +53,7 @@ def read_workspace(source: Source, problems: Problems) -> Workspace:
         problems.error(
             "no-workspace",
             f"there is no {WORKSPACE_FILE} here",
-            hint=f"name its folder with -C, or write {WORKSPACE_FILE}: `version: 1` is enough",
+            hint="name its folder with -C, or make one: reconciler init",
         )
         return Workspace(Document(WORKSPACE_FILE), {})
     document = parse(raw, WORKSPACE_FILE, problems)
