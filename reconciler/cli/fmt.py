@@ -11,6 +11,7 @@ from reconciler.cli.options import folder_option
 from reconciler.cli.output import colour_wanted, tell_warnings
 from reconciler.commands.formatting import FormatOptions, Formatted, format_workspace
 from reconciler.errors import ExitCode
+from reconciler.model.wording import several
 from reconciler.render.difference import difference_as_text
 
 
@@ -45,16 +46,10 @@ def command(folder: Path, files: tuple[Path, ...], *, check: bool, diff: bool) -
 def _summary(found: Formatted, *, written: bool) -> str:
     count, left = len(found.changed), found.left_alone
     aside = f", {left} left as {'it is' if left == 1 else 'they are'}" if left else ""
+    files = several(found.looked_at, "file")
     if not count:
-        return f"{_files(found.looked_at - left)} in order{aside}."
+        return f"{several(found.looked_at - left, 'file')} in order{aside}."
     if written:
-        return f"Put {count} of {_files(found.looked_at)} in order{aside}."
+        return f"Put {count} of {files} in order{aside}."
     verb = "is" if count == 1 else "are"
-    return (
-        f"{count} of {_files(found.looked_at)} {verb} not in order{aside}; "
-        "`reconciler fmt` puts that right."
-    )
-
-
-def _files(count: int) -> str:
-    return f"{count} file{'s' if count != 1 else ''}"
+    return f"{count} of {files} {verb} not in order{aside}; `reconciler fmt` puts that right."

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from reconciler.cli.options import folder_option, layout_option
+from reconciler.cli.import_ import layout_option
+from reconciler.cli.options import folder_option
 from reconciler.cli.output import runtime
 from reconciler.commands.importing import ImportOptions, import_live
 from reconciler.commands.initialising import (

@@ -9,14 +9,10 @@ from typing import Any, TypeVar
 import click
 
 from reconciler.cli.output import PLAN_FORMATS
-from reconciler.commands.importing import ImportOptions
-from reconciler.commands.placing import Layout
 from reconciler.commands.planning import PlanRequest
 from reconciler.commands.runtime import WorkspaceOptions
 from reconciler.errors import BadUsage
-from reconciler.kinds import all_kinds
 from reconciler.model.plan import Selection
-from reconciler.planning.choosing import Choice
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
@@ -96,62 +92,6 @@ def unmanaged_option(function: _Function) -> _Function:
     return click.option(
         "--show-unmanaged", is_flag=True, help="List live objects that no resource claims."
     )(function)
-
-
-def import_options(function: _Function) -> _Function:
-    """What to import, and where to."""
-    globs: dict[str, Any] = {"multiple": True, "metavar": "GLOB"}
-    return _all(
-        function,
-        click.option(
-            "--project", **globs, help="Only these projects and what is in them: name, id or key."
-        ),
-        click.option("--name", **globs, help="Only objects with these names."),
-        click.option("--kind", multiple=True, metavar="KIND", help="Only objects of these kinds."),
-        click.option(
-            "--id", "ids", multiple=True, metavar="ID", help="Only these, also if no list has them."
-        ),
-        layout_option,
-        click.option("--into", default="", metavar="DIR", help="Folder below the workspace."),
-        click.option(
-            "--force",
-            is_flag=True,
-            help="Write files that are there anew, as is live; what they lose is told.",
-        ),
-        click.option("--dry-run", is_flag=True, help="Show what would be written, as a diff."),
-    )
-
-
-def layout_option(function: _Function) -> _Function:
-    """--layout of what is imported."""
-    return click.option(
-        "--layout",
-        type=click.Choice([each.value for each in Layout]),
-        default=Layout.BY_PARENT.value,
-        show_default=True,
-        help="How imported resources are spread over files.",
-    )(function)
-
-
-def import_request(options: dict[str, Any]) -> ImportOptions:
-    """The import that the options ask for. Raises BadUsage for a kind that there is not."""
-    known = [kind.name for kind in all_kinds()]
-    for each in options["kind"]:
-        if each not in known:
-            raise BadUsage(f"there is no kind '{each}'", hint=f"there are: {', '.join(known)}")
-    return ImportOptions(
-        workspace=workspace_of(options),
-        choice=Choice(
-            names=options["name"],
-            ids=options["ids"],
-            parents=options["project"],
-            kinds=options["kind"],
-        ),
-        layout=Layout(options["layout"]),
-        into=options["into"],
-        force=options["force"],
-        dry_run=options["dry_run"],
-    )
 
 
 def _all(function: _Function, *decorators: _Decorator[Any]) -> _Function:

@@ -23,6 +23,7 @@ from reconciler.errors import Diagnostic, ReconcilerError, RefusedByPolicy, Stal
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Event, Planned, Report
 from reconciler.model.plan import Plan
+from reconciler.model.wording import several
 from reconciler.planning.planfile import decode
 from reconciler.version import __version__
 
@@ -94,9 +95,7 @@ async def apply(
         show(made, resolver.mask)
         if made.refusals:
             count = len(made.refusals)
-            raise RefusedByPolicy(
-                f"refused by policy ({count} rule{'s' if count != 1 else ''}); nothing was sent"
-            )
+            raise RefusedByPolicy(f"refused by policy ({several(count, 'rule')}); nothing was sent")
         if made.empty:
             return ended(made, None)
         if not approve(made):

@@ -10,7 +10,7 @@ from reconciler.config.adoptable import (
     doubtful_paths,
     fitting,
     in_schema_order,
-    put_secret,
+    remove,
     secret_paths,
     without_unimportable,
 )
@@ -25,6 +25,7 @@ from reconciler.model.values import (
     Path,
     SecretRef,
     path_text,
+    put_at,
     secret_refs,
     value_at,
 )
@@ -75,9 +76,9 @@ class Drafting:
         values = without_unimportable(each.kind, managed.values, explicit=explicit)
         for path in secret_paths(each.kind, values, each.live.body):
             if value_at(defaults, path) is MISSING:
-                put_secret(values, path, self._reference(each.address, path))
+                put_at(values, path, self._reference(each.address, path))
             else:
-                _take_out(values, path)
+                remove(values, path)
         left_out = {
             **dict.fromkeys(managed.stale, "this type of destination has no such field any more"),
             **self.dropped.get(each.address, {}),
@@ -87,7 +88,7 @@ class Drafting:
             ),
         }
         for path, why in left_out.items():
-            _take_out(values, path)
+            remove(values, path)
             self._leave(each, path, why)
         return values
 
@@ -155,10 +156,3 @@ def _texts(value: JSON, path: Path) -> Iterator[tuple[Path, str]]:
     elif isinstance(value, list):
         for inner in value:
             yield from _texts(inner, path)
-
-
-def _take_out(values: JSON, path: Path) -> None:
-    for part in path[:-1]:
-        values = values.get(part) if isinstance(values, dict) else None
-    if isinstance(values, dict):
-        values.pop(path[-1], None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reconciler.commands.attempting import Attempt, Found, attempt_of
 from reconciler.commands.overwriting import check_nothing_is_lost, gone_with
@@ -101,8 +101,11 @@ def _decided(
     found: Found, options: ImportOptions, placing: Placing, runtime: Runtime, calls: int
 ) -> Imported:
     """All that is to be written and told. Nothing is written yet."""
-    wanted, ignored, unmatched = _wanted(found, options.choice)
-    fresh, claimed, hidden = _split(found, wanted, placing)
+    around = Surroundings(
+        found.live, all_kinds(), found.claims, _used_keys(found.loaded), found.environment
+    )
+    wanted, ignored, unmatched = _wanted(found, options.choice, around)
+    fresh, claimed, hidden = _split(found, wanted, placing, around)
     attempt = attempt_of(found, fresh, placing, runtime)
     before = {
         name: raw.decode("utf-8-sig")
@@ -128,7 +131,7 @@ def _decided(
         unmatched=unmatched,
         beside=attempt.beside,
         gone=tuple(gone_with(found.loaded, attempt, before)) if options.force else (),
-        namesakes=tuple(_namesakes(found, attempt)),
+        namesakes=tuple(_namesakes(found, attempt, around)),
         sides=_sides(attempt, before) if options.dry_run else {},
         written=not options.dry_run,
         mask=found.mask,
@@ -136,13 +139,12 @@ def _decided(
 
 
 def _wanted(
-    found: Found, choice: Choice
+    found: Found, choice: Choice, around: Surroundings
 ) -> tuple[tuple[LiveObject, ...], tuple[LiveObject, ...], tuple[str, ...]]:
     """What the choice means, apart from what the policy says never to touch, and what fits nothing.
 
     Raises BadUsage where nothing at all fits.
     """
-    around = Surroundings(found.live, all_kinds(), found.claims)
     objects = chosen(choice, around)
     unmatched, similar = unfitting(choice, around)
     if not objects and (choice.names or choice.ids or choice.parents):
@@ -161,21 +163,14 @@ def _wanted(
 
 
 def _split(
-    found: Found, wanted: Sequence[LiveObject], placing: Placing
+    found: Found, wanted: Sequence[LiveObject], placing: Placing, around: Surroundings
 ) -> tuple[tuple[Adoption, ...], int, tuple[Left, ...]]:
     """What to write, how much is in the files already, and what can't be written at all.
 
     With force, what is declared in a file that is written is written again.
     """
-    claims, declared = found.claims, found.loaded.declared
-    around = Surroundings(
-        found.live,
-        all_kinds(),
-        claims,
-        _used_keys(found.loaded),
-        found.environment,
-        _unspeakable(found, wanted, claims),
-    )
+    claims, declared = around.claimed, found.loaded.declared
+    around = replace(around, unspeakable=_unspeakable(found, wanted, claims))
     hidden = {(each.live.kind, each.live.id): each for each in _hidden(wanted, around)}
     every = adoptions([each for each in wanted if (each.kind, each.id) not in hidden], around)
 
@@ -224,7 +219,7 @@ def _used_keys(loaded: Loaded) -> dict[str, set[str]]:
     return found
 
 
-def _namesakes(found: Found, attempt: Attempt) -> Iterator[Namesake]:
+def _namesakes(found: Found, attempt: Attempt, around: Surroundings) -> Iterator[Namesake]:
     """New resources whose name another one has in other environments, under such a parent."""
     here = found.loaded.desired.resources
     elsewhere = {
@@ -232,7 +227,6 @@ def _namesakes(found: Found, attempt: Attempt) -> Iterator[Namesake]:
         for address in found.loaded.declared
         if address not in here
     }
-    around = Surroundings(found.live, all_kinds())
     for address, (each, _) in attempt.written.items():
         above = around.parent_of(each.live, each.kind)
         place = (address.kind, each.live.name.strip(), above.name.strip() if above else "")

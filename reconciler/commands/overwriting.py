@@ -8,6 +8,7 @@ from reconciler.commands.attempting import Attempt
 from reconciler.config import Loaded
 from reconciler.errors import ReconcilerError
 from reconciler.model.values import JSON, Path, path_text, secret_refs
+from reconciler.model.wording import several
 
 _REFERENCES = ("${var:", "${env:", "${file:")
 
@@ -70,8 +71,7 @@ def gone_with(
             if line.lstrip().startswith("#") and line.strip() not in kept
         ]
         if comments:
-            count = len(comments)
-            yield file, f"{count} line{'s' if count > 1 else ''} of comments"
+            yield file, f"{several(len(comments), 'line')} of comments"
 
 
 def _references(value: JSON, path: Path) -> Iterator[tuple[Path, str]]:

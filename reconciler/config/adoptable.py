@@ -16,13 +16,13 @@ from typing import Any
 from reconciler.config.checks import check_fields
 from reconciler.config.resources import COMMON, laid_over
 from reconciler.config.schema import Checked, check
-from reconciler.config.schema_files import schema
+from reconciler.config.schema_files import member_schema, schema, variant_schema
 from reconciler.config.snippets import secret_names
 from reconciler.config.yaml_text import reads_back
 from reconciler.errors import Diagnostic, Mark, Problems, Severity
 from reconciler.model.kind import Kind, Tagged
 from reconciler.model.shape import MergedObject, canonical_text
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, value_at
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 
 _SECRET_NAME = re.compile(
     r"secret|passw|passphrase|pwd|token|credential|authorization|webhook|keyfile|dsn"
@@ -98,12 +98,8 @@ def _doubtful(
         # A part of a list can't be left out: then the list is.
         yield from ((path, why) for item in value for _, why in _doubtful(below, item, path))
     elif isinstance(value, dict):
-        variants = (node or {}).get("x-variants")
-        properties = (node or {}).get("properties", {})
         for name, item in value.items():
-            below = properties.get(name)
-            if variants is not None and name == variants["body"]:
-                below = schema(f"{variants['folder']}/{value.get(variants['tag'])}") or {}
+            below = member_schema(node or {}, value, name)
             if below is None and item is not None and _is_like_a_secret(name):
                 yield (*path, name), "its name is like that of a secret"
             else:
@@ -138,7 +134,7 @@ def _below(node: Mapping[str, Any], value: JSON, path: Path) -> Iterator[Path]:
     variants = node.get("x-variants")
     if variants is None:
         return
-    inner = schema(f"{variants['folder']}/{value.get(variants['tag'])}") or {}
+    inner = variant_schema(variants, value.get(variants["tag"]))
     body = value.get(variants["body"])
     inside = (*path, variants["body"])
     if value.get(variants["unless"]) is None and isinstance(body, dict):
@@ -181,12 +177,12 @@ def fitting(kind: Kind, values: JSONObject, *, defaults: JSONObject, subject: st
     left_out: list[tuple[Path, str]] = []
     for name in [name for name in kept if not reads_back({name: kept[name]})]:
         for path in _unreadable(kept[name], (name,)):
-            _remove(kept, _whole(kind, path))
+            remove(kept, _whole(kind, path))
             left_out.append((_whole(kind, path), "it can't be written in strict YAML"))
     while found := _refused(kind, kept, defaults, subject):
         path, told = _whole(kind, found[0][0]), found[0][1]
         left_out.append((path, told.message))
-        if value_at(kept, path) is MISSING or not _remove(kept, path):
+        if value_at(kept, path) is MISSING or not remove(kept, path):
             return Fitting(None, tuple(left_out))
     return Fitting(kept, tuple(left_out))
 
@@ -239,7 +235,7 @@ def _refused(
     ]
 
 
-def _remove(values: dict[str, JSON], path: Path) -> bool:
+def remove(values: dict[str, JSON], path: Path) -> bool:
     """Take out a field, or the one that contains it; False where a resource needs it."""
     holder: JSON = values
     for part in path[:-1]:
@@ -265,21 +261,6 @@ def in_schema_order(kind: Kind, values: JSONObject) -> dict[str, JSON]:
 def _ordered(node: Mapping[str, Any], value: JSON) -> JSON:
     if not isinstance(value, dict) or node.get("additionalProperties") is not False:
         return value
-    properties = node.get("properties", {})
-    variants = node.get("x-variants")
-    places = {name: place for place, name in enumerate(properties)}
-    found: dict[str, JSON] = {}
-    for name in sorted(value, key=lambda name: places.get(name, len(places))):
-        below = properties.get(name, {})
-        if variants is not None and name == variants["body"]:
-            below = schema(f"{variants['folder']}/{value.get(variants['tag'])}") or {}
-        found[name] = _ordered(below, value[name])
-    return found
-
-
-def put_secret(values: dict[str, JSON], path: Path, ref: SecretRef) -> None:
-    """Set a reference at a path."""
-    holder: Any = values
-    for part in path[:-1]:
-        holder = holder[part]
-    holder[path[-1]] = ref
+    places = {name: place for place, name in enumerate(node.get("properties", {}))}
+    names = sorted(value, key=lambda name: places.get(name, len(places)))
+    return {name: _ordered(member_schema(node, value, name) or {}, value[name]) for name in names}

@@ -14,7 +14,7 @@ from reconciler.config.annotations import annotated
 from reconciler.config.declarations import Doubts
 from reconciler.config.document import Unknown, is_misread
 from reconciler.config.schema import Checked
-from reconciler.config.schema_files import schema
+from reconciler.config.schema_files import schema, variant_schema
 from reconciler.config.wording import nearest
 from reconciler.errors import Problems
 from reconciler.model.address import Address
@@ -181,7 +181,7 @@ def _bodies(look: _Check) -> None:
         if not isinstance(holder, dict) or holder.get(variants["body"]) is not None:
             continue
         tag, body = holder.get(variants["tag"]), variants["body"]
-        needed = (schema(f"{variants['folder']}/{tag}") or {}).get("required", ())
+        needed = variant_schema(variants, tag).get("required", ())
         if needed:
             look.problems.error(
                 "missing-field",

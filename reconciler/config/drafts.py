@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from reconciler.config.layout import STEP, Block, Entry, block_of, content_end
+from reconciler.config.layout import STEP, Block, Entry, block_of, content_end, line_end
 from reconciler.config.loader import parse
 from reconciler.config.references import escaped
 from reconciler.config.sources import Source
@@ -77,7 +77,7 @@ def extended_file(raw: bytes, drafts: Sequence[Draft]) -> str | None:
     None where the file has a form that can't be extended without being rewritten, such as one in
     flow style.
     """
-    newline = "\r\n" if raw.partition(b"\n")[0].endswith(b"\r") else "\n"
+    newline = line_end(raw)
     text = raw.decode("utf-8-sig")
     for collection in dict.fromkeys(each.collection for each in drafts):
         members = [each for each in drafts if each.collection == collection]

@@ -25,12 +25,13 @@ from reconciler.config.layout import (
     head_of,
     indent_of,
     is_aside,
+    line_end,
     shifted,
     tells_indent,
     trimmed,
 )
 from reconciler.config.loader import parse
-from reconciler.config.schema_files import schema, schema_names
+from reconciler.config.schema_files import schema, variant_schema
 from reconciler.config.sources import WORKSPACE_FILE
 from reconciler.errors import Mark, Problems
 from reconciler.model.kind import Kind
@@ -56,7 +57,7 @@ def format_file(
     if own.failed:
         return document, None
     root = _workspace(kinds) if file == WORKSPACE_FILE else _resources(kinds)
-    ending = "\r\n" if raw.partition(b"\n")[0].endswith(b"\r") else "\n"
+    ending = line_end(raw)
     for reorder in (True, False):
         lines = _Formatting(document, trimmed(document), reorder=reorder).formatted(root)
         text = "".join(line + ending for line in lines)
@@ -210,8 +211,7 @@ class _Formatting:
         """The schema of an entry's value; {} where nothing is known of it."""
         variants = node.get("x-variants")
         if variants is not None and entry.name == variants["body"]:
-            variant = f"{variants['folder']}/{self._tag(path, variants['tag'])}"
-            return (schema(variant) or {}) if variant in schema_names() else {}
+            return variant_schema(variants, self._tag(path, variants["tag"]))
         found = node.get("properties", {}).get(entry.name, node.get("additionalProperties"))
         return found if isinstance(found, dict) else {}
 

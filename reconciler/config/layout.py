@@ -219,6 +219,11 @@ def _lines_of_text(scalar: yaml.ScalarNode) -> range:
     return range(start, end) if scalar.style in ("'", '"') else range(0)
 
 
+def line_end(raw: bytes) -> str:
+    """The line end of the first line, which a file gets on every line that is written."""
+    return "\r\n" if raw.partition(b"\n")[0].endswith(b"\r") else "\n"
+
+
 def is_aside(line: str) -> bool:
     """Whether a line is blank or a comment."""
     text = line.strip()

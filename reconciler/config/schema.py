@@ -20,7 +20,7 @@ from reconciler.config.annotations import (
     annotations_of,
 )
 from reconciler.config.document import Unknown, UnknownText
-from reconciler.config.schema_files import schema
+from reconciler.config.schema_files import schema, variant_schema
 from reconciler.config.wording import (
     PLACEHOLDER,
     choice,
@@ -193,7 +193,7 @@ def _place_of(name: str, finding: _Finding) -> str | None:
     """Where a field belongs that stands one level too high."""
     variants = finding.node.get("x-variants")
     if variants is not None:
-        inner = schema(f"{variants['folder']}/{finding.value.get(variants['tag'])}") or {}
+        inner = variant_schema(variants, finding.value.get(variants["tag"]))
         if name in inner.get("properties", {}):
             return f"write it inside `{variants['body']}:`"
     for field, below in finding.node.get("properties", {}).items():

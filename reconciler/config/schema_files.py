@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
@@ -33,6 +34,22 @@ def schema(name: str) -> dict[str, Any] | None:
     for part in f"{name}{_SUFFIX}".split("/"):
         place = place.joinpath(part)
     found: dict[str, Any] = orjson.loads(place.read_bytes())
+    return found
+
+
+def variant_schema(variants: Mapping[str, str], tag: Any) -> dict[str, Any]:
+    """The schema of the body that a tag chooses, as `x-variants` tells; {} where there is none."""
+    return schema(f"{variants['folder']}/{tag}") or {}
+
+
+def member_schema(
+    node: Mapping[str, Any], value: Mapping[str, Any], name: str
+) -> dict[str, Any] | None:
+    """The schema of a member of a value, a body that its tag chooses included; else None."""
+    variants = node.get("x-variants")
+    if variants is not None and name == variants["body"]:
+        return variant_schema(variants, value.get(variants["tag"]))
+    found: dict[str, Any] | None = node.get("properties", {}).get(name)
     return found
 
 

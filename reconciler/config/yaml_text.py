@@ -116,12 +116,12 @@ def reads_back(value: JSON) -> bool:
     """Whether the text of a value is read as that value, without a complaint."""
     if _surely_reads_back(value):
         return True
-    problems = Problems()
+    problems, written = Problems(), escaped(value)
     try:
-        document = parse(yaml_text(escaped(value)).encode(), "", problems)
+        document = parse(yaml_text(written).encode(), "", problems)
     except (yaml.YAMLError, UnicodeEncodeError):
         return False
-    return not problems.found and document.value == _as_text(escaped(value))
+    return not problems.found and document.value == _as_text(written)
 
 
 def _surely_reads_back(value: JSON) -> bool:

@@ -16,7 +16,7 @@ from reconciler.model.shape import (
     Text,
 )
 from reconciler.model.values import JSONObject
-from reconciler.model.wording import quoted
+from reconciler.model.wording import quoted, several
 
 
 def _flag(name: str, *, summary: bool = False) -> Field:
@@ -115,7 +115,7 @@ def data_lost_with_project(situation: Situation) -> Consequence | None:
     if situation.action is not Action.DELETE:
         return None
     count = len(situation.children)
-    inside = "no batch exports" if count == 0 else f"{count} batch export{'s' if count > 1 else ''}"
+    inside = "no batch exports" if count == 0 else several(count, "batch export")
     named = ", ".join(quoted(child.name) for child in situation.children[:5])
     more = f" and {count - 5} more" if count > 5 else ""
     return Consequence(

@@ -141,6 +141,14 @@ def value_at(value: JSON, path: Path) -> JSON:
     return value
 
 
+def put_at(values: dict[str, JSON], path: Path, value: JSON) -> None:
+    """Set the value at a path of names, with mappings made on the way where there are none."""
+    holder = values
+    for part in path[:-1]:
+        holder = holder.setdefault(str(part), {})
+    holder[str(path[-1])] = value
+
+
 def secret_refs(value: JSON, path: Path = ()) -> tuple[tuple[Path, SecretRef], ...]:
     """Every secret reference inside a value with its path, in a fixed order."""
     if isinstance(value, SecretRef):

@@ -16,6 +16,11 @@ _QUOTES = "'\"`"
 _NOT_PLAIN = re.compile(r"[^ -~\n]")
 
 
+def several(count: int, word: str) -> str:
+    """`1 file`, `2 files`: for words that take an s."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
 def is_breaking(each: str) -> bool:
     """Whether a character could move the cursor, the line or the direction of what follows."""
     return unicodedata.category(each) in _BREAKING

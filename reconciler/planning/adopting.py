@@ -19,7 +19,7 @@ from reconciler.model.kind import Field, Kind, Tagged
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import ParentRef
 from reconciler.model.shape import MergedObject, OpenObject
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, put_at, value_at
 from reconciler.planning.choosing import Identity, Surroundings
 from reconciler.planning.leaves import Leaf, comparable, leaves, settled
 
@@ -78,7 +78,6 @@ def _keys(
     used = {key.casefold() for key in around.used.get(kind.name, ())}
     here = key_of(around.environment)
     elsewhere = used - {key.casefold() for key in known.values()}
-    waiting = list(objects)
     found: dict[Identity, str] = {}
 
     def candidates(each: LiveObject) -> tuple[str, ...]:
@@ -94,22 +93,21 @@ def _keys(
             plain = [name, f"{name}-{here}" if name in elsewhere else wide, wide, f"{wide}-{here}"]
         return (*plain, f"{own}-{each.id.split('-')[0]}", f"{own}-{each.id}")
 
+    ways = {(kind.name, each.id): candidates(each) for each in objects}
+    waiting = list(ways)
     for attempt in range(_MOST_CANDIDATES):
-        tried = {
-            (kind.name, each.id): candidates(each)[min(attempt, len(candidates(each)) - 1)]
-            for each in waiting
-        }
+        tried = {each: ways[each][min(attempt, len(ways[each]) - 1)] for each in waiting}
         counts = Counter(tried.values())
         clear = {
             identity: key for identity, key in tried.items() if counts[key] == 1 and key not in used
         }
         found |= clear
         used |= set(clear.values())
-        waiting = [each for each in waiting if (kind.name, each.id) not in found]
+        waiting = [each for each in waiting if each not in found]
     for each in waiting:
-        stem = candidates(each)[-1]
+        stem = ways[each][-1]
         key = next(key for number in count(2) if (key := f"{stem}-{number}") not in used)
-        found[kind.name, each.id] = key
+        found[each] = key
         used.add(key)
     return found
 
@@ -198,9 +196,9 @@ def managed_fields(
         value = _written(leaf.field, leaf.value)
         if leaf.path in explicit or leaf.field.required or not _is_default(leaf.field, value):
             seen.add(leaf.path)
-            _put(values, leaf.path, value)
+            put_at(values, leaf.path, value)
     for path, absent in _absent(kind, body, explicit - seen):
-        _put(values, path, absent)
+        put_at(values, path, absent)
     for known in kind.fields:
         if isinstance(known.shape, Tagged) and isinstance(values.get(known.name), dict):
             values[known.name].setdefault(known.shape.body, {})
@@ -263,10 +261,3 @@ def _field_at(kind: Kind, body: JSONObject, path: Path) -> Field | None:
     tag = str(value_at(body, (top.name, top.shape.tag)))
     inner = top.shape.variants.get(tag, ()) if len(path) == 3 else ()
     return next((each for each in inner if each.name == path[2]), None)
-
-
-def _put(values: dict[str, JSON], path: Path, value: JSON) -> None:
-    holder = values
-    for part in path[:-1]:
-        holder = holder.setdefault(str(part), {})
-    holder[str(path[-1])] = value

@@ -15,7 +15,7 @@ from reconciler.model.kind import Kind, Tagged
 from reconciler.model.plan import Refusal
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import Resource
-from reconciler.model.wording import printable, quoted
+from reconciler.model.wording import printable, quoted, several
 
 _GONE = (Action.DELETE, Action.REPLACE)
 
@@ -44,10 +44,6 @@ Guard: TypeAlias = Callable[[Proposal], Iterable[Refusal]]
 def _where(policy: Policy, rule: str) -> str | None:
     mark = policy.marks.get(rule)
     return str(mark) if mark is not None else None
-
-
-def _several(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def nothing_protected(proposal: Proposal) -> Iterator[Refusal]:
@@ -90,7 +86,7 @@ def _over(
     of = f" of {proposal.managed} managed objects" if limit.percent else ""
     yield Refusal(
         rule,
-        f"{_several(len(changes), word)}, and the policy allows {limit}{of}",
+        f"{several(len(changes), word)}, and the policy allows {limit}{of}",
         tuple(each.address for each in changes),
         _where(proposal.policy, rule),
         f"raise `policy: {{{rule}: {len(changes)}}}`, or narrow the plan with --target",
@@ -109,7 +105,7 @@ def kinds_may_be_deleted(proposal: Proposal) -> Iterator[Refusal]:
             continue
         yield Refusal(
             kind.deletion_switch,
-            f"{_several(len(gone), kind.name)} would be deleted, and its data destroyed",
+            f"{several(len(gone), kind.name)} would be deleted, and its data destroyed",
             tuple(each.address for each in gone),
             _where(proposal.policy, kind.deletion_switch),
             f"set `policy: {{{kind.deletion_switch}: true}}` for this environment",
@@ -148,7 +144,7 @@ def no_denied_consequence(proposal: Proposal) -> Iterator[Refusal]:
             yield Refusal(
                 "deny",
                 f"the policy denies {quoted(rule)}, which follows from "
-                f"{_several(len(hit), 'change')}",
+                f"{several(len(hit), 'change')}",
                 tuple(each.address for each in hit),
                 _where(proposal.policy, "deny"),
                 f"take {quoted(rule)} out of `policy.deny`, or leave the change out with --exclude",

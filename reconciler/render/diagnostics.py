@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reconciler.errors import Diagnostic, Mark, Severity
-from reconciler.model.wording import plain_json, printable
+from reconciler.model.wording import plain_json, printable, several
 from reconciler.render.excerpt import excerpt, width_of
 
 _NARROWEST = 40
@@ -34,7 +34,7 @@ def counted(diagnostics: Sequence[Diagnostic]) -> str:
     """`2 errors, 1 warning in 3 files`."""
     errors = sum(each.severity is Severity.ERROR for each in diagnostics)
     counts = [
-        f"{count} {word}{'' if count == 1 else 's'}"
+        several(count, word)
         for count, word in ((errors, "error"), (len(diagnostics) - errors, "warning"))
         if count
     ]

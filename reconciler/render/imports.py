@@ -10,7 +10,7 @@ import orjson
 from reconciler.model.imported import Imported, Left
 from reconciler.model.live import LiveObject
 from reconciler.model.values import JSON
-from reconciler.model.wording import printable
+from reconciler.model.wording import printable, several
 from reconciler.render.difference import difference_as_text
 
 _FORMAT_VERSION = 1
@@ -128,19 +128,15 @@ def _some(told: Sequence[str]) -> str:
 
 def _counts(done: Imported) -> str:
     kinds = Counter(each.address.kind for each in done.adopted)
-    parts = [", ".join(_counted(kinds)) or "nothing"]
+    told = ", ".join(several(count, kind) for kind, count in kinds.items())
+    parts = [told or "nothing"]
     extended = len(done.before)
     if done.files:
-        files = f"{len(done.files)} file{'s' if len(done.files) > 1 else ''}"
+        files = several(len(done.files), "file")
         parts.append(f"into {files}" + (f", {extended} of them there before" if extended else ""))
     if done.claimed:
         parts.append(f"({done.claimed} in the files already)")
     return " ".join(parts)
-
-
-def _counted(kinds: Counter[str]) -> Iterator[str]:
-    for kind, count in kinds.items():
-        yield f"{count} {kind}{'s' if count > 1 else ''}"
 
 
 def _joined(done: Imported, lines: list[str]) -> str:

@@ -14,25 +14,18 @@ from typing import Any
 
 import orjson
 import pytest
-import yaml
 
 from reconciler.commands.importing import ImportOptions, import_live
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
-from tests.support.cli import Ran, reconciler, write
+from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator, start_emulator
+from tests.support.importing import SECRET, new_workspace
+from tests.support.importing import an_export as export
+from tests.support.importing import resources as declared
+from tests.support.importing import run_import as run
+from tests.support.importing import run_plan as planned
 
-SECRET = "pa55word-never-to-be-seen"
 TWO = "version: 1\nenvironments: {staging: {}, production: {}}\n"
-
-
-def export(name: str, **fields: Any) -> dict[str, Any]:
-    config = {"host": "h.example.com", "database": "d", "user": "u", "password": SECRET}
-    return {
-        "name": name,
-        "interval": "hour",
-        "destination": {"type": "Postgres", "config": config},
-        **fields,
-    }
 
 
 @contextmanager
@@ -66,25 +59,7 @@ def shop(tmp_path: Path) -> Iterator[RunningEmulator]:
 
 
 def workspace(folder: Path, text: str = "version: 1\n", **files: str) -> Path:
-    return write(folder / "workspace", {"reconciler.yaml": text, **files})
-
-
-def run(folder: Path, running: RunningEmulator, *arguments: str, **environ: str) -> Ran:
-    return reconciler("import", "-C", folder, *arguments, environ={**running.environ(), **environ})
-
-
-def planned(folder: Path, running: RunningEmulator, *arguments: str, **environ: str) -> Ran:
-    given = {**running.environ(), **environ}
-    return reconciler("plan", "-C", folder, "--detailed-exitcode", *arguments, environ=given)
-
-
-def declared(folder: Path) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for path in sorted(folder.rglob("*.yaml")):
-        for collection, members in yaml.safe_load(path.read_text()).items():
-            if isinstance(members, dict):
-                found.setdefault(collection, {}).update(members)
-    return found
+    return new_workspace(folder / "workspace", text, **files)
 
 
 def files(folder: Path) -> list[str]:

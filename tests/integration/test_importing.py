@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.support.cli import Ran, reconciler, write
+from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator, start_emulator
 from tests.support.fields import (
     BY_INTEGRATION,
@@ -24,6 +23,9 @@ from tests.support.fields import (
     RETIRED,
     at,
 )
+from tests.support.importing import SECRET, an_export, new_workspace, resources
+from tests.support.importing import run_import as run
+from tests.support.importing import run_plan as plan
 
 ODD_NAMES = [
     "no",
@@ -52,7 +54,6 @@ ODD_NAMES = [
     "\u202eright to left",
 ]
 PROJECTS = ["Web", "web", "日本語", "Web shop / EU", "no"]
-SECRET = "pa55word-never-to-be-seen"
 
 
 def seed_of(dialect: str, exports: int) -> dict[str, Any]:
@@ -127,16 +128,6 @@ def seeded(dialect: str, tmp_path: Path) -> Iterator[RunningEmulator]:
         yield running
 
 
-def new_workspace(folder: Path, text: str = "version: 1\n", **files: str) -> Path:
-    return write(folder, {"reconciler.yaml": text, **files})
-
-
-def plan(folder: Path, running: RunningEmulator, *arguments: str) -> Ran:
-    return reconciler(
-        "plan", "-C", folder, "--detailed-exitcode", *arguments, environ=running.environ()
-    )
-
-
 def settings_of(running: RunningEmulator) -> dict[str, Any]:
     """All that is stored but the runs, which come by themselves as time passes."""
     state = running.state()
@@ -144,16 +135,6 @@ def settings_of(running: RunningEmulator) -> dict[str, Any]:
         for each in project["batch_exports"]:
             del each["latest_runs"]
     return state
-
-
-def resources(folder: Path) -> dict[str, dict[str, Any]]:
-    """What all files say, by collection and key."""
-    found: dict[str, dict[str, Any]] = {}
-    for path in sorted(folder.rglob("*.yaml")):
-        for collection, members in yaml.safe_load(path.read_text()).items():
-            if isinstance(members, dict):
-                found.setdefault(collection, {}).update(members)
-    return found
 
 
 @pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
@@ -209,16 +190,6 @@ def populated(emulator: RunningEmulator) -> RunningEmulator:
         assert answer.status_code == 201, answer.text
     emulator.clear_requests()
     return emulator
-
-
-def an_export(name: str, **fields: Any) -> dict[str, Any]:
-    config = {"host": "h.example.com", "database": "d", "user": "u", "password": SECRET}
-    destination = {"type": "Postgres", "config": config}
-    return {"name": name, "interval": "hour", "destination": destination, **fields}
-
-
-def run(folder: Path, running: RunningEmulator, *arguments: str) -> Ran:
-    return reconciler("import", "-C", folder, *arguments, environ=running.environ())
 
 
 def test_objects_of_one_name_are_pinned_by_id(populated: RunningEmulator, tmp_path: Path) -> None:

@@ -1,0 +1,44 @@
+"""What tests of `import` share: an export to import, a workspace, and the commands on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator
+
+SECRET = "pa55word-never-to-be-seen"
+
+
+def an_export(name: str, **fields: Any) -> dict[str, Any]:
+    """The body of an export whose destination holds a secret."""
+    config = {"host": "h.example.com", "database": "d", "user": "u", "password": SECRET}
+    destination = {"type": "Postgres", "config": config}
+    return {"name": name, "interval": "hour", "destination": destination, **fields}
+
+
+def new_workspace(folder: Path, text: str = "version: 1\n", **files: str) -> Path:
+    return write(folder, {"reconciler.yaml": text, **files})
+
+
+def run_import(folder: Path, running: RunningEmulator, *arguments: str, **environ: str) -> Ran:
+    return reconciler("import", "-C", folder, *arguments, environ={**running.environ(), **environ})
+
+
+def run_plan(folder: Path, running: RunningEmulator, *arguments: str, **environ: str) -> Ran:
+    """A plan that exits with 2 if it is not empty."""
+    given = {**running.environ(), **environ}
+    return reconciler("plan", "-C", folder, "--detailed-exitcode", *arguments, environ=given)
+
+
+def resources(folder: Path) -> dict[str, dict[str, Any]]:
+    """What all files say, by collection and key."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.rglob("*.yaml")):
+        for collection, members in yaml.safe_load(path.read_text()).items():
+            if isinstance(members, dict):
+                found.setdefault(collection, {}).update(members)
+    return found
