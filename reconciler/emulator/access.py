@@ -1,11 +1,16 @@
-"""Who asks, and what the key may do (interface 5; service-facts, sections 5 and 6)."""
+"""Authentication and permission: what a call reaches, checked before it counts against a limit.
+
+Order of checks: key, scope, limits of the key, membership (docs/service.md, 5).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from starlette.requests import Request
+from starlette.responses import Response
 
 from reconciler.emulator.refusal import forbidden, not_authenticated, not_found, unknown_key
 from reconciler.emulator.store import Store, StoredProject
@@ -13,12 +18,13 @@ from reconciler.emulator.store import Store, StoredProject
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A key and its limits. An empty limit means none.
+    """A key, its user and its limits. An empty limit means none.
 
     `admin` may change every setting of a project. `current_project` is False for a user without
-    one, whom unpause answers 401 (service-facts 1.7).
+    one, whom unpause answers 401 (docs/service.md, 1.7). `record` is the key as it is stored.
     """
 
+    record: dict[str, Any]
     organizations: tuple[str, ...]
     scopes: frozenset[str]
     only_organizations: frozenset[str]
@@ -27,15 +33,76 @@ class Caller:
     current_project: bool = True
 
     def need(self, scope: str) -> None:
-        """Raises Refusal (403) unless the key has the scope; write includes read."""
+        """Raise Refusal (403) unless the key has the scope; write includes read."""
         name, _, level = scope.partition(":")
         enough = {"*", scope} | ({f"{name}:write"} if level == "read" else set())
         if not enough & self.scopes:
             raise forbidden(f"API key missing required scope '{scope}'")
 
+    def need_project(self, project: StoredProject) -> None:
+        """Raise Refusal (403) if a limit of the key excludes the project."""
+        outside = self.only_projects and project.id not in self.only_projects
+        if outside or not self._reaches(project.organization):
+            raise forbidden(
+                f"API key does not have access to the requested project: ID {project.id}."
+            )
+
+    def need_organization(self, organization: str) -> None:
+        """Raise Refusal (403) if a limit of the key excludes the organization."""
+        if self.only_projects:
+            raise forbidden(
+                "API keys with scoped projects are only supported on project-based endpoints."
+            )
+        if not self._reaches(organization):
+            raise forbidden(
+                f"API key does not have access to the requested organization: ID {organization}."
+            )
+
+    def _reaches(self, organization: str) -> bool:
+        return not self.only_organizations or organization in self.only_organizations
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A permitted request: who calls, and the place that the path names.
+
+    `organization` is set below `/api/organizations/…/`, `project` below `/api/projects/…/` and
+    `/api/environments/…/`.
+    """
+
+    request: Request
+    caller: Caller
+    organization: str | None = None
+    project: StoredProject | None = None
+
+
+Handler: TypeAlias = Callable[[Call], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A method of a path.
+
+    scope
+        What the key must have; None for an operation that any key may call.
+    with_key
+        False for an operation without a declared scope: it serves sessions and refuses keys.
+    on_project
+        Whether `{id}` in the path is a project. A key that is limited to projects may call it
+        below an organization, too (docs/service.md, 4.3).
+    """
+
+    handler: Handler
+    scope: str | None = None
+    with_key: bool = True
+    on_project: bool = False
+
 
 def caller_of(request: Request, store: Store) -> Caller:
-    """The caller of a request. The header must be exactly `Bearer <key>`, case included."""
+    """Return the caller. The header must be exactly `Bearer <key>`, case included.
+
+    Raise Refusal (401).
+    """
     header = request.headers.get("authorization", "")
     word, _, value = header.partition(" ")
     if word != "Bearer" or not value or " " in value:
@@ -44,6 +111,7 @@ def caller_of(request: Request, store: Store) -> Caller:
     if key is None:
         raise unknown_key()
     return Caller(
+        record=key,
         organizations=tuple(key.get("member_of", ())) or tuple(store.organizations()),
         scopes=frozenset(key.get("scopes", ())),
         only_organizations=frozenset(key.get("organizations", ())),
@@ -53,35 +121,43 @@ def caller_of(request: Request, store: Store) -> Caller:
     )
 
 
-def organization_of(path: Mapping[str, str], caller: Caller, store: Store) -> str:
-    """The organization in the path. Raises Refusal: 404 for unknown, 403 for out of limits."""
-    identity = path["organization"]
+def permitted(request: Request, operation: Operation, caller: Caller, store: Store) -> Call:
+    """Return the call, if the key may make it. Raise Refusal (403 or 404)."""
+    if not operation.with_key:
+        raise forbidden("This action does not support personal API key access.")
+    if operation.scope is not None:
+        caller.need(operation.scope)
+    path = request.path_params
+    if "organization" in path:
+        organization = _organization(path["organization"], caller, store)
+        if not (operation.on_project and caller.only_projects):
+            caller.need_organization(organization)
+        return Call(request, caller, organization=organization)
+    if "project" in path:
+        project = project_of(path["project"], caller, store)
+        caller.need_project(project)
+        if project.organization not in caller.organizations:
+            raise forbidden("You don't have access to the project.")
+        return Call(request, caller, project=project)
+    return Call(request, caller)
+
+
+def _organization(identity: str, caller: Caller, store: Store) -> str:
     if identity == "@current":
-        identity = caller.organizations[0]
-    if store.organization(identity) is None or identity not in caller.organizations:
+        return caller.organizations[0]
+    if identity not in caller.organizations or store.organization(identity) is None:
         raise not_found("Organization not found.")
-    if caller.only_organizations and identity not in caller.only_organizations:
-        raise forbidden("API key does not have access to the requested organization.")
-    if caller.only_projects:
-        raise forbidden("API key does not have access to the requested organization.")
     return identity
 
 
 def project_of(identity: str, caller: Caller, store: Store) -> StoredProject:
-    """The project in a project path. Raises Refusal."""
+    """Return the project of an id or of `@current`, whoever it belongs to. Raise Refusal (404)."""
+    project = None
     if identity == "@current":
-        found = store.projects(caller.organizations[0], limit=1)
-        project = found[0] if found else None
-    else:
-        project = (
-            store.project(int(identity)) if identity.isascii() and identity.isdigit() else None
-        )
+        projects = store.projects(caller.organizations[0], limit=1)
+        project = projects[0] if projects else None
+    elif identity.isascii() and identity.isdigit():
+        project = store.project(int(identity))
     if project is None:
         raise not_found("Project not found.")
-    if project.organization not in caller.organizations:
-        raise forbidden("You don't have access to the project.")
-    if caller.only_projects and project.id not in caller.only_projects:
-        raise forbidden("API key does not have access to the requested project.")
-    if caller.only_organizations and project.organization not in caller.only_organizations:
-        raise forbidden("API key does not have access to the requested project.")
     return project

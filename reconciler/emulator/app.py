@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
 
+from reconciler.emulator.access import Operation
 from reconciler.emulator.admin import RequestLog
+from reconciler.emulator.dialects import Dialect
 from reconciler.emulator.disturbance import Disturbance
 from reconciler.emulator.faults import Fault
-from reconciler.emulator.gate import Gate, Operation
+from reconciler.emulator.gate import Gate
 from reconciler.emulator.resources.batch_exports import BatchExports
 from reconciler.emulator.resources.identity import Identity
 from reconciler.emulator.resources.projects import Projects
@@ -22,91 +25,105 @@ from reconciler.emulator.world import World
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 _Paths = dict[str, Mapping[str, Operation]]
+_reads = partial(Operation, scope="batch_export:read")
+_writes = partial(Operation, scope="batch_export:write")
+_reads_project = partial(Operation, scope="project:read", on_project=True)
+_writes_project = partial(Operation, scope="project:write", on_project=True)
 
 
 def build(
     world: World, replant: Callable[[], None], *, throttle: Throttle, faults: list[Fault]
 ) -> Starlette:
-    """The application over a filled store. `replant` empties the store and fills it again."""
+    """Return the application over a filled store. `replant` empties the store and fills it."""
     runs = Runs(world)
     gate = Gate(world, runs, RequestLog(), throttle, Disturbance(world), faults)
     exports = BatchExports(world, runs)
     routes: list[BaseRoute] = []
     for path, operations in _interface(world, exports, runs).items():
         endpoint = gate.guarding(operations)
-        # The trailing slash is optional on every route (service-facts, section 6).
-        routes += [Route(each, endpoint, methods=_METHODS) for each in (path, path.rstrip("/"))]
+        # The trailing slash is optional on every route (docs/service.md, 6).
+        routes += [Route(slash, endpoint, methods=_METHODS) for slash in (path, path.rstrip("/"))]
     routes += _switchboard(Switchboard(gate, exports.fields, replant))
     routes.append(Route("/{rest:path}", gate.guarding({}), methods=_METHODS))
     return Starlette(routes=routes)
 
 
 def _interface(world: World, exports: BatchExports, runs: Runs) -> _Paths:
-    projects, identity = Projects(world), Identity(world)
+    identity = Identity(world)
     inside = ExportRuns(world, exports, runs)
     paths: _Paths = {}
-    # `environments` is another name of `projects` (service-facts 1.10).
-    for place in ("organizations/{organization}", "projects/{project}", "environments/{project}"):
+    # `environments` is another name of `projects` (docs/service.md, 1.10).
+    for place in ("projects/{project}", "environments/{project}", "organizations/{organization}"):
         base = f"/api/{place}/batch_exports/"
         paths |= {f"{base}{rest}": found for rest, found in _of_exports(exports).items()}
         paths |= {f"{base}{rest}": found for rest, found in _inside(world, inside).items()}
+    paths |= _of_projects(world)
+    paths["/api/users/@me/"] = {"GET": Operation(identity.me)}
+    paths["/api/organizations/"] = {"GET": Operation(identity.organizations)}
+    paths["/api/organizations/{organization}/"] = {"GET": Operation(identity.organization)}
+    return paths
+
+
+def _of_projects(world: World) -> _Paths:
+    projects = Projects(world)
+    keys = not world.dialect.session_actions
     one: Mapping[str, Operation] = {
-        "GET": projects.retrieved,
-        "PATCH": projects.patched,
-        "PUT": projects.patched,
-        "DELETE": projects.deleted,
+        "GET": _reads_project(projects.retrieved),
+        "PATCH": _writes_project(projects.patched),
+        "PUT": _writes_project(projects.patched),
+        "DELETE": _writes_project(projects.deleted),
     }
     actions: _Paths = {
-        "activity/": {"GET": projects.activity},
-        "is_generating_demo_data/": {"GET": projects.demo_data},
-        "reset_token/": {"PATCH": projects.token_reset},
+        "activity/": {"GET": _reads_project(projects.activity, with_key=keys)},
+        "is_generating_demo_data/": {"GET": _reads_project(projects.demo_data, with_key=keys)},
+        "reset_token/": {"PATCH": _writes_project(projects.token_reset, with_key=keys)},
     }
-    for base in (
-        "/api/organizations/{organization}/projects/",
-        "/api/projects/",
-        "/api/environments/",
-    ):
+    below = "/api/organizations/{organization}/projects/"
+    paths: _Paths = {
+        below: {
+            "GET": Operation(projects.listed, scope="project:read"),
+            "POST": Operation(projects.created, scope="project:write"),
+        }
+    }
+    for base in (below, "/api/projects/", "/api/environments/"):
         paths[f"{base}{{id}}/"] = one
-        paths |= {f"{base}{{id}}/{rest}": found for rest, found in actions.items()}
-    paths["/api/organizations/{organization}/projects/"] = {
-        "GET": projects.listed,
-        "POST": projects.created,
-    }
-    paths["/api/users/@me/"] = {"GET": identity.me}
-    paths["/api/organizations/"] = {"GET": identity.organizations}
-    paths["/api/organizations/{organization}/"] = {"GET": identity.organization}
+        paths |= {f"{base}{{id}}/{rest}": operations for rest, operations in actions.items()}
     return paths
 
 
 def _of_exports(exports: BatchExports) -> _Paths:
     return {
-        "": {"GET": exports.listed, "POST": exports.created},
+        "": {"GET": _reads(exports.listed), "POST": _writes(exports.created)},
         "{id}/": {
-            "GET": exports.retrieved,
-            "PATCH": exports.patched,
-            "PUT": exports.put,
-            "DELETE": exports.deleted,
+            "GET": _reads(exports.retrieved),
+            "PATCH": _writes(exports.patched),
+            "PUT": _writes(exports.put),
+            "DELETE": _writes(exports.deleted),
         },
-        "{id}/pause/": {"POST": exports.paused},
-        "{id}/unpause/": {"POST": exports.unpaused},
+        "{id}/pause/": {"POST": _writes(exports.paused)},
+        "{id}/unpause/": {"POST": _writes(exports.unpaused)},
     }
 
 
 def _inside(world: World, inside: ExportRuns) -> _Paths:
-    """Runs, logs and backfills. An address that this server lacks is simply not there."""
+    """Runs, logs and backfills. A path that this server lacks does not exist."""
+    dialect: Dialect = world.dialect
     paths: _Paths = {
-        "{id}/logs/": {"GET": inside.export_logs},
-        "{id}/runs/": {"GET": inside.listed},
-        "{id}/runs/{run}/": {"GET": inside.retrieved},
-        "{id}/runs/{run}/logs/": {"GET": inside.run_logs},
-        "{id}/runs/{run}/retry/": {"POST": inside.retried},
-        "{id}/runs/{run}/cancel/": {"POST": inside.cancelled},
+        "{id}/logs/": {"GET": _reads(inside.export_logs, with_key=dialect.logs_for_keys)},
+        "{id}/runs/": {"GET": _reads(inside.listed)},
+        "{id}/runs/{run}/": {"GET": _reads(inside.retrieved)},
+        "{id}/runs/{run}/logs/": {"GET": _reads(inside.run_logs)},
+        "{id}/runs/{run}/retry/": {"POST": _writes(inside.retried)},
+        "{id}/runs/{run}/cancel/": {"POST": _writes(inside.cancelled)},
     }
-    if "backfill" in world.dialect.backfill_paths:
-        paths["{id}/backfill/"] = {"POST": inside.backfilled}
-    if "backfills" in world.dialect.backfill_paths:
-        paths["{id}/backfills/"] = {"GET": inside.backfills, "POST": inside.backfilled}
-        paths["{id}/backfills/{backfill}/cancel/"] = {"POST": inside.backfill_cancelled}
+    if "backfill" in dialect.backfill_paths:
+        paths["{id}/backfill/"] = {"POST": _writes(inside.backfilled)}
+    if "backfills" in dialect.backfill_paths:
+        paths["{id}/backfills/"] = {
+            "GET": _reads(inside.backfills),
+            "POST": _writes(inside.backfilled),
+        }
+        paths["{id}/backfills/{backfill}/cancel/"] = {"POST": _writes(inside.backfill_cancelled)}
     return paths
 
 

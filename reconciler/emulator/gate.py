@@ -11,7 +11,7 @@ from typing import TypeAlias
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from reconciler.emulator.access import caller_of
+from reconciler.emulator.access import Operation, caller_of, permitted
 from reconciler.emulator.admin import RequestLog
 from reconciler.emulator.connections import abort
 from reconciler.emulator.disturbance import Disturbance
@@ -21,7 +21,7 @@ from reconciler.emulator.runs import Runs
 from reconciler.emulator.throttle import Throttle
 from reconciler.emulator.world import World
 
-Operation: TypeAlias = Callable[[Request], Awaitable[Response]]
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _PROXY_PAGE = b"<html><head><title>Bad Gateway</title></head><body>Bad Gateway</body></html>"
 
 
@@ -36,7 +36,7 @@ class Gate:
     disturbance: Disturbance
     faults: list[Fault] = field(default_factory=list)
 
-    def guarding(self, operations: Mapping[str, Operation]) -> Operation:
+    def guarding(self, operations: Mapping[str, Operation]) -> Endpoint:
         """One path with its operations by method."""
 
         async def answer(request: Request) -> Response:
@@ -59,30 +59,33 @@ class Gate:
             if export is not None:
                 self.runs.catch_up(export)
         try:
-            return await self._operation(request, operations)(request)
+            return await self._called(request, operations)
         except Refusal as refusal:
             return refusal.response()
         except Exception as error:  # noqa: BLE001 - the service answers 500 for its own faults
-            told = f"{type(error).__name__} in {request.method} {request.url.path}"
-            sys.stderr.write(f"emulator: {told}\n")
+            where = f"{type(error).__name__} in {request.method} {request.url.path}"
+            sys.stderr.write(f"emulator: {where}\n")
             return server_error().response()
 
-    def _operation(self, request: Request, operations: Mapping[str, Operation]) -> Operation:
-        """Raises Refusal for a path without operations, or a method that the path lacks.
+    async def _called(self, request: Request, operations: Mapping[str, Operation]) -> Response:
+        """Answer by the operation. Raise Refusal.
 
-        Authentication comes before the throttle, and the throttle before anything else: a 401
-        costs no budget (section 5).
+        Authentication and permission come before the throttle, and the throttle before anything
+        else: 401 and 403 cost no budget, 400 and 404 do (docs/service.md, 5).
         """
         if not operations:
             raise not_found("Endpoint not found.")
+        store = self.world.store
+        caller = caller_of(request, store)
         operation = operations.get(request.method)
-        caller_of(request, self.world.store)
         if operation is None:
-            # With a key it is no 405: an action without a scope refuses keys (section 5).
+            # 405 is for sessions: a key is refused for want of a declared scope.
             raise forbidden("This action does not support personal API key access.")
-        key = request.headers.get("authorization", "")
-        self.throttle.admit(key, self.world.clock.now().timestamp())
-        return operation
+        call = permitted(request, operation, caller, store)
+        self.throttle.admit(
+            request.headers.get("authorization", ""), self.world.clock.now().timestamp()
+        )
+        return await operation.handler(call)
 
     async def _disturbed(
         self, request: Request, operations: Mapping[str, Operation], fault: Fault

@@ -171,6 +171,14 @@ class Store(RunStore):
         )
         return [StoredProject(row[0], row[1], orjson.loads(row[2])) for row in rows]
 
+    def project_ids(self, organization: str) -> list[int]:
+        """The ids of the projects of an organization, oldest first."""
+        rows = self._db.execute(
+            "SELECT id FROM projects WHERE organization = ? AND gone = 0 ORDER BY id",
+            (organization,),
+        )
+        return [row[0] for row in rows]
+
     def count_projects(self, organization: str) -> int:
         """How many there are."""
         row = self._db.execute(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID, uuid4
 
-from starlette.requests import Request
 from starlette.responses import Response
 
-from reconciler.emulator.access import Caller, caller_of, organization_of, project_of
+from reconciler.emulator.access import Call
 from reconciler.emulator.answers import JSONAnswer, body_of, page
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.fields import boolean
@@ -30,56 +29,54 @@ class BatchExports:
         self._runs = runs
         self.fields = ExportFields(world, runs)
 
-    def projects_of(self, request: Request, caller: Caller) -> list[int]:
-        """The projects whose exports the path reaches."""
-        if "organization" in request.path_params:
-            organization = organization_of(request.path_params, caller, self._store)
-            return [each.id for each in self._store.projects(organization)]
-        return [project_of(request.path_params["project"], caller, self._store).id]
+    def projects_of(self, call: Call) -> list[int]:
+        """Return the ids of the projects whose exports the path reaches."""
+        if call.project is not None:
+            return [call.project.id]
+        return self._store.project_ids(str(call.organization))
 
-    def found(self, request: Request, caller: Caller) -> StoredExport:
-        """The export that the path names. Raises Refusal (404)."""
-        projects = self.projects_of(request, caller)
+    def named(self, call: Call) -> StoredExport:
+        """Return the export that the path names. Raise Refusal (404)."""
         try:
-            identity = str(UUID(request.path_params["id"]))
+            identity = str(UUID(call.request.path_params["id"]))
         except ValueError:
             raise not_found() from None
         export = self._store.export(identity)
-        if export is None or export.project not in projects:
+        if export is None or not self._reaches(call, export.project):
             raise not_found()
         return export
 
-    def writable(self, request: Request) -> StoredExport:
-        """The export, for a caller that may write, with all runs made that were due before."""
-        caller = caller_of(request, self._store)
-        caller.need("batch_export:write")
-        export = self.found(request, caller)
+    def _reaches(self, call: Call, project: int) -> bool:
+        if call.project is not None:
+            return call.project.id == project
+        stored = self._store.project(project)
+        return stored is not None and stored.organization == call.organization
+
+    def writable(self, call: Call) -> StoredExport:
+        """Return the export that the path names, after making all runs that are due."""
+        export = self.named(call)
         self._runs.catch_up(export)
         return export
 
-    async def listed(self, request: Request) -> Response:
+    async def listed(self, call: Call) -> Response:
         """GET the list, newest first. Workflows exports are hidden in it (1.3)."""
-        caller = caller_of(request, self._store)
-        caller.need("batch_export:read")
-        projects = self.projects_of(request, caller)
+        projects = self.projects_of(call)
 
         def read(limit: int, offset: int) -> list[dict[str, Any]]:
-            found = self._store.exports(projects, limit=limit, offset=offset)
+            exports = self._store.exports(projects, limit=limit, offset=offset)
             return [
-                self.fields.shown(each)
-                for each in found
-                if each.body["destination"]["type"] != "Workflows"
+                self.fields.shown(export)
+                for export in exports
+                if export.body["destination"]["type"] != "Workflows"
             ]
 
-        return page(request, self._store.count_exports(projects), read)
+        return page(call.request, self._store.count_exports(projects), read)
 
-    async def created(self, request: Request) -> Response:
+    async def created(self, call: Call) -> Response:
         """POST a new one. On the organization path it goes to the first project, or fails."""
-        caller = caller_of(request, self._store)
-        caller.need("batch_export:write")
-        projects = self.projects_of(request, caller)
-        on_organization = "organization" in request.path_params
-        sent = await body_of(request)
+        projects = self.projects_of(call)
+        on_organization = call.organization is not None
+        sent = await body_of(call.request)
         if not projects:
             raise not_found("Project not found.")
         _require(sent)
@@ -97,28 +94,26 @@ class BatchExports:
         self._store.set_caught_up(export.id, iso(moment), self._runs.due_after(export, moment))
         return JSONAnswer(self.fields.shown(export, reading=False), status_code=201)
 
-    async def retrieved(self, request: Request) -> Response:
+    async def retrieved(self, call: Call) -> Response:
         """GET one."""
-        caller = caller_of(request, self._store)
-        caller.need("batch_export:read")
-        return JSONAnswer(self.fields.shown(self.found(request, caller)))
+        return JSONAnswer(self.fields.shown(self.named(call)))
 
-    async def patched(self, request: Request) -> Response:
+    async def patched(self, call: Call) -> Response:
         """PATCH: absent fields stay; a config is merged into the stored one."""
-        export = self.writable(request)
-        return self._written(request, export, await body_of(request), partial=True)
+        export = self.writable(call)
+        return self._written(call, export, await body_of(call.request), partial=True)
 
-    async def put(self, request: Request) -> Response:
+    async def put(self, call: Call) -> Response:
         """PUT: name, destination and interval are needed; what is absent stays all the same."""
-        export = self.writable(request)
-        sent = await body_of(request)
+        export = self.writable(call)
+        sent = await body_of(call.request)
         _require(sent)
-        return self._written(request, export, sent, partial=False)
+        return self._written(call, export, sent, partial=False)
 
     def _written(
-        self, request: Request, export: StoredExport, sent: dict[str, Any], *, partial: bool
+        self, call: Call, export: StoredExport, sent: dict[str, Any], *, partial: bool
     ) -> Response:
-        on_organization = "organization" in request.path_params
+        on_organization = call.organization is not None
         checked = self.fields.checked(sent, export, on_organization=on_organization)
         body = {**export.body, **checked}
         if "destination" in sent:
@@ -137,22 +132,21 @@ class BatchExports:
             self._store.set_caught_up(export.id, iso(moment), due)
         return JSONAnswer(self.fields.shown(changed, reading=False))
 
-    async def deleted(self, request: Request) -> Response:
+    async def deleted(self, call: Call) -> Response:
         """DELETE: gone at once, and its running backfills are cancelled."""
-        self._store.remove_export(self.writable(request).id)
+        self._store.remove_export(self.writable(call).id)
         return Response(status_code=204)
 
-    async def paused(self, request: Request) -> Response:
+    async def paused(self, call: Call) -> Response:
         """POST pause: the body is not read; pausing a paused export changes nothing."""
-        return self._toggled(self.writable(request), paused=True)
+        return self._toggled(self.writable(call), paused=True)
 
-    async def unpaused(self, request: Request) -> Response:
+    async def unpaused(self, call: Call) -> Response:
         """POST unpause. Reads `backfill`: make up for what was missed since the pause."""
-        caller = caller_of(request, self._store)
-        export = self.writable(request)
-        if not caller.current_project:
+        export = self.writable(call)
+        if not call.caller.current_project:
             raise not_authenticated()
-        wanted = (await body_of(request)).get("backfill", False)
+        wanted = (await body_of(call.request)).get("backfill", False)
         backfill = boolean("backfill", wanted) if self._world.dialect.integrations else bool(wanted)
         since = export.body.get("last_paused_at")
         answer = self._toggled(export, paused=False)

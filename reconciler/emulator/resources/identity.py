@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import Response
 
-from reconciler.emulator.access import caller_of, organization_of
+from reconciler.emulator.access import Call
 from reconciler.emulator.answers import JSONAnswer, page
 from reconciler.emulator.resources.project_fields import ProjectFields
 from reconciler.emulator.world import World
@@ -33,9 +32,9 @@ class Identity:
             "projects": [self._fields.short(each) for each in found],
         }
 
-    async def me(self, request: Request) -> Response:
+    async def me(self, call: Call) -> Response:
         """GET the key's user."""
-        caller = caller_of(request, self._store)
+        caller = call.caller
         current = caller.organizations[0]
         projects = self._store.projects(current, limit=1)
         return JSONAnswer(
@@ -51,20 +50,18 @@ class Identity:
             }
         )
 
-    async def organizations(self, request: Request) -> Response:
+    async def organizations(self, call: Call) -> Response:
         """GET the organizations of the key's user."""
-        caller = caller_of(request, self._store)
+        caller = call.caller
         found = caller.organizations
         return page(
-            request,
+            call.request,
             len(found),
             lambda limit, offset: [
                 self._organization(each) for each in found[offset : offset + limit]
             ],
         )
 
-    async def organization(self, request: Request) -> Response:
+    async def organization(self, call: Call) -> Response:
         """GET one; `@current` is the first."""
-        caller = caller_of(request, self._store)
-        identity = organization_of(request.path_params, caller, self._store)
-        return JSONAnswer(self._organization(identity))
+        return JSONAnswer(self._organization(str(call.organization)))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import Response
 
-from reconciler.emulator.access import Caller, caller_of, organization_of, project_of
+from reconciler.emulator.access import Call, project_of
 from reconciler.emulator.answers import JSONAnswer, body_of, page
 from reconciler.emulator.clock import iso
 from reconciler.emulator.refusal import Refusal, forbidden, invalid, not_found
@@ -31,63 +30,49 @@ class Projects:
         self._store = world.store
         self.fields = ProjectFields(world)
 
-    def _reached(self, request: Request, scope: str) -> tuple[Caller, str]:
-        caller = caller_of(request, self._store)
-        caller.need(scope)
-        return caller, organization_of(request.path_params, caller, self._store)
+    def _named(self, call: Call) -> StoredProject:
+        """Return the project that the path names. Raise Refusal (404, or 403 by the key's limits).
 
-    def _found(self, request: Request, scope: str) -> tuple[Caller, StoredProject]:
-        """The project of a path, whether it stands below an organization or by itself.
-
-        A key that is limited to projects may read those one by one (service-facts 4.3).
+        A project of another organization is 404 here, unlike in the paths below a project
+        (docs/service.md, 4.3).
         """
-        caller = caller_of(request, self._store)
-        caller.need(scope)
-        identity = request.path_params["id"]
-        if "organization" not in request.path_params or caller.only_projects:
-            return caller, project_of(identity, caller, self._store)
-        organization = organization_of(request.path_params, caller, self._store)
-        if identity == "@current":
-            found = self._store.projects(organization, limit=1)
-            project = found[0] if found else None
-        elif identity.isascii() and identity.isdigit():
-            project = self._store.project(int(identity))
-        else:
-            project = None
-        if project is None or project.organization != organization:
+        project = project_of(call.request.path_params["id"], call.caller, self._store)
+        within = (call.organization,) if call.organization else call.caller.organizations
+        if project.organization not in within:
             raise not_found()
-        return caller, project
+        call.caller.need_project(project)
+        return project
 
-    async def listed(self, request: Request) -> Response:
+    async def listed(self, call: Call) -> Response:
         """GET the list, in its short shape; `search` filters by name."""
-        _, organization = self._reached(request, "project:read")
-        wanted = request.query_params.get("search", "").lower()
+        organization = str(call.organization)
+        wanted = call.request.query_params.get("search", "").lower()
         if wanted:
-            found = [
-                each
-                for each in self._store.projects(organization)
-                if wanted in str(each.body["name"]).lower()
+            matches = [
+                project
+                for project in self._store.projects(organization)
+                if wanted in str(project.body["name"]).lower()
             ]
             return page(
-                request,
-                len(found),
+                call.request,
+                len(matches),
                 lambda limit, offset: [
-                    self.fields.short(each) for each in found[offset : offset + limit]
+                    self.fields.short(project) for project in matches[offset : offset + limit]
                 ],
             )
 
         def read(limit: int, offset: int) -> list[dict[str, Any]]:
             some = self._store.projects(organization, limit=limit, offset=offset)
-            return [self.fields.short(each) for each in some]
+            return [self.fields.short(project) for project in some]
 
-        return page(request, self._store.count_projects(organization), read)
+        return page(call.request, self._store.count_projects(organization), read)
 
-    async def created(self, request: Request) -> Response:
+    async def created(self, call: Call) -> Response:
         """POST a new one. The newest server overwrites some of what was sent (4.1)."""
-        caller, organization = self._reached(request, "project:write")
-        if not caller.admin:
+        organization = str(call.organization)
+        if not call.caller.admin:
             raise forbidden("You must be an organization admin to create new projects.")
-        sent = await body_of(request)
+        sent = await body_of(call.request)
         if sent.get("primary_dashboard") is not None:
             raise invalid(
                 "primary_dashboard",
@@ -143,17 +128,17 @@ class Projects:
             name = f"Default project {number}"
         return name
 
-    async def retrieved(self, request: Request) -> Response:
+    async def retrieved(self, call: Call) -> Response:
         """GET one."""
-        _, project = self._found(request, "project:read")
+        project = self._named(call)
         return JSONAnswer(self.fields.shown(project))
 
-    async def patched(self, request: Request) -> Response:
+    async def patched(self, call: Call) -> Response:
         """PATCH (and PUT): absent fields stay; some objects are merged, others replaced."""
-        caller, project = self._found(request, "project:write")
-        sent = await body_of(request)
+        project = self._named(call)
+        sent = await body_of(call.request)
         locked = sorted(set(sent) & set(self.fields.checks) - OPEN_TO_MEMBERS)
-        if locked and not caller.admin:
+        if locked and not call.caller.admin:
             raise forbidden("You must be a project admin to change these settings.")
         checked = self.fields.checked(sent)
         self._check_name(project.organization, checked.get("name"), besides=project.id)
@@ -163,10 +148,10 @@ class Projects:
         changed = StoredProject(project.id, project.organization, body)
         return JSONAnswer(self.fields.shown(changed))
 
-    async def deleted(self, request: Request) -> Response:
+    async def deleted(self, call: Call) -> Response:
         """DELETE. In 2026 the work runs later: until then it is read and listed (4.3)."""
-        caller, project = self._found(request, "project:write")
-        if not caller.admin:
+        project = self._named(call)
+        if not call.caller.admin:
             raise forbidden("You must be a project admin to delete it.")
         if not self._world.dialect.strict_projects:
             self._store.remove_project(project.id)
@@ -178,26 +163,19 @@ class Projects:
 
     # Actions
 
-    def _session_only(self) -> None:
-        """No scope is declared, so a personal key is refused (4.3, trap 40)."""
-        if self._world.dialect.session_actions:
-            raise forbidden("This action does not support personal API key access.")
-
-    async def activity(self, request: Request) -> Response:
+    async def activity(self, call: Call) -> Response:
         """GET activity: the project itself, as the interface has it."""
-        _, project = self._found(request, "project:read")
-        self._session_only()
+        project = self._named(call)
         return JSONAnswer(self.fields.shown(project))
 
-    async def demo_data(self, request: Request) -> Response:
+    async def demo_data(self, call: Call) -> Response:
         """GET is_generating_demo_data: the project itself."""
-        return await self.activity(request)
+        return await self.activity(call)
 
-    async def token_reset(self, request: Request) -> Response:
+    async def token_reset(self, call: Call) -> Response:
         """PATCH reset_token: another api_token, and the old one is worth nothing."""
-        _, project = self._found(request, "project:write")
-        self._session_only()
-        await body_of(request)
+        project = self._named(call)
+        await body_of(call.request)
         now = iso(self._world.clock.now())
         body = {**project.body, "api_token": new_token(), "updated_at": now}
         self._store.write_project(project.id, body)

@@ -13,12 +13,11 @@ from uuid import UUID, uuid4
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reconciler.emulator.access import caller_of, project_of
+from reconciler.emulator.access import Call
 from reconciler.emulator.answers import JSONAnswer, body_of, link, page
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.refusal import (
     Refusal,
-    forbidden,
     invalid,
     not_found,
     server_error,
@@ -51,21 +50,18 @@ class ExportRuns:
         self._exports = exports
         self._runs = runs
 
-    def _export(self, request: Request, scope: str) -> StoredExport:
-        caller = caller_of(request, self._store)
-        caller.need(scope)
-        if "organization" in request.path_params:
+    def _export(self, call: Call) -> StoredExport:
+        if call.organization is not None:
             raise server_error()
-        project_of(request.path_params["project"], caller, self._store)
-        return self._exports.found(request, caller)
+        return self._exports.named(call)
 
-    async def listed(self, request: Request) -> Response:
+    async def listed(self, call: Call) -> Response:
         """GET runs: cursor pages, newest first unless ordered otherwise."""
-        export = self._export(request, "batch_export:read")
-        ordering = request.query_params.get("ordering", "-created_at")
+        export = self._export(call)
+        ordering = call.request.query_params.get("ordering", "-created_at")
         ordering = ordering if ordering in _ORDERINGS else "-created_at"
-        found = self._visible(request, export, by_interval="interval" in ordering)
-        wanted = request.query_params.getlist("status")
+        found = self._visible(call.request, export, by_interval="interval" in ordering)
+        wanted = call.request.query_params.getlist("status")
         if wanted and self._world.dialect.integrations:
             unknown = [each for each in wanted if each not in _STATUSES]
             if unknown:
@@ -73,7 +69,7 @@ class ExportRuns:
             found = [each for each in found if each["status"] in wanted]
         key = "data_interval_start" if "interval" in ordering else "created_at"
         found.sort(key=lambda each: (each[key], each["id"]), reverse=ordering.startswith("-"))
-        return _cursor_page(request, found, _PAGE)
+        return _cursor_page(call.request, found, _PAGE)
 
     def _visible(
         self, request: Request, export: StoredExport, *, by_interval: bool
@@ -107,23 +103,23 @@ class ExportRuns:
             raise not_found()
         return run
 
-    async def retrieved(self, request: Request) -> Response:
+    async def retrieved(self, call: Call) -> Response:
         """GET one run."""
-        export = self._export(request, "batch_export:read")
-        return JSONAnswer(self._runs.shown(self._run(request, export)))
+        export = self._export(call)
+        return JSONAnswer(self._runs.shown(self._run(call.request, export)))
 
-    async def retried(self, request: Request) -> Response:
+    async def retried(self, call: Call) -> Response:
         """POST retry: a backfill of the run's interval."""
-        export = self._export(request, "batch_export:write")
-        run = self._run(request, export)
+        export = self._export(call)
+        run = self._run(call.request, export)
         created = 201 if self._world.dialect.integrations else 200
         identity = self._begin(export, parsed(run["start"]), parsed(run["end"]))
         return JSONAnswer({"backfill_id": identity}, status_code=created)
 
-    async def cancelled(self, request: Request) -> Response:
+    async def cancelled(self, call: Call) -> Response:
         """POST cancel: only while it runs."""
-        export = self._export(request, "batch_export:write")
-        run = self._run(request, export)
+        export = self._export(call)
+        run = self._run(call.request, export)
         if self._runs.shown(run)["status"] not in _LIVE:
             raise invalid(None, "invalid_input", "Cannot cancel a run that is not running.")
         self._store.add_runs([{**run, "cancelled": iso(self._world.clock.now())}])
@@ -131,25 +127,23 @@ class ExportRuns:
 
     # Logs
 
-    async def export_logs(self, request: Request) -> Response:
+    async def export_logs(self, call: Call) -> Response:
         """GET the logs of an export, newest first."""
-        export = self._export(request, "batch_export:read")
-        if not self._world.dialect.logs_for_keys:
-            raise forbidden("This action does not support personal API key access.")
+        export = self._export(call)
         runs = self._store.runs(export.id, newest=200)
-        return self._log_page(request, export, runs)
+        return self._log_page(call.request, export, runs)
 
-    async def run_logs(self, request: Request) -> Response:
+    async def run_logs(self, call: Call) -> Response:
         """GET the logs of a run; broken in both real servers (3)."""
-        export = self._export(request, "batch_export:read")
-        run = self._run(request, export)
+        export = self._export(call)
+        run = self._run(call.request, export)
         match self._world.dialect.run_logs:
             case "crash":
                 raise server_error()
             case "empty":
-                return self._log_page(request, export, [])
+                return self._log_page(call.request, export, [])
             case _:
-                return self._log_page(request, export, [run])
+                return self._log_page(call.request, export, [run])
 
     def _log_page(
         self, request: Request, export: StoredExport, runs: Sequence[dict[str, Any]]
@@ -177,10 +171,10 @@ class ExportRuns:
 
     # Backfills
 
-    async def backfilled(self, request: Request) -> Response:
+    async def backfilled(self, call: Call) -> Response:
         """POST backfill or backfills: two addresses, two answers (1.8)."""
-        export = self._export(request, "batch_export:write")
-        sent = await body_of(request)
+        export = self._export(call)
+        sent = await body_of(call.request)
         start, end = self._range(export, sent)
         identity = self._begin(export, start, end)
         if not self._world.dialect.small_answers:
@@ -268,16 +262,16 @@ class ExportRuns:
                 "Too many backfills are running for this project.",
             )
 
-    async def backfills(self, request: Request) -> Response:
+    async def backfills(self, call: Call) -> Response:
         """GET backfills: cursor pages of 50."""
-        export = self._export(request, "batch_export:read")
+        export = self._export(call)
         found = [self._backfill(each) for each in self._store.backfills(export.id)]
-        return _cursor_page(request, found, _BACKFILL_PAGE)
+        return _cursor_page(call.request, found, _BACKFILL_PAGE)
 
-    async def backfill_cancelled(self, request: Request) -> Response:
+    async def backfill_cancelled(self, call: Call) -> Response:
         """POST cancel of a backfill."""
-        export = self._export(request, "batch_export:write")
-        wanted = request.path_params["backfill"]
+        export = self._export(call)
+        wanted = call.request.path_params["backfill"]
         for each in self._store.backfills(export.id):
             if each["id"] == wanted:
                 if self._backfill(each)["status"] not in _LIVE:
