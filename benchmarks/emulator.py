@@ -1,13 +1,15 @@
-"""What the embedded service costs with 10,000 exports: start, CPU of a page, memory.
+"""Cost of the embedded service: an answer, and 10,000 exports (start, CPU of a page, memory).
 
-Run: python benchmarks/emulator.py. The start is also told as a ratio to that of an empty service in
-the same run.
+Run: python benchmarks/emulator.py. Ratios are within one run: an answer beside the same body from
+a bare starlette application, the start beside that of an empty service.
 """
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,29 @@ import httpx
 
 EXPORTS = 10_000
 PAGES = 40
+GETS = 1_000
+ROUNDS = 5
+
+BARE = """
+import sys
+import uvicorn
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+from reconciler.emulator.server import listening_socket
+
+body = sys.argv[1].encode()
+
+async def export(request):
+    return Response(body, media_type="application/json")
+
+app = Starlette(routes=[Route("/api/projects/{project}/batch_exports/{id}/", export)])
+config = uvicorn.Config(app, http="h11", log_level="critical", access_log=False, lifespan="off")
+listening = listening_socket("127.0.0.1", 0)
+listening.listen(16)
+print(listening.getsockname()[1], flush=True)
+uvicorn.Server(config).run(sockets=[listening])
+"""
 
 
 def seed_of(count: int) -> dict[str, Any]:
@@ -54,8 +79,8 @@ def seed_of(count: int) -> dict[str, Any]:
 
 
 @contextmanager
-def service(seed: Path | None) -> Iterator[tuple[subprocess.Popen[bytes], str, float]]:
-    """A running service, its address, and how many seconds its start took."""
+def service(seed: Path | None) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any], float]]:
+    """A running service, what it printed, and how many seconds its start took."""
     command = [sys.executable, "-m", "reconciler", "emulator"]
     begun = time.perf_counter()
     with subprocess.Popen(
@@ -64,7 +89,7 @@ def service(seed: Path | None) -> Iterator[tuple[subprocess.Popen[bytes], str, f
         assert process.stdout is not None
         where = json.loads(process.stdout.readline())
         try:
-            yield process, where["base_url"], time.perf_counter() - begun
+            yield process, where, time.perf_counter() - begun
         finally:
             process.terminate()
 
@@ -87,24 +112,75 @@ def page_cost(process: subprocess.Popen[bytes], base_url: str) -> float:
     """CPU milliseconds of the service for a page of a hundred."""
     headers = {"Authorization": "Bearer phx_benchmark"}
     path = "/api/organizations/org/batch_exports/"
-    with httpx.Client(base_url=base_url, headers=headers, timeout=60) as http:
+    with httpx.Client(base_url=base_url, headers=headers, timeout=60) as client:
         before = cpu_seconds(process)
-        for page in range(PAGES):
-            query = {"limit": 100, "offset": page * 100}
-            found = http.get(path, params=query).raise_for_status()
-            assert found.json()["count"] > 0
+        for number in range(PAGES):
+            query = {"limit": 100, "offset": number * 100}
+            page = client.get(path, params=query).raise_for_status()
+            assert page.json()["count"] > 0
         return (cpu_seconds(process) - before) / PAGES * 1000
+
+
+def seconds_of_gets(port: int, path: str, key: str) -> float:
+    """Wall time of GETs, one after another on one connection."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    headers = {"Authorization": f"Bearer {key}"}
+
+    def get() -> None:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 200
+
+    for _ in range(50):
+        get()
+    begun = time.perf_counter()
+    for _ in range(GETS):
+        get()
+    return time.perf_counter() - begun
+
+
+def gets() -> tuple[float, float]:
+    """The median of the service and of the bare application, in turns: milliseconds an answer."""
+    with service(None) as (_, where, _):
+        path = f"/api/projects/{where['project_id']}/batch_exports/"
+        headers = {"Authorization": f"Bearer {where['api_key']}"}
+        config = {"bucket_name": "acme", "region": "eu-central-1", "prefix": "web/"}
+        body = {"name": "E", "interval": "hour", "destination": {"type": "S3", "config": config}}
+        with httpx.Client(base_url=where["base_url"], headers=headers) as client:
+            export = client.post(path, json=body).raise_for_status().json()
+        path, port = f"{path}{export['id']}/", int(where["base_url"].rpartition(":")[2])
+        command = [sys.executable, "-c", BARE, json.dumps(export)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as bare:
+            assert bare.stdout is not None
+            bare_port = int(bare.stdout.readline())
+            try:
+                pairs = [
+                    (
+                        seconds_of_gets(port, path, where["api_key"]),
+                        seconds_of_gets(bare_port, path, where["api_key"]),
+                    )
+                    for _ in range(ROUNDS)
+                ]
+            finally:
+                bare.terminate()
+    ours, theirs = (statistics.median(times) * 1000 / GETS for times in zip(*pairs, strict=True))
+    return ours, theirs
 
 
 def main() -> None:
     """Measure and print."""
+    ours, bare = gets()
+    print(
+        f"{GETS:,} GETs of one export   {ours:.2f} ms each   ({ours / bare:.2f} x bare starlette)"
+    )
     with tempfile.TemporaryDirectory() as folder:
         large = Path(folder, "large.json")
         large.write_text(json.dumps(seed_of(EXPORTS)))
         with service(None) as (_, _, empty_start):
             pass
-        with service(large) as (process, base_url, start):
-            cost = page_cost(process, base_url)
+        with service(large) as (process, where, start):
+            cost = page_cost(process, where["base_url"])
             memory = memory_megabytes(process)
     print(f"exports                     {EXPORTS:,}")
     print(f"start, empty                {empty_start:.2f} s")

@@ -220,7 +220,15 @@ class Unauthorized(ServiceError):
 
 
 class Forbidden(ServiceError):
-    """403: a scope, a role, a feature flag or a limit of the key."""
+    """403: a scope, a limit of the key, a role or a feature of the plan is missing."""
+
+    @property
+    def lacks_scope(self) -> bool:
+        """Whether the key lacks a scope, by the service's words (docs/service.md, 12).
+
+        The words for a key that is limited to projects have "scoped" in them, too.
+        """
+        return "missing required scope" in self.message
 
 
 class NotFound(ServiceError):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,6 +9,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.emulator import RunningEmulator, start_emulator
 
+LONG = os.environ.get("LONG_TESTS") == "1"
+"""Whether this is the long run (`scripts/test --long`): more and random examples."""
 settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

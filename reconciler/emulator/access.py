@@ -15,6 +15,12 @@ from starlette.responses import Response
 from reconciler.emulator.refusal import forbidden, not_authenticated, not_found, unknown_key
 from reconciler.emulator.store import Store, StoredProject
 
+INTERNAL = "INTERNAL"
+"""A scope that no issued key has (docs/service.md, 11).
+
+Here `*` does not include it. Whether it does in the real service is not known.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -32,33 +38,50 @@ class Caller:
     admin: bool = True
     current_project: bool = True
 
+    @property
+    def user(self) -> int:
+        """Return the id of the key's user."""
+        return int(self.record.get("user", 1))
+
+    @property
+    def level(self) -> int:
+        """Return the membership level of the key's user: 1 member, 8 admin, 15 owner."""
+        return {"member": 1, "admin": 8}.get(self.record.get("role", "owner"), 15)
+
     def need(self, scope: str) -> None:
         """Raise Refusal (403) unless the key has the scope; write includes read."""
         name, _, level = scope.partition(":")
         enough = {"*", scope} | ({f"{name}:write"} if level == "read" else set())
+        enough -= {"*"} if scope == INTERNAL else set()
         if not enough & self.scopes:
             raise forbidden(f"API key missing required scope '{scope}'")
 
     def need_project(self, project: StoredProject) -> None:
         """Raise Refusal (403) if a limit of the key excludes the project."""
         outside = self.only_projects and project.id not in self.only_projects
-        if outside or not self._reaches(project.organization):
+        if outside or not self.reaches(project.organization):
             raise forbidden(
                 f"API key does not have access to the requested project: ID {project.id}."
             )
 
-    def need_organization(self, organization: str) -> None:
-        """Raise Refusal (403) if a limit of the key excludes the organization."""
+    def need_organization(self, organization: str, *, hidden: bool = False) -> None:
+        """Raise Refusal if a limit of the key excludes the organization.
+
+        403; an organization outside the limits of the key is 404 if `hidden`.
+        """
         if self.only_projects:
             raise forbidden(
                 "API keys with scoped projects are only supported on project-based endpoints."
             )
-        if not self._reaches(organization):
+        if not self.reaches(organization):
+            if hidden:
+                raise not_found()
             raise forbidden(
                 f"API key does not have access to the requested organization: ID {organization}."
             )
 
-    def _reaches(self, organization: str) -> bool:
+    def reaches(self, organization: str) -> bool:
+        """Return whether the limits of the key allow the organization."""
         return not self.only_organizations or organization in self.only_organizations
 
 
@@ -90,12 +113,15 @@ class Operation:
     on_project
         Whether `{id}` in the path is a project. A key that is limited to projects may call it
         below an organization, too (docs/service.md, 4.3).
+    hides_organization
+        Whether an organization outside the key's limits is 404, not 403 (docs/service.md, 12).
     """
 
     handler: Handler
     scope: str | None = None
     with_key: bool = True
     on_project: bool = False
+    hides_organization: bool = False
 
 
 def caller_of(request: Request, store: Store) -> Caller:
@@ -131,7 +157,7 @@ def permitted(request: Request, operation: Operation, caller: Caller, store: Sto
     if "organization" in path:
         organization = _organization(path["organization"], caller, store)
         if not (operation.on_project and caller.only_projects):
-            caller.need_organization(organization)
+            caller.need_organization(organization, hidden=operation.hides_organization)
         return Call(request, caller, organization=organization)
     if "project" in path:
         project = project_of(path["project"], caller, store)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import deque
-from hashlib import sha256
+from hashlib import blake2b
 from typing import Any
 
 import orjson
@@ -20,29 +21,42 @@ _SECRET_NAMES = ALL_SECRETS | {
     *("secret_api_token", "aws_access_key_id", "aws_secret_access_key"),
 }
 _KEPT_REQUESTS = 100_000
+UNEXPECTED = "emulator.unexpected"
+"""In the scope of a request: the exception that became a 500 which no rule of a server explains."""
 
 
-def fingerprint(value: Any) -> str:
-    """Tells whether two secrets are the same, and nothing else about them."""
-    return "sha256:" + sha256(str(value).encode()).hexdigest()[:16]
+class Fingerprints:
+    """Shows whether two secrets are equal, and nothing else about them.
 
+    Salted per start: a fingerprint says nothing to who has another, or a list of likely secrets.
+    """
 
-def masked(value: Any) -> Any:
-    """The same JSON with every value under a secret's name replaced by its fingerprint."""
-    if isinstance(value, dict):
-        return {
-            name: fingerprint(item) if name in _SECRET_NAMES and item is not None else masked(item)
-            for name, item in value.items()
-        }
-    if isinstance(value, list):
-        return [masked(item) for item in value]
-    return value
+    def __init__(self) -> None:
+        self._salt = secrets.token_bytes(16)
+
+    def of(self, value: Any) -> str:
+        """Return the fingerprint of one value."""
+        return "salted:" + blake2b(str(value).encode(), digest_size=8, key=self._salt).hexdigest()
+
+    def masked(self, value: Any) -> Any:
+        """Return the same JSON with the values under names of secrets as fingerprints."""
+        if isinstance(value, dict):
+            return {
+                name: self.of(item)
+                if name in _SECRET_NAMES and item is not None
+                else self.masked(item)
+                for name, item in value.items()
+            }
+        if isinstance(value, list):
+            return [self.masked(item) for item in value]
+        return value
 
 
 class RequestLog:
     """Every request of the imitated interface, the newest hundred thousand."""
 
     def __init__(self) -> None:
+        self.fingerprints = Fingerprints()
         self._entries: deque[dict[str, Any]] = deque(maxlen=_KEPT_REQUESTS)
         self._count = 0
 
@@ -50,7 +64,7 @@ class RequestLog:
         """Keep one, secrets masked."""
         self._count += 1
         try:
-            content = masked(orjson.loads(body)) if body else None
+            content = self.fingerprints.masked(orjson.loads(body)) if body else None
         except orjson.JSONDecodeError:
             content = f"({len(body)} bytes)"
         key = request.headers.get("authorization", "").partition(" ")[2]
@@ -58,17 +72,18 @@ class RequestLog:
             {
                 "n": self._count,
                 "method": request.method,
-                "path": request.url.path,
-                "query": str(request.url.query),
+                "path": request.scope["path"],
+                "query": request.scope["query_string"].decode("latin-1"),
                 "status": status,
                 "body": content,
-                "key": fingerprint(key) if key else None,
+                "key": self.fingerprints.of(key) if key else None,
                 "fault": fault,
+                "error": request.scope.get(UNEXPECTED),
             }
         )
 
     def entries(self) -> list[dict[str, Any]]:
-        """Oldest first."""
+        """Return them, oldest first."""
         return list(self._entries)
 
     def clear(self) -> None:
@@ -77,15 +92,19 @@ class RequestLog:
         self._count = 0
 
 
-def state_of(world: World, exports: ExportFields, projects: ProjectFields) -> dict[str, Any]:
-    """All stored objects, secrets as fingerprints."""
-    found = []
+def state_of(
+    world: World, exports: ExportFields, projects: ProjectFields, log: RequestLog
+) -> dict[str, Any]:
+    """Return all stored objects, secrets as the fingerprints of the log."""
+    marks = log.fingerprints
+    shown = []
     for organization in world.store.organizations():
         for project in world.store.projects(organization):
             inside = []
-            for each in world.store.exports([project.id]):
-                kept = secret_values(each.body["destination"]["config"])
-                marks = {name: fingerprint(value) for name, value in sorted(kept.items())}
-                inside.append({**exports.shown(each), "secrets": marks})
-            found.append({**masked(projects.shown(project)), "batch_exports": inside})
-    return {"dialect": world.dialect.name, "projects": found}
+            stored = world.store.exports([project.id])
+            for export, answer in zip(stored, exports.shown_all(stored), strict=True):
+                kept = secret_values(export.body["destination"]["config"])
+                secrets_of = {name: marks.of(value) for name, value in sorted(kept.items())}
+                inside.append({**answer, "secrets": secrets_of})
+            shown.append({**marks.masked(projects.shown(project)), "batch_exports": inside})
+    return {"dialect": world.dialect.name, "projects": shown}

@@ -13,7 +13,9 @@ from starlette.responses import Response
 from reconciler.emulator.refusal import broken_json, invalid, wrong_media_type
 
 DEFAULT_LIMIT = 100
-"""Page size when none is asked for; there is no maximum (service-facts 1.10)."""
+"""Page size when none is asked for; there is no maximum (docs/service.md, 1.10)."""
+_LARGEST = 2**63 - 1
+"""What the database can count to: an offset beyond it reads an empty page."""
 
 
 class JSONAnswer(Response):
@@ -63,7 +65,7 @@ def page(
     offset = _number(request.query_params.get("offset"), 0, least=0)
     following = _link(request, limit, offset + limit) if offset + limit < count else None
     before = _link(request, limit, max(0, offset - limit)) if offset > 0 else None
-    results = read(limit, offset)
+    results = read(min(limit, _LARGEST), min(offset, _LARGEST))
     return JSONAnswer({"count": count, "next": following, "previous": before, "results": results})
 
 

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Thousands of exports share their ticks: most conversions repeat.
+_remembered = lru_cache(maxsize=8_192)
 
 
 class Clock:
@@ -13,7 +18,7 @@ class Clock:
         self._last: datetime | None = None
 
     def now(self) -> datetime:
-        """The current moment, strictly later than any that was told since the last move."""
+        """Return the current moment, strictly later than any since the last move."""
         moment = datetime.now(tz=UTC) + self.offset  # noqa: TID251 - a service has a clock
         if self._last is not None and self._last - timedelta(seconds=1) < moment <= self._last:
             moment = self._last + timedelta(microseconds=1)
@@ -21,17 +26,30 @@ class Clock:
         return moment
 
     def move(self, by: timedelta) -> None:
-        """Move it, back or forth. Raises OverflowError outside of what dates can hold."""
+        """Move the clock forwards or backwards. Raise OverflowError beyond year 9999."""
         _ = self.now() + by
         self.offset += by
 
 
+@_remembered
 def iso(moment: datetime) -> str:
-    """UTC with `Z`, microseconds only when not zero (service-facts 1.1)."""
+    """Return UTC with `Z`, microseconds only when not zero (docs/service.md, 1.1)."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+@_remembered
 def parsed(text: str) -> datetime:
-    """An ISO 8601 moment; naive means UTC. Raises ValueError."""
+    """Return an ISO 8601 moment; naive means UTC. Raise ValueError."""
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+@_remembered
+def stamp(moment: datetime) -> int:
+    """Return microseconds since the epoch: moments that the database can compare."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def unstamp(microseconds: int) -> datetime:
+    """Return the moment of a stamp."""
+    return _EPOCH + timedelta(microseconds=microseconds)

@@ -1,7 +1,7 @@
-"""Which keys the config of each destination type may hold, by server (service-facts 1.3).
+"""The keys that the config of each destination type may hold (docs/service.md, 1.3).
 
-Two tables: credentials in the config, as the interface and the server of 2025 have them, and
-credentials in integrations, as in 2026. `nullable` marks union types, which are not type-checked.
+INLINE has credentials in the config (`interface`, `2025`); BY_INTEGRATION has them in integrations
+(`2026`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ConfigField:
-    """One key of a config. A nullable one is not type-checked."""
+    """A key of a config. `nullable` marks a union type, which the service does not check."""
 
     type: type = str
     required: bool = False
@@ -21,19 +21,29 @@ class ConfigField:
 
 @dataclass(frozen=True, slots=True)
 class DestinationType:
-    """The keys of a type, which of them are never shown again, and what it needs beside them.
+    """The keys of a type, which of them are secret, and its rules for integrations.
 
-    `integration` is the kind of integration that holds its credentials. `needs_integration` says
-    that none can be left out, `resend` that each PATCH of the destination must name it again
-    (service-facts 1.6).
+    kinds
+        The kinds of integration that may hold its credentials; empty accepts any.
+    needs_integration
+        Whether a create must name an integration.
+    resend
+        Whether each PATCH of the destination must name the integration again; otherwise an
+        absent one is kept (docs/service.md, 1.6).
+    droppable
+        Whether a PATCH may set the integration to null.
     """
 
     fields: Mapping[str, ConfigField]
     secrets: frozenset[str] = frozenset()
-    integration: str | None = None
+    kinds: tuple[str, ...] = ()
     needs_integration: bool = False
     resend: bool = False
+    droppable: bool = False
 
+
+AWS_REDSHIFT = "aws-redshift"
+"""The kind whose integration has no host: the config must have it. The word is inferred."""
 
 _REQUIRED = ConfigField(required=True)
 _TEXT = ConfigField()
@@ -121,7 +131,7 @@ INLINE: Mapping[str, DestinationType] = {
     "HTTP": DestinationType({"url": _REQUIRED, "token": _REQUIRED}, frozenset({"token"})),
     "NoOp": DestinationType({"arg": _TEXT}),
     "Databricks": DestinationType(
-        _DATABRICKS, integration="databricks", needs_integration=True, resend=True
+        _DATABRICKS, kinds=("databricks",), needs_integration=True, resend=True
     ),
 }
 """Credentials in the config."""
@@ -146,10 +156,10 @@ _SQL = {
 _SQL_SECRETS = frozenset({"user", "password"})
 
 BY_INTEGRATION: Mapping[str, DestinationType] = {
-    "AwsS3": DestinationType({**_BUCKET, **_AWS}, integration="aws-s3", needs_integration=True),
+    "AwsS3": DestinationType({**_BUCKET, **_AWS}, kinds=("aws-s3",), needs_integration=True),
     "S3Compatible": DestinationType(
         {**_BUCKET, "use_virtual_style_addressing": _FLAG},
-        integration="s3-compatible",
+        kinds=("s3-compatible",),
         needs_integration=True,
     ),
     "Snowflake": DestinationType(
@@ -160,19 +170,21 @@ BY_INTEGRATION: Mapping[str, DestinationType] = {
             "table_name": _TEXT,
             "role": _OPTIONAL,
         },
-        integration="snowflake",
+        kinds=("snowflake",),
         needs_integration=True,
     ),
     "Postgres": DestinationType(
         {**_SQL, "has_self_signed_cert": _FLAG},
         _SQL_SECRETS,
-        integration="postgresql",
+        kinds=("postgresql",),
         needs_integration=True,
+        droppable=True,
     ),
     "Redshift": DestinationType(
         {**_SQL, "properties_data_type": _TEXT, "mode": _TEXT, "copy_inputs": _OPTIONAL},
         _SQL_SECRETS | {"aws_access_key_id", "aws_secret_access_key"},
-        integration="redshift",
+        kinds=("redshift", AWS_REDSHIFT),
+        needs_integration=True,
         resend=True,
     ),
     "BigQuery": DestinationType(
@@ -187,16 +199,16 @@ BY_INTEGRATION: Mapping[str, DestinationType] = {
             "client_email": _OPTIONAL,
         },
         frozenset({"private_key", "private_key_id", "token_uri", "client_email"}),
-        integration="google-cloud-service-account",
+        kinds=("google-cloud-service-account",),
         needs_integration=True,
         resend=True,
     ),
     "Databricks": DestinationType(
-        _DATABRICKS, integration="databricks", needs_integration=True, resend=True
+        _DATABRICKS, kinds=("databricks",), needs_integration=True, resend=True
     ),
     "AzureBlob": DestinationType(
         {"container_name": _REQUIRED, "prefix": _TEXT, **_FILES},
-        integration="azure-blob",
+        kinds=("azure-blob",),
         needs_integration=True,
         resend=True,
     ),
@@ -207,15 +219,15 @@ BY_INTEGRATION: Mapping[str, DestinationType] = {
 """Credentials in integrations."""
 
 INJECTED_INTO = frozenset({"AwsS3", "S3Compatible", "AzureBlob"})
-"""New ones get `legacy_parquet_extension: false` (service-facts 1.5)."""
+"""New ones get `legacy_parquet_extension: false` (docs/service.md, 1.5)."""
 
 
 def types_of(*, integrations: bool) -> Mapping[str, DestinationType]:
-    """The table of a server."""
+    """Return the destination types of a server by name."""
     return BY_INTEGRATION if integrations else INLINE
 
 
 ALL_SECRETS = frozenset(
-    name for table in (INLINE, BY_INTEGRATION) for each in table.values() for name in each.secrets
+    name for table in (INLINE, BY_INTEGRATION) for kind in table.values() for name in kind.secrets
 )
-"""Names of keys that hold secrets in any type of any server."""
+"""The names of the keys that are secret in any type of any server."""

@@ -1,12 +1,14 @@
-"""How the destination of an export is checked, merged and shown (service-facts 1.3 to 1.6)."""
+"""Check, merge and show the destination of an export (docs/service.md, 1.3 to 1.6)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from reconciler.emulator.destination_rules import Judged, check_config, wrong
 from reconciler.emulator.destination_types import (
     ALL_SECRETS,
+    AWS_REDSHIFT,
     INJECTED_INTO,
     ConfigField,
     DestinationType,
@@ -22,11 +24,7 @@ _BASE_KEYS = frozenset(
 )
 _LISTS = ("exclude_events", "include_events")
 _INSIDE = "destination__non_field_errors"
-_COMPRESSIONS = {
-    "JSONLines": ("gzip", "brotli"),
-    "Parquet": ("zstd", "lz4", "snappy", "gzip", "brotli"),
-}
-_CAPTURE_ADDRESSES = ("https://us.i.posthog.com/batch/", "https://eu.i.posthog.com/batch/")
+_LEGACY = "legacy_parquet_extension"
 
 
 class Destinations:
@@ -36,23 +34,32 @@ class Destinations:
         self._world = world
         self._types = types_of(integrations=world.dialect.integrations)
 
-    def created(self, sent: Any, *, project: int, model: str | None) -> dict[str, Any]:
-        """The destination of a new export. Raises Refusal."""
+    def created(self, sent: Any, *, project: int, planted: bool = False) -> dict[str, Any]:
+        """Return the destination of a new export. Raise Refusal.
+
+        `planted` is True for an export of the seed. It may be older than the rules of a create:
+        in the newest server, without an integration or with the legacy extension.
+        """
         sent = self._object(sent)
         name = self._type_name(sent, None)
+        config = self._submitted(name, sent, partial=False)
+        self._judge(name, config, config, creating=not planted)
         known = self._types[name]
-        config = self._config(name, sent, partial=False, stored={})
-        if name == "HTTP" and (model or "events") != "events":
-            raise invalid("destination", "invalid_input", "HTTP batch exports only support events.")
-        integration = self._integration(known, sent, project, None, creating=True)
+        integration = self._integration(known, sent, project)
+        if integration is None and known.needs_integration and not planted:
+            raise wrong("An integration is required.")
+        self._check_host(integration, config)
         if self._world.dialect.integrations and name in INJECTED_INTO:
-            config.setdefault("legacy_parquet_extension", False)
+            config.setdefault(_LEGACY, False)
         return {"type": name, "config": config, "integration": integration}
 
     def changed(
         self, sent: Any, stored: Mapping[str, Any], *, project: int, partial: bool
     ) -> dict[str, Any]:
-        """The destination after a PATCH or PUT: config is merged at every level."""
+        """Return the destination after a PATCH (`partial`) or a PUT. Raise Refusal.
+
+        The config is merged at every level. Old servers keep the keys of another type, too.
+        """
         sent = self._object(sent)
         dialect = self._world.dialect
         if partial and dialect.crashes and not {"type", "config"} <= set(sent):
@@ -60,31 +67,22 @@ class Destinations:
             raise server_error()
         name = self._type_name(sent, stored["type"] if partial else None)
         if dialect.integrations and name != stored["type"]:
-            raise invalid(
-                "destination", "invalid_input", "Changing the destination type is not allowed."
-            )
-        same = name == stored["type"]
-        before = stored["config"] if same else {}
-        config = self._config(name, sent, partial=partial and same, stored=before)
-        known = self._types[name]
-        integration = self._integration(
-            known, sent, project, stored.get("integration"), creating=False
-        )
+            raise wrong(f"Cannot change destination type from '{stored['type']}' to '{name}'.")
+        config = self._submitted(name, sent, partial=partial)
+        if dialect.crashes and not dialect.integrations and _over_text(stored["config"], config):
+            raise server_error()
         whole = merged(stored["config"], config)
+        self._judge(name, config, whole, creating=False)
+        integration = self._changed_integration(self._types[name], sent, project, stored)
+        self._check_host(integration, whole)
         if dialect.integrations and name in INJECTED_INTO:
-            whole.setdefault("legacy_parquet_extension", True)
-            if config.get("legacy_parquet_extension") is True and (
-                stored["config"].get("legacy_parquet_extension") is False
-            ):
-                raise invalid(
-                    "destination",
-                    "invalid_input",
-                    "legacy_parquet_extension cannot be enabled again.",
-                )
+            whole.setdefault(_LEGACY, True)
+            if stored["config"].get(_LEGACY) is False and whole[_LEGACY] is True:
+                raise wrong(f"{_LEGACY} cannot be enabled again.")
         return {"type": name, "config": whole, "integration": integration}
 
     def shown(self, stored: Mapping[str, Any], *, reading: bool) -> dict[str, Any]:
-        """What an answer shows. `reading` is False for the answer of the write itself."""
+        """Return what an answer shows. `reading` is False for the answer of the write itself."""
         known = self._types.get(stored["type"])
         secrets = known.secrets if known is not None else ALL_SECRETS
         config = _without(stored["config"], secrets)
@@ -112,18 +110,24 @@ class Destinations:
             raise invalid("destination__type", code, "This field is required.")
         if not isinstance(name, str) or name not in self._types:
             if self._world.dialect.integrations and name == "S3":
-                raise invalid(
-                    "destination",
-                    "invalid_input",
-                    "S3 is no longer supported: use AwsS3 or S3Compatible.",
-                )
+                raise wrong("S3 is no longer supported: use AwsS3 or S3Compatible.")
             raise invalid("destination__type", "invalid_choice", f'"{name}" is not a valid choice.')
         self._world.need_flag(f"destination:{name}")
         return name
 
-    def _config(
-        self, name: str, sent: Mapping[str, Any], *, partial: bool, stored: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _submitted(self, name: str, sent: Mapping[str, Any], *, partial: bool) -> dict[str, Any]:
+        """Return the submitted config with its values converted. Raise Refusal."""
+        config = self._config_object(sent, partial=partial)
+        known = self._types[name]
+        _check_known(known, config)
+        if not partial:
+            _check_required(known, config)
+        return {
+            key: _converted(key, value, known.fields.get(key, ConfigField(nullable=True)))
+            for key, value in config.items()
+        }
+
+    def _config_object(self, sent: Mapping[str, Any], *, partial: bool) -> dict[str, Any]:
         dialect = self._world.dialect
         if "config" not in sent and not partial:
             if dialect.integrations:
@@ -131,57 +135,64 @@ class Destinations:
             if dialect.crashes:
                 raise server_error()
         config = sent.get("config")
-        config = {} if config is None else config
+        if config is None:
+            if "config" in sent and dialect.name != "interface":
+                raise invalid("destination__config", "null", "This field may not be null.")
+            return {}
         if not isinstance(config, dict):
             if dialect.crashes:
                 raise server_error()
             raise invalid("destination__config", "invalid_input", "Expected an object.")
-        known = self._types[name]
-        _check_known(known, config)
-        if not partial:
-            _check_required(known, config)
-        converted = {
-            key: _converted(key, value, known.fields.get(key, ConfigField(nullable=True)))
-            for key, value in config.items()
-        }
-        whole = {**stored, **converted}
-        judged = whole if dialect.integrations else converted
-        rule = _TYPE_RULES.get(name)
-        if rule is not None:
-            rule(judged, whole, integrations=dialect.integrations)
-        return converted
+        return config
 
-    def _integration(
+    def _judge(
+        self, name: str, sent: Mapping[str, Any], whole: Mapping[str, Any], *, creating: bool
+    ) -> None:
+        newest = self._world.dialect.integrations
+        check_config(name, Judged(sent, whole, newest=newest, creating=creating))
+
+    def _changed_integration(
         self,
         known: DestinationType,
         sent: Mapping[str, Any],
         project: int,
-        stored: int | None,
-        *,
-        creating: bool,
+        stored: Mapping[str, Any],
     ) -> int | None:
+        before: int | None = stored.get("integration")
+        absent = not {"integration", "integration_id"} & set(sent)
+        # An export from before integrations has none to name again (inferred).
+        old = before is None and self._types.get(stored["type"]) is known
+        if absent and (old or not known.resend):
+            return before
+        integration = self._integration(known, sent, project)
+        if integration is None and known.needs_integration and not known.droppable:
+            raise wrong("An integration is required.")
+        return integration
+
+    def _integration(
+        self, known: DestinationType, sent: Mapping[str, Any], project: int
+    ) -> int | None:
+        """Return the integration that a body names. Raise Refusal."""
         named = sent.get("integration", sent.get("integration_id"))
-        absent = "integration" not in sent and "integration_id" not in sent
-        if absent and not creating and not (known.resend and known.needs_integration):
-            return stored
         if named is None:
-            if known.needs_integration:
-                raise invalid("destination", "invalid_input", "An integration is required.")
             return None
-        found = self._world.store.integration(named) if isinstance(named, int) else None
-        if found is None or found["project"] != project:
+        integration = self._world.store.integration(named) if isinstance(named, int) else None
+        if integration is None or integration["project"] != project:
             raise invalid(
                 "destination__integration",
                 "does_not_exist",
                 f'Invalid pk "{named}" - object does not exist.',
             )
-        if known.integration is not None and found["kind"] != known.integration:
-            raise invalid(
-                "destination",
-                "invalid_input",
-                f"Integration is of kind '{found['kind']}', expected '{known.integration}'.",
-            )
+        if known.kinds and integration["kind"] not in known.kinds:
+            expected = " or ".join(f"'{kind}'" for kind in known.kinds)
+            raise wrong(f"Integration is of kind '{integration['kind']}', expected {expected}.")
         return int(named)
+
+    def _check_host(self, integration: int | None, config: Mapping[str, Any]) -> None:
+        """Check that the config has the host that an integration of AWS lacks."""
+        record = None if integration is None else self._world.store.integration(integration)
+        if record is not None and record["kind"] == AWS_REDSHIFT and not config.get("host"):
+            raise wrong("'host' is required with an integration of AWS.")
 
 
 def _check_known(known: DestinationType, config: Mapping[str, Any]) -> None:
@@ -207,7 +218,7 @@ def _converted(name: str, value: Any, field: ConfigField) -> Any:
     ):
         return value
     if field.type is bool and isinstance(value, str):
-        # Any other word becomes false without an error (service-facts 1.4, rule 3).
+        # Any other word becomes false without an error (docs/service.md, 1.4).
         return value.strip().lower() in _TRUE_WORDS
     if field.type is int and isinstance(value, str):
         try:
@@ -228,88 +239,26 @@ def _wrong_type(name: str, value: Any, expected: type) -> Refusal:
     )
 
 
-def _wrong(detail: str) -> Refusal:
-    return invalid("destination", "invalid_input", detail)
-
-
-def _check_files(
-    judged: Mapping[str, Any], whole: Mapping[str, Any], *, integrations: bool
-) -> None:
-    """Old servers look at the submitted config alone: compression is judged for JSONLines."""
-    file_format = judged.get("file_format", "JSONLines")
-    if file_format not in _COMPRESSIONS:
-        raise _wrong(f"File format {file_format} is not supported.")
-    compression = judged.get("compression")
-    if compression is not None and compression not in _COMPRESSIONS[file_format]:
-        raise _wrong(f"Compression {compression} is not supported for file format {file_format}.")
-    if integrations:
-        for name in ("bucket_name", "region", "container_name"):
-            if whole.get(name) == "":
-                raise _wrong(f"{name} cannot be empty.")
-
-
-def _check_snowflake(
-    judged: Mapping[str, Any], whole: Mapping[str, Any], *, integrations: bool
-) -> None:
-    del judged
-    if integrations:
-        return
-    way = whole.get("authentication_type", "password")
-    secret = {"password": "password", "keypair": "private_key"}.get(str(way))
-    if secret is None:
-        raise _wrong(f"Unknown authentication type {way}.")
-    if whole.get(secret) is None:
-        raise _wrong(f"{secret} is required for {way} authentication.")
-
-
-def _check_redshift(
-    judged: Mapping[str, Any], whole: Mapping[str, Any], *, integrations: bool
-) -> None:
-    del judged
-    if whole.get("mode") != "COPY":
-        return
-    inputs = whole.get("copy_inputs")
-    inputs = inputs if isinstance(inputs, dict) else {}
-    for name in ("s3_bucket", "region_name", "authorization", "bucket_credentials"):
-        if not inputs.get(name):
-            raise _wrong(f"{name} is required for COPY.")
-    credentials = inputs["bucket_credentials"]
-    if integrations and isinstance(credentials, int):
-        return
-    for name in ("aws_access_key_id", "aws_secret_access_key"):
-        if not (isinstance(credentials, dict) and credentials.get(name)):
-            raise _wrong(f"{name} is required for COPY.")
-
-
-def _check_address(
-    judged: Mapping[str, Any], whole: Mapping[str, Any], *, integrations: bool
-) -> None:
-    del judged
-    if integrations and whole.get("url") not in _CAPTURE_ADDRESSES:
-        raise _wrong("url must be one of the capture addresses.")
-
-
-_Rule = Callable[..., None]
-_TYPE_RULES: Mapping[str, _Rule] = {
-    "S3": _check_files,
-    "AwsS3": _check_files,
-    "S3Compatible": _check_files,
-    "AzureBlob": _check_files,
-    "Snowflake": _check_snowflake,
-    "Redshift": _check_redshift,
-    "HTTP": _check_address,
-}
-
-
 def merged(stored: Any, sent: Any) -> Any:
-    """Merged key by key at every level; lists are replaced (service-facts 1.6)."""
+    """Return `sent` merged into `stored` at every level; lists are replaced (1.6)."""
     if not (isinstance(stored, dict) and isinstance(sent, dict)):
         return sent
     return {**stored, **{name: merged(stored.get(name), value) for name, value in sent.items()}}
 
 
+def _over_text(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
+    """Return whether an object is sent where text is stored, at any level (inferred, 1.6)."""
+    for name, value in sent.items():
+        before = stored.get(name)
+        if isinstance(value, dict) and (
+            isinstance(before, str) or (isinstance(before, dict) and _over_text(before, value))
+        ):
+            return True
+    return False
+
+
 def as_text(value: Any) -> Any:
-    """The encrypted column turns scalars into text; null, lists and objects survive (1.5)."""
+    """Return a config with its scalars as text; null, lists and objects survive (1.5)."""
     if isinstance(value, dict):
         return {name: as_text(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -326,12 +275,12 @@ def _without(config: Mapping[str, Any], secrets: frozenset[str]) -> dict[str, An
 
 
 def secret_values(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The secrets of a config by name, at every depth, for fingerprints."""
-    found: dict[str, Any] = {}
+    """Return the secrets of a config by dotted name, at every depth, for fingerprints."""
+    secrets: dict[str, Any] = {}
     for name, value in config.items():
         if name in ALL_SECRETS:
-            found[name] = value
+            secrets[name] = value
         elif isinstance(value, dict):
             inner = secret_values(value)
-            found.update({f"{name}.{key}": item for key, item in inner.items()})
-    return found
+            secrets.update({f"{name}.{key}": item for key, item in inner.items()})
+    return secrets

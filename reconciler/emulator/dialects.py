@@ -47,6 +47,20 @@ class Dialect:
         What the logs of a run are: "whole", "empty" or "crash" (3).
     strict_projects
         Unique names, deletion later, values that don't stick, retired fields (4).
+    keys_api
+        Whether a key can read itself (12).
+    activity_log
+        Whether the activity log is served (10).
+    newest_activity
+        Entries name the user of the key that wrote, else the system. The advanced log serves keys,
+        and the log needs a paid feature (10).
+    old_keys
+        A key with an empty list of scopes may do everything, and keys show fewer fields (12).
+    weekly_runs
+        Whether weekly exports run; in 2025 each of their runs fails before it is recorded (7.3).
+    failures_to_pause, pause_window
+        How many of the last runs must fail before the service pauses an export. A window of None
+        depends on the interval (14).
     """
 
     name: str
@@ -64,6 +78,13 @@ class Dialect:
     logs_for_keys: bool = True
     run_logs: str = "whole"
     strict_projects: bool = False
+    keys_api: bool = True
+    activity_log: bool = True
+    newest_activity: bool = False
+    old_keys: bool = True
+    weekly_runs: bool = True
+    failures_to_pause: int = 10
+    pause_window: int | None = 50
     models: tuple[str, ...] = ("events", "persons", "sessions")
     intervals: tuple[str, ...] = (*_LONG_INTERVALS, "every 5 minutes", "every 15 minutes")
     null_model: bool = True
@@ -80,12 +101,15 @@ INTERFACE = Dialect(
     backfill_paths=("backfill",),
     window_days=None,
     log_style="old",
+    keys_api=False,
+    activity_log=False,
 )
 V2025 = Dialect(
     name="2025",
     scalars_as_text=True,
     logs_for_keys=False,
     run_logs="empty",
+    weekly_runs=False,
 )
 V2026 = Dialect(
     name="2026",
@@ -94,6 +118,10 @@ V2026 = Dialect(
     backfill_paths=("backfills",),
     run_logs="crash",
     strict_projects=True,
+    newest_activity=True,
+    old_keys=False,
+    failures_to_pause=3,
+    pause_window=None,
     models=("events", "persons", "sessions", "hogql"),
     null_model=False,
 )

@@ -1,12 +1,13 @@
-"""Checks of single values, as the service's serializers make them: value in, stored value out.
+"""Checks of single values: a check takes a sent value and returns the value to store.
 
-Each check raises Refusal with the field's name as `attr`, and raises only for the first thing.
+A check raises Refusal (400) with the field's name as `attr` for the first problem.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from typing import Any, TypeAlias
 from zoneinfo import available_timezones
 
@@ -24,7 +25,7 @@ def _null(attr: str) -> Refusal:
 
 
 def nullable(check: Check) -> Check:
-    """Null is stored as null; anything else goes through the check."""
+    """Return a check that accepts null and leaves other values to `check`."""
 
     def checked(attr: str, value: Any) -> Any:
         return None if value is None else check(attr, value)
@@ -33,7 +34,7 @@ def nullable(check: Check) -> Check:
 
 
 def text(*, longest: int | None = None, blank: bool = False) -> Check:
-    """Text, trimmed."""
+    """Return a check of text, which is stored trimmed. `longest` is in characters."""
 
     def checked(attr: str, value: Any) -> str:
         if value is None:
@@ -55,7 +56,7 @@ def text(*, longest: int | None = None, blank: bool = False) -> Check:
 
 
 def choice(*values: str) -> Check:
-    """One of some words."""
+    """Return a check for one of these values."""
 
     def checked(attr: str, value: Any) -> str:
         if value is None:
@@ -68,7 +69,7 @@ def choice(*values: str) -> Check:
 
 
 def boolean(attr: str, value: Any) -> bool:
-    """True or false, also as words."""
+    """Return True or False for a boolean or a word for one. Raise Refusal."""
     if value is None:
         raise _null(attr)
     word = str(value).strip().lower() if isinstance(value, (str, bool, int)) else ""
@@ -80,7 +81,7 @@ def boolean(attr: str, value: Any) -> bool:
 
 
 def integer(*, least: int = -(2**31), most: int = 2**31 - 1) -> Check:
-    """A whole number, also as text; of 32 bits unless bounded otherwise."""
+    """Return a check of a whole number, also as text; of 32 bits unless bounded otherwise."""
 
     def checked(attr: str, value: Any) -> int:
         if value is None:
@@ -110,7 +111,7 @@ def _whole(value: Any) -> int | None:
 
 
 def moment(attr: str, value: Any) -> str:
-    """An instant, kept in UTC."""
+    """Return an instant in UTC. Raise Refusal."""
     if value is None:
         raise _null(attr)
     try:
@@ -125,7 +126,7 @@ def moment(attr: str, value: Any) -> str:
 
 
 def rate(attr: str, value: Any) -> str:
-    """A decimal from 0 to 1 with at most two places, always kept as text with two."""
+    """Return a decimal from 0 to 1 as text with two places. Raise Refusal."""
     if value is None:
         raise _null(attr)
     number = _decimal(value)
@@ -153,7 +154,7 @@ def _decimal(value: Any) -> Decimal | None:
 
 
 def texts(*, longest: int | None = None, drop_blank: bool = False) -> Check:
-    """A list of text."""
+    """Return a check of a list of text. `drop_blank` drops empty and null items."""
     item = text(longest=longest, blank=True)
 
     def checked(attr: str, value: Any) -> list[str]:
@@ -165,23 +166,28 @@ def texts(*, longest: int | None = None, drop_blank: bool = False) -> Check:
                 "not_a_list",
                 f'Expected a list of items but got type "{type(value).__name__}".',
             )
-        kept = [each for each in value if each not in (None, "")] if drop_blank else value
-        return [item(f"{attr}__{position}", each) for position, each in enumerate(kept)]
+        kept = [entry for entry in value if entry not in (None, "")] if drop_blank else value
+        return [item(f"{attr}__{position}", entry) for position, entry in enumerate(kept)]
 
     return checked
 
 
 def zone(attr: str, value: Any) -> str:
-    """A time zone name."""
+    """Return the name of a time zone. Raise Refusal."""
     if value is None:
         raise _null(attr)
-    if value not in available_timezones():
+    if not isinstance(value, str) or value not in _zones():
         raise invalid(attr, "invalid_choice", f'"{value}" is not a valid choice.')
-    return str(value)
+    return value
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())
 
 
 def anything(attr: str, value: Any) -> Any:
-    """Any JSON but null."""
+    """Return any JSON but null. Raise Refusal."""
     if value is None:
         raise _null(attr)
     return value

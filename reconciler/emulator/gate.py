@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from reconciler.emulator.access import Operation, caller_of, permitted
-from reconciler.emulator.admin import RequestLog
-from reconciler.emulator.connections import abort
-from reconciler.emulator.disturbance import Disturbance
-from reconciler.emulator.faults import Fault
+from reconciler.emulator.admin import UNEXPECTED, RequestLog
+from reconciler.emulator.faults.effect import Exchange
+from reconciler.emulator.faults.lists import Lag
+from reconciler.emulator.faults.rules import Fault
 from reconciler.emulator.refusal import Refusal, forbidden, not_found, server_error
-from reconciler.emulator.runs import Runs
 from reconciler.emulator.throttle import Throttle
+from reconciler.emulator.timeline import Timeline
 from reconciler.emulator.world import World
 
-Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
-_PROXY_PAGE = b"<html><head><title>Bad Gateway</title></head><body>Bad Gateway</body></html>"
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An ASGI application of one path, which takes every method."""
+
+    answer: Callable[[Request], Awaitable[Response]]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        response = await self.answer(Request(scope, receive, send))
+        await response(scope, receive, send)
 
 
 @dataclass(slots=True)
@@ -30,42 +38,67 @@ class Gate:
     """Shared by all paths."""
 
     world: World
-    runs: Runs
+    timeline: Timeline
     log: RequestLog
     throttle: Throttle
-    disturbance: Disturbance
     faults: list[Fault] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.set_faults(list(self.faults))
+
+    def set_faults(self, faults: list[Fault]) -> None:
+        """Replace the rules."""
+        self.faults[:] = faults
+        if any(isinstance(fault.effect, Lag) for fault in faults):
+            clock = self.world.clock
+            self.world.store.keep_history(lambda: clock.now().timestamp())
+
     def guarding(self, operations: Mapping[str, Operation]) -> Endpoint:
-        """One path with its operations by method."""
+        """Return the endpoint of a path with its operations by method."""
+
+        async def proceed(request: Request) -> Response:
+            return await self._answered(request, operations)
 
         async def answer(request: Request) -> Response:
             body = await request.body()
-            fault = next(
-                (each for each in self.faults if each.fires(request.method, request.url.path)), None
-            )
+            await self._catch_up()
+            method, path = request.method, request.scope["path"]
+            fault = next((rule for rule in self.faults if rule.fires(method, path, body)), None)
             if fault is None:
-                response = await self._answered(request, operations)
+                response = await proceed(request)
             else:
-                response = await self._disturbed(request, operations, fault)
+                response = await fault.effect.answer(Exchange(request, self.world, proceed))
             self.log.add(request, body, response.status_code, fault.kind if fault else None)
             return response
 
-        return answer
+        return Endpoint(answer)
 
-    async def _answered(self, request: Request, operations: Mapping[str, Operation]) -> Response:
+    async def _catch_up(self) -> None:
+        """Let everything happen that the clock has reached."""
+        await self.world.deferred.run_due()
         for identity in self.world.store.due_exports(self.world.clock.now().timestamp()):
             export = self.world.store.export(identity)
             if export is not None:
-                self.runs.catch_up(export)
+                self.timeline.catch_up(export)
+
+    async def _answered(self, request: Request, operations: Mapping[str, Operation]) -> Response:
         try:
             return await self._called(request, operations)
         except Refusal as refusal:
-            return refusal.response()
+            return self._refused(refusal, request)
         except Exception as error:  # noqa: BLE001 - the service answers 500 for its own faults
-            where = f"{type(error).__name__} in {request.method} {request.url.path}"
-            sys.stderr.write(f"emulator: {where}\n")
+            name = type(error).__name__
+            request.scope[UNEXPECTED] = name
+            sys.stderr.write(f"emulator: {name} in {request.method} {request.url.path}\n")
             return server_error().response()
+
+    def _refused(self, refusal: Refusal, request: Request) -> Response:
+        response = refusal.response()
+        if response.status_code == 401 and self.world.dialect.integrations:
+            # Since 2026 (docs/service.md, 5).
+            metadata = f"{request.base_url}.well-known/oauth-protected-resource"
+            response.headers["WWW-Authenticate"] = f'Bearer resource_metadata="{metadata}"'
+        return response
 
     async def _called(self, request: Request, operations: Mapping[str, Operation]) -> Response:
         """Answer by the operation. Raise Refusal.
@@ -77,7 +110,7 @@ class Gate:
             raise not_found("Endpoint not found.")
         store = self.world.store
         caller = caller_of(request, store)
-        operation = operations.get(request.method)
+        operation = operations.get("GET" if request.method == "HEAD" else request.method)
         if operation is None:
             # 405 is for sessions: a key is refused for want of a declared scope.
             raise forbidden("This action does not support personal API key access.")
@@ -86,58 +119,3 @@ class Gate:
             request.headers.get("authorization", ""), self.world.clock.now().timestamp()
         )
         return await operation.handler(call)
-
-    async def _disturbed(
-        self, request: Request, operations: Mapping[str, Operation], fault: Fault
-    ) -> Response:
-        match fault.kind:
-            case "latency":
-                await asyncio.sleep(fault.seconds)
-                return await self._answered(request, operations)
-            case "throttle":
-                headers = {"Retry-After": str(fault.retry_after)}
-                return Refusal(
-                    429, "throttled_error", "throttled", "Request was throttled.", headers=headers
-                ).response()
-            case "edit":
-                self.disturbance.edit(request, fault.set)
-                return await self._answered(request, operations)
-            case "stale":
-                self.disturbance.shift(request, fault.change)
-                return await self._answered(request, operations)
-            case "truncate" | "slow":
-                response = await self._answered(request, operations)
-                return _in_pieces(response, fault)
-            case _:
-                return await self._broken(request, operations, fault)
-
-    async def _broken(
-        self, request: Request, operations: Mapping[str, Operation], fault: Fault
-    ) -> Response:
-        if fault.after:
-            await self._answered(request, operations)
-        if fault.kind == "drop":
-            abort(request)
-            return Response(status_code=499)
-        if fault.kind == "html":
-            return Response(_PROXY_PAGE, status_code=fault.status, media_type="text/html")
-        refusal = Refusal(fault.status, "server_error", "error", "A server error occurred.")
-        return refusal.response()
-
-
-def _in_pieces(response: Response, fault: Fault) -> Response:
-    """Half of the body with the length of the whole, or the whole of it, slowly."""
-    body = bytes(response.body)
-    headers = {"content-length": str(len(body)), "content-type": "application/json"}
-
-    async def half() -> AsyncIterator[bytes]:
-        yield body[: len(body) // 2]
-
-    async def slowly() -> AsyncIterator[bytes]:
-        step = max(1, len(body) // 10)
-        for at in range(0, len(body), step):
-            await asyncio.sleep(fault.seconds / 10)
-            yield body[at : at + step]
-
-    pieces = half() if fault.kind == "truncate" else slowly()
-    return StreamingResponse(pieces, status_code=response.status_code, headers=headers)

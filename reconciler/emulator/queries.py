@@ -1,13 +1,16 @@
-"""Queries as servers up to 2025 rewrite them, and what they refuse (service-facts 1.9).
+"""Rewrite queries as servers up to 2025 do, and refuse what servers refuse (docs/service.md, 1.9).
 
-Keywords are upper-cased, blanks collapsed, operators written as functions:
-`select toInt(1+1) as n from events` becomes `SELECT toInt(plus(1, 1)) AS n FROM events`.
+The rewriting upper-cases keywords, collapses whitespace and writes operators as functions:
+`select toInt(1+1) as n from events` becomes `SELECT toInt(plus(1, 1)) AS n FROM events`. Its parser
+knows a part of the language. `check_parsable` and `check_on_events` know less and refuse only what
+no parser of the service accepts.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import dropwhile, pairwise
 
 _LEXEME = re.compile(
     r"\s*(?:(?P<string>'(?:[^'\\]|\\.)*')|(?P<number>\d+(?:\.\d+)?)"
@@ -33,8 +36,15 @@ _OPERATORS = (
 _REFUSED = ("join", "union", "with")
 
 
+_REDUCED = re.compile(
+    r"--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`", re.DOTALL
+)
+_WORDS = re.compile(r"[\w$]+|\S")
+_BRACKETS = {")": "(", "]": "[", "}": "{"}
+
+
 class BadQuery(Exception):
-    """The service refuses the query; the message is what it says."""
+    """The service refuses the query; the message is the detail of its answer."""
 
 
 @dataclass(slots=True)
@@ -58,9 +68,9 @@ class _Cursor:
 
 
 def rewritten(text: str) -> tuple[str, list[dict[str, str]]]:
-    """The query as the server prints it, and its columns {expression, alias}.
+    """Return the query as old servers print it, and its columns {expression, alias}.
 
-    Raises BadQuery.
+    Raise BadQuery.
     """
     cursor = _Cursor(_lexemes(text))
     for word in _REFUSED:
@@ -87,20 +97,61 @@ def rewritten(text: str) -> tuple[str, list[dict[str, str]]]:
     fields = [
         {"expression": expression, "alias": alias or expression} for expression, alias in columns
     ]
-    text_of_it = " ".join(filter(None, ["SELECT", listed, "FROM events", where]))
-    return text_of_it, fields
+    return " ".join(filter(None, ["SELECT", listed, "FROM events", where])), fields
+
+
+def check_parsable(text: str) -> None:
+    """Raise BadQuery for text that is certainly no query: another start, or open brackets."""
+    _outline(text)
+
+
+def check_on_events(text: str) -> None:
+    """Raise BadQuery for a query that the newest server certainly refuses on the events model."""
+    words = _outline(text)
+    names = list(dropwhile("(".__eq__, (name for name, _ in words)))
+    if names[0] == "with":
+        raise BadQuery("Batch exports do not support WITH.")
+    for word in ("join", "union", "select"):
+        if word in names[1:]:
+            construct = "subqueries" if word == "select" else word.upper()
+            raise BadQuery(f"Batch exports do not support {construct}.")
+    tables = [after for word, (after, _) in pairwise(words) if word == ("from", 0)]
+    if tables and tables[0] not in ("events", "?"):
+        raise BadQuery("Batch exports only support queries on events.")
+
+
+def _outline(text: str) -> list[tuple[str, int]]:
+    """Return the lower-case words of a query with their bracket depth. Raise BadQuery.
+
+    Comments are dropped, and texts and quoted names become a sign.
+    """
+    reduced = _REDUCED.sub(lambda match: " " if match[0][:1] in "-/" else " ? ", text)
+    words: list[tuple[str, int]] = []
+    opened: list[str] = []
+    for match in _WORDS.finditer(reduced.strip().removesuffix(";")):
+        word = match[0].lower()
+        if word in _BRACKETS.values():
+            opened.append(word)
+        elif word in _BRACKETS and (not opened or opened.pop() != _BRACKETS[word]):
+            raise BadQuery(f"Failed to parse query: unexpected {word}.")
+        words.append((word, len(opened)))
+    if opened:
+        raise BadQuery(f"Failed to parse query: {opened[-1]} is not closed.")
+    if len(words) < 2 or words[0][0] not in ("select", "with", "("):
+        raise BadQuery("Failed to parse query: expected SELECT.")
+    return words
 
 
 def _lexemes(text: str) -> list[str]:
-    found = []
+    lexemes = []
     at = 0
     while text[at:].strip():
         match = _LEXEME.match(text, at)
         if match is None:
             raise BadQuery("Failed to parse query.")
-        found.append(match[0].strip())
+        lexemes.append(match[0].strip())
         at = match.end()
-    return found
+    return lexemes
 
 
 def _column(cursor: _Cursor) -> tuple[str, str | None]:

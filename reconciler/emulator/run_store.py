@@ -1,21 +1,66 @@
-"""Runs, backfills and snapshots in the same database: the part of the store that time fills."""
+"""Runs, backfills, logs and coming events in the same database: what time fills."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import orjson
 
+from reconciler.emulator.clock import parsed, stamp, unstamp
+
+RUN_SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+    id TEXT PRIMARY KEY, export TEXT NOT NULL, created INTEGER NOT NULL, first INTEGER,
+    last INTEGER NOT NULL, backfill TEXT, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS backfills (
+    id TEXT PRIMARY KEY, export TEXT NOT NULL, created INTEGER NOT NULL, live INTEGER NOT NULL,
+    body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS logs (
+    position INTEGER PRIMARY KEY AUTOINCREMENT, export TEXT NOT NULL, run TEXT NOT NULL,
+    moment INTEGER NOT NULL, level TEXT NOT NULL, message TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS events (
+    kind TEXT NOT NULL, subject TEXT NOT NULL, export TEXT NOT NULL, moment INTEGER NOT NULL,
+    PRIMARY KEY (kind, subject));
+CREATE INDEX IF NOT EXISTS runs_by_export ON runs (export, created);
+CREATE INDEX IF NOT EXISTS runs_by_end ON runs (export, last);
+CREATE INDEX IF NOT EXISTS runs_by_backfill ON runs (backfill) WHERE backfill IS NOT NULL;
+CREATE INDEX IF NOT EXISTS backfills_by_export ON backfills (export, created);
+CREATE INDEX IF NOT EXISTS logs_by_export ON logs (export, moment);
+CREATE INDEX IF NOT EXISTS events_by_moment ON events (moment);
+CREATE INDEX IF NOT EXISTS events_by_export ON events (export, moment);
+"""
+RUN_TABLES = ("runs", "backfills", "logs", "events")
+
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """Until when an export's runs were made, and when the next is due (seconds)."""
+    """Until when the runs of an export were made, and when the next is due (seconds)."""
 
     at: str
     due: float
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens to a run ("failed") or to a backfill ("backfill") by the clock."""
+
+    kind: str
+    subject: str
+    moment: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line that a run logs. Only what does not follow from the run itself is stored."""
+
+    run: str
+    moment: datetime
+    level: str
+    message: str
 
 
 class RunStore:
@@ -23,83 +68,212 @@ class RunStore:
 
     _db: sqlite3.Connection
 
+    # Schedules and events
+
     def caught_up(self, export: str) -> CaughtUp | None:
-        """Until when an export's runs were made; None for one that is gone or never scheduled."""
+        """Return how far an export is, None for one that is gone or was never scheduled."""
         row = self._db.execute(
             "SELECT seen, due FROM exports WHERE id = ? AND gone = 0", (export,)
         ).fetchone()
         return CaughtUp(row[0], row[1]) if row and row[0] is not None else None
 
     def set_caught_up(self, export: str, at: str, due: float) -> None:
-        """Remember until when an export's runs were made."""
+        """Keep until when the runs of an export were made."""
         self._db.execute("UPDATE exports SET seen = ?, due = ? WHERE id = ?", (at, due, export))
 
     def begin_schedules(self, project: int, at: str, moment: float) -> None:
-        """Time begins for a project's exports: the next full hour is looked at first."""
+        """Begin the schedules of all exports of a project."""
         due = moment - moment % 300 + 300
         self._db.execute(
             "UPDATE exports SET seen = ?, due = ? WHERE project = ?", (at, due, project)
         )
 
+    def recheck_schedules(self) -> None:
+        """Have the next due time of every export computed again."""
+        self._db.execute("UPDATE exports SET due = 0 WHERE due IS NOT NULL")
+
     def due_exports(self, moment: float) -> list[str]:
-        """Exports with a run that is due."""
+        """Return the exports with a run or an event that is due (seconds since the epoch)."""
         rows = self._db.execute(
-            "SELECT id FROM exports WHERE gone = 0 AND due <= ? ORDER BY position", (moment,)
+            "SELECT id FROM exports WHERE gone = 0 AND due <= ? "
+            "UNION SELECT export FROM events JOIN exports ON exports.id = events.export "
+            "WHERE gone = 0 AND moment <= ?",
+            (moment, int(moment * 1_000_000)),
         )
         return [row[0] for row in rows]
 
-    def add_runs(self, runs: Sequence[dict[str, Any]]) -> None:
-        """Keep runs."""
+    def add_event(self, export: str, event: Event) -> None:
+        """Keep an event. It replaces one of the same kind and subject."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?)",
+            (event.kind, event.subject, export, stamp(event.moment)),
+        )
+
+    def next_event(self, export: str, until: datetime) -> Event | None:
+        """Return the first event of an export up to a moment."""
+        row = self._db.execute(
+            "SELECT kind, subject, moment FROM events WHERE export = ? AND moment <= ? "
+            "ORDER BY moment, subject LIMIT 1",
+            (export, stamp(until)),
+        ).fetchone()
+        return Event(row[0], row[1], unstamp(row[2])) if row else None
+
+    def drop_event(self, kind: str, subject: str) -> None:
+        """Forget an event."""
+        self._db.execute("DELETE FROM events WHERE kind = ? AND subject = ?", (kind, subject))
+
+    # Runs
+
+    def add_runs(self, runs: Iterable[dict[str, Any]]) -> None:
+        """Keep runs, or replace runs of the same ids."""
         self._db.executemany(
-            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
                 (
-                    each["id"],
-                    each["batch_export"],
-                    each["created"],
-                    each["start"],
-                    each["backfill"],
-                    orjson.dumps(each),
+                    run["id"],
+                    run["batch_export"],
+                    stamp(parsed(run["created"])),
+                    stamp(parsed(run["start"])) if run["start"] is not None else None,
+                    stamp(parsed(run["end"])),
+                    run["backfill"],
+                    orjson.dumps(run),
                 )
-                for each in runs
+                for run in runs
             ],
         )
 
     def run(self, export: str, identity: str) -> dict[str, Any] | None:
-        """One run of an export."""
+        """Return a run of an export."""
         row = self._db.execute(
             "SELECT body FROM runs WHERE export = ? AND id = ?", (export, identity)
         ).fetchone()
         return orjson.loads(row[0]) if row else None
 
-    def runs(self, export: str, *, newest: int = -1) -> list[dict[str, Any]]:
-        """The runs of an export, newest created first."""
+    def drop_run(self, identity: str) -> None:
+        """Forget a run that was not created yet, with its log lines and events."""
+        for table, column in (("runs", "id"), ("logs", "run"), ("events", "subject")):
+            self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identity,))  # noqa: S608
+
+    def runs_created(
+        self, export: str, first: datetime | None, last: datetime, *, newest: int = -1
+    ) -> list[dict[str, Any]]:
+        """Return the runs that were created in a window, newest first."""
         rows = self._db.execute(
-            "SELECT body FROM runs WHERE export = ? ORDER BY created DESC, id LIMIT ?",
-            (export, newest),
+            "SELECT body FROM runs WHERE export = ? AND created BETWEEN ? AND ? "
+            "ORDER BY created DESC, id DESC LIMIT ?",
+            (export, stamp(first) if first is not None else 0, stamp(last), newest),
         )
         return [orjson.loads(row[0]) for row in rows]
 
-    def add_backfill(self, body: dict[str, Any]) -> None:
-        """Keep a backfill."""
+    def runs_ending(self, export: str, end: datetime) -> list[dict[str, Any]]:
+        """Return the runs of the interval with an end."""
+        rows = self._db.execute(
+            "SELECT body FROM runs WHERE export = ? AND last = ?", (export, stamp(end))
+        )
+        return [orjson.loads(row[0]) for row in rows]
+
+    def runs_of_backfill(self, backfill: str) -> list[dict[str, Any]]:
+        """Return the runs of a backfill, oldest interval first."""
+        rows = self._db.execute(
+            "SELECT body FROM runs WHERE backfill = ? ORDER BY last, created", (backfill,)
+        )
+        return [orjson.loads(row[0]) for row in rows]
+
+    def latest_runs(
+        self, exports: Sequence[str], until: datetime, newest: int
+    ) -> list[dict[str, Any]]:
+        """Return the newest runs of each of some exports, newest first, in one query."""
+        rows = self._db.execute(
+            "SELECT runs.body FROM json_each(?) AS wanted JOIN runs ON runs.id IN ("
+            "SELECT id FROM runs WHERE export = wanted.value AND created <= ? "
+            "ORDER BY created DESC, id DESC LIMIT ?) ORDER BY runs.created DESC, runs.id DESC",
+            (orjson.dumps(list(exports)).decode(), stamp(until), newest),
+        ).fetchall()
+        return [orjson.loads(row[0]) for row in rows]
+
+    # Logs
+
+    def add_logs(self, export: str, lines: Iterable[LogLine]) -> None:
+        """Keep log lines. A line of the future is read when its moment has come."""
+        self._db.executemany(
+            "INSERT INTO logs (export, run, moment, level, message) VALUES (?, ?, ?, ?, ?)",
+            [(export, line.run, stamp(line.moment), line.level, line.message) for line in lines],
+        )
+
+    def drop_logs(self, run: str, after: datetime) -> None:
+        """Forget what a run would have logged later than a moment."""
+        self._db.execute("DELETE FROM logs WHERE run = ? AND moment > ?", (run, stamp(after)))
+
+    def logged_between(self, export: str, pattern: str, first: datetime, last: datetime) -> bool:
+        """Return whether a message like a pattern is logged in a window."""
+        row = self._db.execute(
+            "SELECT 1 FROM logs WHERE export = ? AND moment BETWEEN ? AND ? AND message LIKE ?",
+            (export, stamp(first), stamp(last), pattern),
+        ).fetchone()
+        return row is not None
+
+    def logs(self, export: str, until: datetime) -> list[LogLine]:
+        """Return the stored log lines of an export up to a moment, newest first."""
+        rows = self._db.execute(
+            "SELECT run, moment, level, message FROM logs WHERE export = ? AND moment <= ? "
+            "ORDER BY moment DESC, position DESC",
+            (export, stamp(until)),
+        )
+        return [LogLine(run, unstamp(at), level, message) for run, at, level, message in rows]
+
+    # Backfills
+
+    def write_backfill(self, body: dict[str, Any], *, live: bool) -> None:
+        """Keep a backfill, or replace it."""
         self._db.execute(
-            "INSERT OR REPLACE INTO backfills VALUES (?, ?, ?, ?)",
-            (body["id"], body["export"], body["created"], orjson.dumps(body)),
+            "INSERT OR REPLACE INTO backfills VALUES (?, ?, ?, ?, ?)",
+            (
+                body["id"],
+                body["export"],
+                stamp(parsed(body["created"])),
+                live,
+                orjson.dumps(body),
+            ),
         )
 
-    def backfills(self, export: str) -> list[dict[str, Any]]:
-        """The backfills of an export, newest first."""
+    def backfill(self, identity: str) -> dict[str, Any] | None:
+        """Return a backfill."""
+        row = self._db.execute("SELECT body FROM backfills WHERE id = ?", (identity,)).fetchone()
+        return orjson.loads(row[0]) if row else None
+
+    def backfills(self, export: str, until: datetime) -> list[dict[str, Any]]:
+        """Return the backfills of an export that were created up to a moment, newest first."""
         rows = self._db.execute(
-            "SELECT body FROM backfills WHERE export = ? ORDER BY created DESC, id", (export,)
+            "SELECT body FROM backfills WHERE export = ? AND created <= ? "
+            "ORDER BY created DESC, id DESC",
+            (export, stamp(until)),
         )
         return [orjson.loads(row[0]) for row in rows]
+
+    def live_backfills(self, export: str) -> list[dict[str, Any]]:
+        """Return the backfills of an export that have not ended, listed or not."""
+        rows = self._db.execute(
+            "SELECT body FROM backfills WHERE export = ? AND live = 1 ORDER BY created", (export,)
+        )
+        return [orjson.loads(row[0]) for row in rows]
+
+    def count_live_backfills(self, project: int, until: datetime) -> int:
+        """Return how many listed backfills of a project have not ended."""
+        row = self._db.execute(
+            "SELECT COUNT(*) FROM backfills JOIN exports ON exports.id = backfills.export "
+            "WHERE exports.project = ? AND exports.gone = 0 AND live = 1 AND created <= ?",
+            (project, stamp(until)),
+        ).fetchone()
+        return int(row[0])
+
+    # Snapshots
 
     def snapshot(self) -> sqlite3.Connection:
-        """A copy of everything, in memory."""
+        """Return a copy of everything, in memory."""
         copy = sqlite3.connect(":memory:", check_same_thread=False)
         self._db.backup(copy)
         return copy
 
     def restore(self, copy: sqlite3.Connection) -> None:
-        """Everything as it was when the copy was made."""
+        """Restore everything as it was when the copy was made."""
         copy.backup(self._db)

@@ -5,24 +5,31 @@ A seed is YAML or JSON:
     organizations:
       - id: 4dc8564d-bd82-1065-2f40-97f7c50f67cf
         name: Acme
+        features: [audit_logs]          # paid features; left out, audit_logs
         projects:
           - id: 1                       # optional
             name: Web
             timezone: UTC               # any project field
+            dashboards: [7]             # ids that primary_dashboard may have
             batch_exports:
               - name: Events            # any export field, secrets in the config included
                 interval: hour
                 destination: {type: NoOp, config: {}}
+    users:
+      - {id: 1, first_name: Ada, last_name: L, email: ada@example.com}
     keys:
       - value: phx_...
+        id: key-1                       # optional, as label and user
+        label: CI
+        user: ada@example.com           # by email or id; left out, the first user
         scopes: ["*"]
         organizations: []               # limits; empty means none
         projects: []
         member_of: []                   # organizations of its user; empty means all
-        role: admin                     # or member
+        role: owner                     # or admin, or member
         current_project: true           # false: unpause answers 401
     integrations:
-      - {id: 7, project: 1, kind: aws-s3}
+      - {id: 7, project: 1, kind: aws-s3, keyless: false}  # keyless: a role signs in, no key
     flags: []                           # feature flags that are on; left out, all are
 """
 
@@ -40,13 +47,14 @@ import yaml
 
 from reconciler.emulator.clock import iso
 from reconciler.emulator.refusal import Refusal
-from reconciler.emulator.resources.export_fields import ExportFields
+from reconciler.emulator.resources.export_fields import ExportFields, Write
 from reconciler.emulator.resources.project_fields import new_project
 from reconciler.emulator.runs import Runs
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import World
 
 _NAMESPACE = UUID("6f0b5a9c-6d1c-4c3e-9a56-0f3d1a1c7e55")
+_USER = {"first_name": "Demo", "last_name": "", "email": "demo@example.com"}
 
 
 class BadSeed(Exception):
@@ -97,11 +105,15 @@ def _plant(world: World, seed: Mapping[str, Any]) -> None:
     flags = seed.get("flags")
     world.flags = frozenset(flags) if flags is not None else None
     for each in seed.get("integrations", ()):
-        store.add_integration(int(each["id"]), {"project": each["project"], "kind": each["kind"]})
+        body = {name: each.get(name) for name in ("project", "kind", "keyless")}
+        store.add_integration(int(each["id"]), body)
     fields = ExportFields(world, Runs(world))
     for position, organization in enumerate(seed["organizations"]):
         identity = str(organization.get("id") or uuid4())
-        store.add_organization(identity, {"name": organization.get("name", f"Org {position}")})
+        features = {name: organization[name] for name in ("features",) if name in organization}
+        store.add_organization(
+            identity, {"name": organization.get("name", f"Org {position}"), **features}
+        )
         for number, project in enumerate(organization.get("projects", ())):
             moment = iso(born + timedelta(seconds=number))
             own = {name: value for name, value in project.items() if name != "batch_exports"}
@@ -115,21 +127,43 @@ def _plant(world: World, seed: Mapping[str, Any]) -> None:
             store.add_exports(exports)
             # Time begins with the seed: nothing is due for the days before.
             store.begin_schedules(project_id, iso(now), now.timestamp())
-    for key in seed.get("keys") or default_seed()["keys"]:
-        body = {name: value for name, value in key.items() if name != "value"}
-        store.add_key(str(key["value"]), {"scopes": ["*"], **body})
+    _plant_keys(world, seed, iso(born))
+
+
+def _plant_keys(world: World, seed: Mapping[str, Any], born: str) -> None:
+    """Store the users and the keys, each key with the id of its user. Raise ValueError."""
+    named: dict[Any, int] = {}
+    for position, user in enumerate(seed.get("users") or [_USER], start=1):
+        identity = int(user.get("id", position))
+        uuid = str(uuid5(_NAMESPACE, f"user/{identity}"))
+        body = {**dict.fromkeys(_USER, ""), "uuid": uuid, "distinct_id": uuid, **user}
+        world.store.add_user(identity, {name: body[name] for name in body if name != "id"})
+        named |= {identity: identity, body["email"]: identity}
+    for position, key in enumerate(seed.get("keys") or default_seed()["keys"], start=1):
+        own = {name: value for name, value in key.items() if name not in ("value", "user")}
+        owner = key.get("user", next(iter(named)))
+        if owner not in named:
+            raise ValueError(f"unknown user {owner!r} of a key")
+        body = {
+            "id": str(uuid5(_NAMESPACE, f"key/{position}")),
+            "label": f"Key {position}",
+            "created_at": born,
+            "scopes": ["*"],
+            **own,
+            "user": named[owner],
+        }
+        # Before 2026 an empty list of scopes means all of them (docs/service.md, 12).
+        if not body["scopes"] and world.dialect.old_keys:
+            body["scopes"] = ["*"]
+        world.store.add_key(str(key["value"]), body)
 
 
 def _export(
     fields: ExportFields, each: Mapping[str, Any], project: int, now: str, index: int
 ) -> StoredExport:
     identity = each.get("id") or str(uuid5(_NAMESPACE, f"{project}/{index}"))
-    body = fields.checked(each, None, on_organization=False)
+    body = fields.checked({"interval": "hour", **each}, Write(project, planted=True))
     body |= {
-        "destination": fields.destinations.created(
-            each["destination"], project=project, model=body.get("model")
-        ),
-        "interval": each.get("interval", "hour"),
         "created_at": each.get("created_at", now),
         "last_updated_at": each.get("last_updated_at", now),
     }

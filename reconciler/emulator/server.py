@@ -20,10 +20,18 @@ from reconciler.emulator.app import build
 from reconciler.emulator.clock import Clock
 from reconciler.emulator.connections import Connection
 from reconciler.emulator.dialects import DIALECTS
-from reconciler.emulator.faults import BadFault, faults_of
+from reconciler.emulator.faults.effect import BadFault
+from reconciler.emulator.faults.rules import faults_of
+from reconciler.emulator.guard import Guard
 from reconciler.emulator.seed import BadSeed, default_seed, plant, read_seed, read_yaml
 from reconciler.emulator.store import Store
-from reconciler.emulator.throttle import Throttle
+from reconciler.emulator.throttle import (
+    SERVICE_WINDOWS,
+    BadWindow,
+    Throttle,
+    Window,
+    windows_from_text,
+)
 from reconciler.emulator.world import World
 
 
@@ -88,7 +96,20 @@ class _Server(uvicorn.Server):
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="YAML or JSON file with faults to begin with.",
 )
-@click.option("--throttle", is_flag=True, help="480 calls a minute and 4,800 an hour for each key.")
+@click.option(
+    "--throttle",
+    is_flag=False,
+    flag_value="service",
+    metavar="[CALLS/SECONDS,…]",
+    help="Limit the calls of each key: 480/60,4800/3600 unless other windows are given.",
+)
+@click.option(
+    "--allow-host",
+    "allowed_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Serve requests that name this host, too. Default: loopback and the bound address.",
+)
 def command(  # noqa: PLR0913 - one for each option
     *,
     port: int,
@@ -97,7 +118,8 @@ def command(  # noqa: PLR0913 - one for each option
     seed: Path | None,
     dialect: str,
     faults: Path | None,
-    throttle: bool,
+    throttle: str | None,
+    allowed_hosts: tuple[str, ...],
 ) -> None:
     """Serve the interface on loopback, without an account and without a network.
 
@@ -107,11 +129,12 @@ def command(  # noqa: PLR0913 - one for each option
     try:
         content = read_seed(seed) if seed is not None else default_seed()
         rules = faults_of(read_yaml(faults)) if faults is not None else []
+        limits = Throttle(_windows_of(throttle))
         world = World(Store(str(db) if db is not None else ":memory:"), Clock(), DIALECTS[dialect])
         if world.store.empty:
             with world.store.transaction():
                 plant(world, content)
-    except (BadSeed, BadFault, sqlite3.Error) as bad:
+    except (BadSeed, BadFault, BadWindow, sqlite3.Error) as bad:
         raise click.ClickException(str(bad)) from None
 
     def replant() -> None:
@@ -119,18 +142,11 @@ def command(  # noqa: PLR0913 - one for each option
             world.store.clear()
             plant(world, content)
 
-    limits = Throttle(480, 4_800) if throttle else Throttle()
-    app = build(world, replant, throttle=limits, faults=rules)
+    app = Guard(
+        build(world, replant, throttle=limits, faults=rules), bound=host, allowed=allowed_hosts
+    )
     _warn_if_open(host)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio sets TCP_NODELAY on accepted connections. Without it each
-    # answer on a kept connection waits for the client's delayed acknowledgement, about 40 ms.
-    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind((host, port))
-        except OSError as error:
-            raise click.ClickException(f"can't listen on {host}:{port}: {error.strerror}") from None
+    with listening_socket(host, port) as listening:
         line = orjson.dumps(_whereabouts(world.store, host, listening.getsockname()[1]))
         try:
             _Server(app, listening, line).serve_until_told()
@@ -148,6 +164,29 @@ def _whereabouts(store: Store, host: str, port: int) -> dict[str, object]:
         "project_id": projects[0].id if projects else None,
         "api_key": store.key_values()[0],
     }
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Return a bound socket. Raise click.ClickException if the address is not free.
+
+    With the protocol named, asyncio sets TCP_NODELAY on accepted connections. Without it each
+    answer on a kept connection waits for the client's delayed acknowledgement, about 40 ms.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise click.ClickException(f"can't listen on {host}:{port}: {error.strerror}") from None
+    return listening
+
+
+def _windows_of(throttle: str | None) -> tuple[Window, ...]:
+    if throttle is None:
+        return ()
+    return SERVICE_WINDOWS if throttle == "service" else windows_from_text(throttle)
 
 
 def _warn_if_open(host: str) -> None:

@@ -6,15 +6,18 @@ costs one query and no validation. Every write is committed before it is answere
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from reconciler.emulator.run_store import RunStore
+from reconciler.emulator.activity_store import ACTIVITY_SCHEMA, ActivityStore
+from reconciler.emulator.history import as_of, keep_history
+from reconciler.emulator.run_store import RUN_SCHEMA, RUN_TABLES, RunStore
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS organizations (id TEXT PRIMARY KEY, position INTEGER, body BLOB);
@@ -25,13 +28,7 @@ CREATE TABLE IF NOT EXISTS exports (
     position INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
     project INTEGER NOT NULL, body BLOB NOT NULL, gone INTEGER NOT NULL DEFAULT 0,
     seen TEXT, due REAL);
-CREATE TABLE IF NOT EXISTS runs (
-    id TEXT PRIMARY KEY, export TEXT NOT NULL, created TEXT NOT NULL, start TEXT NOT NULL,
-    backfill TEXT, body BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS backfills (
-    id TEXT PRIMARY KEY, export TEXT NOT NULL, created TEXT NOT NULL, body BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS integrations (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
-CREATE INDEX IF NOT EXISTS runs_by_export ON runs (export, created);
 CREATE INDEX IF NOT EXISTS exports_by_due ON exports (gone, due);
 CREATE INDEX IF NOT EXISTS exports_by_project ON exports (project, gone, position);
 CREATE INDEX IF NOT EXISTS projects_by_organization ON projects (organization, gone, id);
@@ -41,7 +38,10 @@ CREATE TABLE IF NOT EXISTS keys (value TEXT PRIMARY KEY, position INTEGER, body 
 _EXPORTS_OF = "SELECT id, project, body FROM exports WHERE project IN"
 _LARGEST = 2**63 - 1
 
-_TABLES = (*("organizations", "projects", "exports", "keys", "runs", "backfills", "integrations"),)
+_TABLES = (
+    *("organizations", "projects", "exports", "keys", "integrations", *RUN_TABLES),
+    *("users", "activity"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +62,17 @@ class StoredProject:
     body: dict[str, Any]
 
 
-class Store(RunStore):
+class Store(RunStore, ActivityStore):
     """One connection, used from one thread."""
 
     def __init__(self, path: str = ":memory:") -> None:
+        if path != ":memory:":
+            _make_private(path)
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._db.execute("PRAGMA journal_mode = WAL")
         # An acknowledged write survives kill -9 and a power cut.
         self._db.execute("PRAGMA synchronous = FULL")
-        self._db.executescript(_SCHEMA)
+        self._db.executescript(_SCHEMA + ACTIVITY_SCHEMA + RUN_SCHEMA)
 
     def close(self) -> None:
         """Close the file."""
@@ -89,6 +91,29 @@ class Store(RunStore):
             self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
+
+    def keep_history(self, now: Callable[[], float]) -> None:
+        """Keep what each later write replaces. `now` returns seconds since the epoch."""
+        keep_history(self._db, now)
+
+    def as_of(self, moment: float) -> AbstractContextManager[None]:
+        """Show projects and exports as they were at a moment. Needs `keep_history`."""
+        return as_of(self._db, moment)
+
+    def hide(self, identity: int | str) -> None:
+        """Leave a project (a number) or an export (text) out of every answer."""
+        self._set_gone(identity, gone=True)
+
+    def show(self, identity: int | str) -> None:
+        """Undo `hide`."""
+        self._set_gone(identity, gone=False)
+
+    def _set_gone(self, identity: int | str, *, gone: bool) -> None:
+        table = "projects" if isinstance(identity, int) else "exports"
+        self._db.execute(
+            f"UPDATE {table} SET gone = ? WHERE id = ?",  # noqa: S608 - our own names
+            (gone, identity),
+        )
 
     def clear(self) -> None:
         """Forget everything, ids that were given out included."""
@@ -179,6 +204,17 @@ class Store(RunStore):
         )
         return [row[0] for row in rows]
 
+    def project_names(self, organization: str) -> list[tuple[int, str]]:
+        """Return ids and names of the projects of an organization that are not pending deletion."""
+        rows = self._db.execute(
+            "SELECT id, json_extract(text, '$.name') FROM "
+            "(SELECT id, CAST(body AS TEXT) AS text FROM projects "
+            "WHERE organization = ? AND gone = 0) "
+            "WHERE NOT COALESCE(json_extract(text, '$.is_pending_deletion'), 0)",
+            (organization,),
+        )
+        return [(identity, str(name)) for identity, name in rows]
+
     def count_projects(self, organization: str) -> int:
         """How many there are."""
         row = self._db.execute(
@@ -260,3 +296,18 @@ class Store(RunStore):
     def remove_export(self, identity: str) -> None:
         """Soft, as the service does it: the row stays and is never shown again."""
         self._db.execute("UPDATE exports SET gone = 1 WHERE id = ?", (identity,))
+
+
+def _make_private(path: str) -> None:
+    """Create the file for its owner only, or make it so: it holds secrets and keys.
+
+    SQLite gives its journal files the permissions of the database. Raise sqlite3.OperationalError.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            os.fchmod(descriptor, 0o600)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise sqlite3.OperationalError(f"{path}: {error.strerror}") from None

@@ -14,11 +14,14 @@ from starlette.responses import Response
 from reconciler.emulator.admin import state_of
 from reconciler.emulator.answers import JSONAnswer
 from reconciler.emulator.clock import iso, parsed
-from reconciler.emulator.faults import BadFault, faults_of
+from reconciler.emulator.destination_steps import BadStepRule, step_rules_of
+from reconciler.emulator.faults.effect import BadFault
+from reconciler.emulator.faults.rules import faults_of
 from reconciler.emulator.gate import Gate
-from reconciler.emulator.openapi import document
 from reconciler.emulator.resources.export_fields import ExportFields
 from reconciler.emulator.resources.project_fields import ProjectFields
+from reconciler.emulator.settings import Settings
+from reconciler.emulator.throttle import BadWindow, windows_of
 
 
 def _wrong(detail: str) -> Response:
@@ -28,11 +31,18 @@ def _wrong(detail: str) -> Response:
 class Switchboard:
     """The operations of the switchboard."""
 
-    def __init__(self, gate: Gate, exports: ExportFields, replant: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        exports: ExportFields,
+        replant: Callable[[], None],
+        document: Callable[[str], dict[str, Any]],
+    ) -> None:
         self._gate = gate
         self._world = gate.world
         self._exports = exports
         self._replant = replant
+        self._document = document
         self._snapshots: dict[str, tuple[sqlite3.Connection, timedelta]] = {}
 
     async def requests(self, request: Request) -> Response:
@@ -45,7 +55,9 @@ class Switchboard:
     async def state(self, request: Request) -> Response:
         """GET all stored objects, secrets as fingerprints."""
         del request
-        return JSONAnswer(state_of(self._world, self._exports, ProjectFields(self._world)))
+        return JSONAnswer(
+            state_of(self._world, self._exports, ProjectFields(self._world.dialect), self._gate.log)
+        )
 
     async def reset(self, request: Request) -> Response:
         """POST: back to the seed, with real time, no faults and no throttle."""
@@ -53,9 +65,12 @@ class Switchboard:
         self._world.clock.offset = timedelta()
         self._replant()
         self._gate.log.clear()
-        self._gate.faults.clear()
-        self._gate.throttle.per_minute = self._gate.throttle.per_hour = None
-        self._gate.throttle.clear()
+        self._gate.set_faults([])
+        self._world.test_steps.clear()
+        self._world.outcomes.clear()
+        self._world.settings = Settings()
+        self._gate.throttle.set(())
+        self._world.deferred.clear()
         return Response(status_code=204)
 
     async def clock(self, request: Request) -> Response:
@@ -72,6 +87,7 @@ class Switchboard:
                     return _wrong('send {"advance_seconds": n} or {"set": "2026-01-01T00:00:00Z"}')
             except (ValueError, TypeError, OverflowError):
                 return _wrong("that is not a time")
+            await self._world.deferred.run_due()
             self._catch_up()
         return JSONAnswer({"now": iso(clock.now())})
 
@@ -82,7 +98,7 @@ class Switchboard:
             for identity in store.due_exports(self._world.clock.now().timestamp()):
                 export = store.export(identity)
                 if export is not None:
-                    self._gate.runs.catch_up(export)
+                    self._gate.timeline.catch_up(export)
             for organization in store.organizations():
                 for project in store.projects(organization):
                     if project.body.get("is_pending_deletion", False):
@@ -92,24 +108,38 @@ class Switchboard:
         """GET the rules with their counts; PUT a list of them; DELETE them."""
         if request.method == "PUT":
             try:
-                self._gate.faults[:] = faults_of(orjson.loads(await request.body()))
+                self._gate.set_faults(faults_of(orjson.loads(await request.body())))
             except (BadFault, orjson.JSONDecodeError) as error:
                 return _wrong(str(error))
         elif request.method == "DELETE":
-            self._gate.faults.clear()
-        return JSONAnswer({"faults": [each.told() for each in self._gate.faults]})
+            self._gate.set_faults([])
+        return JSONAnswer({"faults": [fault.summary() for fault in self._gate.faults]})
 
     async def throttle(self, request: Request) -> Response:
-        """GET the limits; PUT {"per_minute": 480, "per_hour": 4800}; null turns one off."""
+        """GET the limits; PUT {"windows": [{"calls": 480, "seconds": 60}, …]}; DELETE them."""
         limits = self._gate.throttle
         if request.method == "PUT":
-            sent = await _sent(request)
-            values = [sent.get("per_minute"), sent.get("per_hour")]
-            if not all(each is None or (isinstance(each, int) and each > 0) for each in values):
-                return _wrong("per_minute and per_hour are whole numbers or null")
-            limits.per_minute, limits.per_hour = values
-            limits.clear()
-        return JSONAnswer({"per_minute": limits.per_minute, "per_hour": limits.per_hour})
+            try:
+                limits.set(windows_of((await _sent(request)).get("windows")))
+            except BadWindow as error:
+                return _wrong(str(error))
+        elif request.method == "DELETE":
+            limits.set(())
+        windows = [{"calls": window.calls, "seconds": window.seconds} for window in limits.windows]
+        return JSONAnswer({"windows": windows})
+
+    async def test_steps(self, request: Request) -> Response:
+        """GET the rules for results of destination test steps; PUT a list; DELETE them."""
+        rules = self._world.test_steps
+        if request.method == "PUT":
+            newest = self._world.dialect.integrations
+            try:
+                rules[:] = step_rules_of(orjson.loads(await request.body()), integrations=newest)
+            except (BadStepRule, orjson.JSONDecodeError) as error:
+                return _wrong(str(error))
+        elif request.method == "DELETE":
+            rules.clear()
+        return JSONAnswer({"rules": [rule.shown() for rule in rules]})
 
     async def snapshot(self, request: Request) -> Response:
         """POST keeps everything as it is now, under the name in the path."""
@@ -128,12 +158,12 @@ class Switchboard:
 
     async def openapi(self, request: Request) -> Response:
         """GET the OpenAPI document of the imitated interface."""
-        return JSONAnswer(document(self._world.dialect, str(request.base_url).rstrip("/")))
+        return JSONAnswer(self._document(str(request.base_url).rstrip("/")))
 
 
 async def _sent(request: Request) -> dict[str, Any]:
     try:
-        found = orjson.loads(await request.body())
+        sent = orjson.loads(await request.body())
     except orjson.JSONDecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return sent if isinstance(sent, dict) else {}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reconciler.emulator.clock import Clock
+from reconciler.emulator.deferred import Deferred
+from reconciler.emulator.destination_steps import StepRule
 from reconciler.emulator.dialects import FLAGS, Dialect
+from reconciler.emulator.outcomes import OutcomeRule
 from reconciler.emulator.refusal import forbidden
+from reconciler.emulator.settings import Settings
 from reconciler.emulator.store import Store
 
 
@@ -19,6 +23,13 @@ class World:
     dialect: Dialect
     flags: frozenset[str] | None = None
     seed: int = 0
+    settings: Settings = field(default_factory=Settings)
+    outcomes: list[OutcomeRule] = field(default_factory=list)
+    test_steps: list[StepRule] = field(default_factory=list)
+    deferred: Deferred = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.deferred = Deferred(self.clock)
 
     def need_flag(self, what: str) -> None:
         """Raises Refusal (403) if a value needs a flag that is off. `what` is "field:value"."""

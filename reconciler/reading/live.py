@@ -88,7 +88,7 @@ async def _survey(service: Service, kind: Kind) -> list[JSONObject] | None:
     try:
         return list(await all_pages(service, path))
     except Forbidden as error:
-        if "scope" in error.message:
+        if error.lacks_scope:
             raise
         return None
     except NotFound:

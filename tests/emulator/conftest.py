@@ -15,7 +15,7 @@ SEED = {
             "id": "4dc8564d-bd82-1065-2f40-97f7c50f67cf",
             "name": "Ours",
             "projects": [
-                {"id": 1, "name": "Web", "timezone": "Europe/Berlin"},
+                {"id": 1, "name": "Web", "timezone": "Europe/Berlin", "dashboards": [7]},
                 {"id": 2, "name": "App"},
             ],
         },
@@ -32,6 +32,16 @@ SEED = {
         {"value": "phx_org", "organizations": ["0188461e-55a4-0000-1cb3-0b1d3b6c6ac0"]},
         {"value": "phx_member", "role": "member"},
         {"value": "phx_nowhere", "current_project": False},
+        {"value": "phx_admin", "role": "admin", "user": "ada@example.com", "label": "Ada's key"},
+        {"value": "phx_empty", "scopes": []},
+        {"value": "phx_user", "scopes": ["user:read"]},
+        {"value": "phx_organization", "scopes": ["organization:read"]},
+        {"value": "phx_activity", "scopes": ["activity_log:read"]},
+        {"value": "phx_internal", "scopes": ["*", "INTERNAL"]},
+    ],
+    "users": [
+        {"id": 1, "first_name": "Demo", "email": "demo@example.com"},
+        {"id": 2, "first_name": "Ada", "last_name": "L", "email": "ada@example.com"},
     ],
     "integrations": [
         {"id": 7, "project": 1, "kind": "aws-s3"},
@@ -43,8 +53,10 @@ SEED = {
         {"id": 11, "project": 1, "kind": "snowflake"},
         {"id": 12, "project": 1, "kind": "azure-blob"},
         {"id": 13, "project": 1, "kind": "redshift"},
+        {"id": 14, "project": 1, "kind": "aws-redshift"},
+        {"id": 15, "project": 1, "kind": "aws-s3", "keyless": True},
     ],
-    "flags": ["databricks-batch-exports", "sessions-batch-exports"],
+    "flags": ["databricks-batch-exports", "hogql-batch-exports", "sessions-batch-exports"],
 }
 
 

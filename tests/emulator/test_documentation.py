@@ -8,10 +8,14 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import yaml
 
+from reconciler.emulator.faults.effect import EFFECTS
+from reconciler.emulator.faults.rules import faults_of
 from tests.conftest import ROOT
 
 DOCUMENT = (ROOT / "docs/emulator.md").read_text(encoding="utf-8")
@@ -40,11 +44,19 @@ def test_the_session_works_as_printed(tmp_path: Path) -> None:
     assert "hidden" not in ran.stdout
 
 
-@pytest.mark.parametrize(
-    "name", ["latency", "error", "throttle", "drop", "truncate", "html", "slow", "stale", "edit"]
-)
-def test_every_fault_is_documented(name: str) -> None:
-    from reconciler.emulator.faults import KINDS
+@pytest.mark.parametrize("name", sorted(EFFECTS))
+def test_every_fault_is_documented_with_its_parameters(name: str) -> None:
+    section = DOCUMENT.split("### The answer is lost or wrong")[1]
+    row = next(line for line in section.splitlines() if line.startswith(f"| `{name}` |"))
+    for parameter in fields(EFFECTS[name]):
+        assert f"`{parameter.name}`" in row
 
-    assert name in KINDS
-    assert f"| `{name}` |" in DOCUMENT
+
+def test_the_examples_of_faults_are_valid() -> None:
+    section = DOCUMENT.split("## Faults")[1].split("## Other clients")[0]
+    examples = [
+        yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
+    ]
+    assert examples
+    kinds = {fault.kind for example in examples for fault in faults_of(example)}
+    assert {"late", "hidden", "twin", "page", "lag", "body", "gzip", "throttle"} <= kinds

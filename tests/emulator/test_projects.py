@@ -1,4 +1,4 @@
-"""Facts about projects: service-facts, section 4."""
+"""Facts about projects: docs/service.md, section 4."""
 
 from __future__ import annotations
 
@@ -59,15 +59,19 @@ def test_values_that_do_not_stick(api: Api) -> None:
 
 @fact("4.1", "primary_dashboard is refused at creation", traps=(29,))
 def test_dashboards_at_creation(api: Api) -> None:
-    answer = api.call("POST", projects(api), {"name": "x", "primary_dashboard": 1})
-    refused(answer, 400, "invalid_input", "primary_dashboard")
+    """fidelity-17: refused whenever the key is present."""
+    for sent in (1, None):
+        answer = api.call("POST", projects(api), {"name": "x", "primary_dashboard": sent})
+        refused(answer, 400, "invalid_input", "primary_dashboard")
 
 
 @pytest.mark.parametrize(
     ("field", "sent", "code"),
     [
         ("timezone", "Mars/One", "invalid_choice"),
-        ("week_start_day", 2, "max_value"),
+        ("week_start_day", 2, "invalid_choice"),
+        ("week_start_day", 6, "invalid_choice"),
+        ("week_start_day", True, "invalid_choice"),
         ("session_recording_sample_rate", "0.123", "max_decimal_places"),
         ("session_recording_sample_rate", 2, "max_value"),
         ("session_recording_sample_rate", -1, "min_value"),
@@ -76,15 +80,69 @@ def test_dashboards_at_creation(api: Api) -> None:
         ("session_recording_linked_flag", {"id": 1}, "invalid_input"),
         ("session_recording_network_payload_capture_config", {"x": 1}, "invalid_input"),
         ("session_replay_config", [], "invalid_input"),
-        ("autocapture_exceptions_errors_to_ignore", None, "null"),
-        ("autocapture_exceptions_errors_to_ignore", ["x" * 300], "invalid_input"),
+        ("session_replay_config", {"foo": 1}, "invalid_input"),
+        ("primary_dashboard", 999999, "does_not_exist"),
+        ("primary_dashboard", "many", "incorrect_type"),
         ("app_urls", None, "null"),
         ("test_account_filters", None, "null"),
     ],
 )
 @fact("4.2", "rules of single settings", traps=(32,))
 def test_wrong_settings(api: Api, field: str, sent: object, code: str) -> None:
+    """fidelity-5, fidelity-11."""
     refused(change(api, make(api), **{field: sent}), 400, code, field)
+
+
+@pytest.mark.parametrize("sent", [None, "x", {}, ["x" * 300], ["a", None], ["a", 1], ["é" * 60]])
+@fact("4.2", "errors to ignore: list of text, 300 characters of JSON; errors without attr")
+def test_errors_to_ignore(api: Api, sent: object) -> None:
+    """fidelity-11."""
+    project = make(api)
+    refused(
+        change(api, project, autocapture_exceptions_errors_to_ignore=sent), 400, "invalid_input"
+    )
+    kept = ["é" * 40]
+    changed = change(api, project, autocapture_exceptions_errors_to_ignore=kept).json()
+    assert changed["autocapture_exceptions_errors_to_ignore"] == kept
+
+
+@pytest.mark.parametrize(
+    ("field", "sent"),
+    [
+        ("modifiers", {"unknownField": True}),
+        ("modifiers", {"bounceRateDurationSeconds": 121}),
+        ("modifiers", {"bounceRateDurationSeconds": 0}),
+        ("modifiers", {"bounceRateDurationSeconds": "10"}),
+        ("session_recording_masking_config", {"zzz": 1}),
+        ("session_recording_masking_config", {"maskAllInputs": "yes"}),
+        ("session_recording_masking_config", {"blockSelector": 1}),
+        ("session_recording_trigger_groups", {"a": 1}),
+        ("session_recording_trigger_groups", {"version": 2, "groups": [{"sampleRate": 2}]}),
+        ("session_recording_trigger_groups", {"version": 2, "groups": [{"minDurationMs": -1}]}),
+        ("logs_settings", {"retention_days": 99}),
+        ("logs_settings", {"retention_days": True}),
+    ],
+)
+@fact("4.2", "settings that only the newest server refuses; others take or drop them", traps=(30,))
+def test_wrong_newer_settings(api: Api, field: str, sent: object) -> None:
+    """fidelity-5."""
+    answer = change(api, make(api), **{field: sent})
+    if api.dialect == "2026":
+        refused(answer, 400, "invalid_input", field)
+    else:
+        assert answer.status_code == 200
+
+
+@fact("4.2", "primary_dashboard is a dashboard of the same project")
+def test_dashboards_of_projects(api: Api) -> None:
+    """fidelity-5."""
+    assert change(api, {"id": 1}, primary_dashboard=7).json()["primary_dashboard"] == 7
+    assert change(api, {"id": 1}, primary_dashboard=None).json()["primary_dashboard"] is None
+    refused(change(api, {"id": 2}, primary_dashboard=7), 400, "does_not_exist", "primary_dashboard")
+    project = make(api)
+    made = project["primary_dashboard"]
+    assert (made is not None) is (api.dialect == "2026")
+    assert change(api, project, primary_dashboard=made).json()["primary_dashboard"] == made
 
 
 @pytest.mark.parametrize(
@@ -106,9 +164,12 @@ def test_normalised_settings(api: Api, field: str, sent: object, kept: object) -
 
 @fact("4.2", "merged settings keep the keys that were not sent", traps=(30,))
 def test_merged_settings(api: Api) -> None:
-    project = make(api, modifiers={"a": 1}, session_replay_config={"ai_config": {"x": 1, "y": 2}})
-    assert change(api, project, modifiers={"b": 2}).json()["modifiers"] == {"a": 1, "b": 2}
-    assert change(api, project, modifiers={"a": None}).json()["modifiers"] == {"b": 2}
+    project = make(
+        api, modifiers={"debug": True}, session_replay_config={"ai_config": {"x": 1, "y": 2}}
+    )
+    both = {"debug": True, "timings": False}
+    assert change(api, project, modifiers={"timings": False}).json()["modifiers"] == both
+    assert change(api, project, modifiers={"debug": None}).json()["modifiers"] == {"timings": False}
     assert change(api, project, modifiers=None).json()["modifiers"] is None
     deep = change(
         api, project, session_replay_config={"ai_config": {"y": 3}, "record_canvas": True}
@@ -211,6 +272,39 @@ def test_project_actions(api: Api) -> None:
     assert calls[2].json()["api_token"] not in (token, None)
 
 
+@fact("4.3", "a project of another organization is 404; its batch exports are 403")
+def test_projects_of_other_organizations(api: Api) -> None:
+    """fidelity-14."""
+    for path in ("/api/projects/9/", "/api/environments/9/", f"{projects(api)}9/"):
+        refused(api.call("GET", path), 404, "not_found")
+        refused(api.call("PATCH", path, {"surveys_opt_in": True}), 404, "not_found")
+    refused(api.call("GET", "/api/projects/9/batch_exports/"), 403, "permission_denied")
+
+
+@fact("4.3", "a setting that only environments/ serves; 2026 serves it at both paths")
+def test_settings_of_environments(api: Api) -> None:
+    """terraform: acceptance test Update on 2025."""
+    field, environment = "cookieless_server_hash_mode", "/api/environments/1/"
+    others = ("/api/projects/1/", f"{projects(api)}1/")
+    everywhere = api.dialect == "2026"
+    assert api.call("GET", environment).json()[field] is None
+    assert api.call("PATCH", environment, {field: 2}).json()[field] == 2
+    assert api.call("PATCH", environment, {"surveys_opt_in": True}).json()[field] == 2
+    for path in others:
+        assert (field in api.call("GET", path).json()) is everywhere
+        answer = api.call("PATCH", path, {field: 1})
+        assert (answer.status_code, field in answer.json()) == (200, everywhere)
+    assert api.call("GET", environment).json()[field] == (1 if everywhere else 2)
+    refused(api.call("PATCH", environment, {field: 3}), 400, "max_value", field)
+
+
+@fact("4.3", "effective_membership_level follows the key's user: 1 member, 8 admin, 15 owner")
+def test_membership_levels(api: Api) -> None:
+    for key, level in (("phx_all", 15), ("phx_admin", 8), ("phx_member", 1)):
+        project = api.call("GET", "/api/projects/1/", key=key).json()
+        assert project["effective_membership_level"] == level
+
+
 @fact("4.3", "settings are reached without the organization too, as the Terraform provider does")
 def test_settings_by_project(api: Api) -> None:
     for base in ("/api/projects/1/", "/api/environments/1/"):
@@ -249,7 +343,6 @@ def test_whose_key_it_is(api: Api) -> None:
         ("session_recording_opt_in", [True, False]),
         ("session_recording_linked_flag", [{"id": 1, "key": "a"}, None]),
         ("session_recording_network_payload_capture_config", [{"recordBody": True}, None]),
-        ("primary_dashboard", [7, None]),
         ("extra_settings", [{"a": 1}, None]),
     ],
 )

@@ -1,16 +1,8 @@
-"""Facts about keys, errors and limits (service-facts 5 and 6), and the switchboard itself."""
+"""Facts about keys, errors and limits (docs/service.md, 5 and 6)."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
-import httpx
-import pytest
-
 from tests.emulator.facts import Api, fact, refused
-from tests.support.cli import reconciler
-from tests.support.emulator import start_emulator
 
 
 @fact("5", "401: no header, another form of it, an unknown key")
@@ -85,6 +77,11 @@ def test_bodies(api: Api) -> None:
     refused(gone, 404, "not_found")
 
 
+def limit(api: Api, *windows: tuple[int, float]) -> None:
+    listed = [{"calls": calls, "seconds": seconds} for calls, seconds in windows]
+    api.emulator.admin("PUT", "throttle", {"windows": listed})
+
+
 @fact("6", "the trailing slash is optional everywhere")
 def test_slashes(api: Api) -> None:
     made = api.call("POST", api.project.rstrip("/"), api.body())
@@ -98,7 +95,7 @@ def test_slashes(api: Api) -> None:
     traps=(44,),
 )
 def test_throttling(api: Api) -> None:
-    api.emulator.admin("PUT", "throttle", {"per_minute": 3, "per_hour": 5})
+    limit(api, (3, 60), (5, 3600))
     for _ in range(2):
         api.call("GET", api.project, key="phx_nobody")
     answers = [api.call("GET", api.project) for _ in range(4)]
@@ -113,141 +110,56 @@ def test_throttling(api: Api) -> None:
     assert api.call("GET", api.project).status_code == 429
 
 
-# The switchboard
+@fact("6", "a 403 for a missing scope costs no budget: permission comes before the throttle")
+def test_fidelity_13_a_missing_scope_costs_nothing(api: Api) -> None:
+    limit(api, (2, 60))
+    answers = [api.call("POST", api.project, {}, key="phx_read").status_code for _ in range(4)]
+    assert answers == [403, 403, 403, 403]
+    assert api.call("GET", api.project, key="phx_read").status_code == 200
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@fact("switchboard", "errors before or after the write took effect", "interface", traps=(4, 45))
-def test_errors_around_a_write(api: Api, when: str) -> None:
-    rule = {"match": {"method": "POST"}, "fault": "error", "status": 503, "when": when}
-    api.emulator.admin("PUT", "faults", [rule])
-    assert api.call("POST", api.project, api.body()).status_code == 503
-    assert api.call("GET", api.project).json()["count"] == (1 if when == "after" else 0)
+@fact("6", "a 400 and a 404 cost budget")
+def test_errors_that_cost_budget(api: Api) -> None:
+    limit(api, (2, 60))
+    refused(api.call("GET", f"{api.project}no-uuid/"), 404, "not_found")
+    refused(api.call("POST", api.project, {}), 400, "required", "name")
+    refused(api.call("GET", api.project), 429, "throttled")
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@fact("switchboard", "connections that break before or after the write took effect", "interface")
-def test_dropped_connections(api: Api, when: str) -> None:
-    rule = {"match": {"method": "POST"}, "fault": "drop", "when": when}
-    api.emulator.admin("PUT", "faults", [rule])
-    with pytest.raises(httpx.TransportError):
-        api.call("POST", api.project, api.body())
-    assert api.call("GET", api.project).json()["count"] == (1 if when == "after" else 0)
-
-
-@fact("switchboard", "truncated, HTML, slow and throttled answers, and latency", "interface")
-def test_odd_answers(api: Api) -> None:
-    def with_fault(**rule: object) -> None:
-        api.emulator.admin("PUT", "faults", [{"match": {"times": 1}, **rule}])
-
-    with_fault(fault="truncate")
-    with pytest.raises(httpx.TransportError):
-        api.call("GET", api.project)
-    with_fault(fault="html", status=502)
-    answer = api.call("GET", api.project)
-    assert (answer.status_code, answer.headers["content-type"][:9]) == (502, "text/html")
-    with_fault(fault="slow", seconds=0.01)
-    assert api.call("GET", api.project).json()["count"] == 0
-    with_fault(fault="latency", seconds=0.01)
+@fact("6", "windows of any length, with Retry-After in whole seconds")
+def test_windows_of_any_length(api: Api) -> None:
+    limit(api, (1, 1.5), (3, 10))
     assert api.call("GET", api.project).status_code == 200
-    with_fault(fault="throttle", retry_after=7)
-    assert api.call("GET", api.project).headers["retry-after"] == "7"
+    answer = api.call("GET", api.project)
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "2")
+    api.emulator.advance(seconds=1.5)
+    assert api.call("GET", api.project).status_code == 200
+    api.emulator.advance(seconds=1.5)
+    # The refused call counted for the longer window: it is full now.
+    assert api.call("GET", api.project).status_code == 429
+    answer = api.emulator.http.put("/_emulator/throttle", json={"windows": [{"calls": 0}]})
+    assert answer.status_code == 400
 
 
-@fact("switchboard", "the n-th call, a probability from a seed, and counts", "interface")
-def test_when_a_fault_fires(api: Api) -> None:
-    nth = {"match": {"path": "*/batch_exports/", "nth": 2}, "fault": "error", "status": 500}
-    api.emulator.admin("PUT", "faults", [nth])
-    assert [api.call("GET", api.project).status_code for _ in range(3)] == [200, 500, 200]
-    assert api.emulator.admin("GET", "faults")["faults"][0]["fired"] == 1
-    dice = {"match": {"probability": 0.5}, "fault": "error", "seed": 4}
-
-    def throws() -> list[int]:
-        api.emulator.admin("PUT", "faults", [dice])
-        return [api.call("GET", api.project).status_code for _ in range(12)]
-
-    first = throws()
-    assert throws() == first
-    assert set(first) == {200, 500}
+@fact("5", "401 names the way to sign in, in the newest servers")
+def test_fidelity_16_www_authenticate(api: Api) -> None:
+    for answer in (api.emulator.http.get(api.project), api.call("GET", api.project, key="no")):
+        named = answer.headers.get("www-authenticate", "")
+        assert named.startswith("Bearer resource_metadata=") is (api.dialect == "2026")
 
 
-@fact("switchboard", "somebody else's edit just before a write", "interface")
-def test_an_edit_just_before(api: Api) -> None:
-    export = api.create()
-    rule = {"match": {"method": "PATCH"}, "fault": "edit", "set": {"name": "Theirs"}}
-    api.emulator.admin("PUT", "faults", [rule])
-    assert api.patch(export, interval="day").json()["name"] == "Theirs"
-
-
-@pytest.mark.parametrize("kind", ["create", "delete"])
-@fact("switchboard", "a list that shifts between two pages", "interface", traps=(24,))
-def test_a_list_that_shifts(api: Api, kind: str) -> None:
-    for number in range(4):
-        api.create(name=f"E{number}")
-    api.emulator.admin("PUT", "faults", [{"match": {"times": 2}, "fault": "stale", "change": kind}])
-    first = api.call("GET", f"{api.project}?limit=2").json()
-    second = api.call("GET", f"{api.project}?limit=2&offset=2").json()
-    assert second["count"] == first["count"] + (1 if kind == "create" else -1)
-    names = [each["name"] for each in first["results"] + second["results"]]
-    assert len(set(names)) < 4
-
-
-@fact("switchboard", "rules that do not fit are told", "interface")
-def test_bad_rules(api: Api) -> None:
-    for rule in ({"fault": "nope"}, {"fault": "drop", "wen": "after"}, 5):
-        answer = api.emulator.http.put("/_emulator/faults", json=[rule])
-        assert answer.status_code == 400
-
-
-@fact("switchboard", "requests are kept with secrets masked; state shows fingerprints", "interface")
-def test_inspection(api: Api) -> None:
+@fact("1.10", "an offset beyond what a database counts to reads an empty page")
+def test_fidelity_20_a_huge_offset(api: Api) -> None:
     api.create()
-    for path in ("requests", "state"):
-        text = json.dumps(api.emulator.admin("GET", path))
-        assert "hidden" not in text
-        assert "phx_" not in text
-        assert "sha256:" in text
+    for path in (api.project, f"{api.organization}projects/"):
+        page = api.call("GET", f"{path}?offset=117316177986728960720896").json()
+        assert page["results"] == []
+        assert page["count"] >= 1
 
 
-@fact("switchboard", "snapshots bring everything back", "interface")
-def test_snapshots(api: Api) -> None:
-    api.create()
-    api.emulator.admin("POST", "snapshots/one")
-    api.create()
-    api.emulator.admin("POST", "snapshots/one/restore")
-    assert api.call("GET", api.project).json()["count"] == 1
-
-
-def test_faults_and_a_seed_from_files(tmp_path: Path) -> None:
-    seed, faults = tmp_path / "seed.yaml", tmp_path / "faults.yaml"
-    seed.write_text("organizations:\n- {name: O, projects: [{name: P}]}\n")
-    faults.write_text("faults:\n- {fault: error, status: 504}\n")
-    with start_emulator(seed=seed, extra=("--faults", str(faults))) as running:
-        assert running.call("GET", "/api/organizations/").status_code == 504
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("nonsense", "a seed is a mapping with `organizations`"),
-        ("{", "seed"),
-        ("organizations: [{projects: [{name: P, batch_exports: [{name: X}]}]}]", "does not fit"),
-    ],
-)
-def test_a_seed_that_does_not_fit_is_told(tmp_path: Path, text: str, told: str) -> None:
-    seed = tmp_path / "seed.yaml"
-    seed.write_text(text)
-    ran = reconciler("emulator", "--seed", seed)
-    assert ran.code == 1
-    assert told in ran.err
-
-
-def test_a_port_that_is_taken_is_told(api_port: int) -> None:
-    ran = reconciler("emulator", "--port", str(api_port))
-    assert ran.code == 1
-    assert "can't listen" in ran.err
-
-
-@pytest.fixture
-def api_port(emulators) -> int:
-    return int(emulators["interface"].base_url.rpartition(":")[2])
+@fact("5", "OPTIONS needs a key and has the shape of errors; HEAD answers as GET, without a body")
+def test_fidelity_20_other_methods(api: Api) -> None:
+    refused(api.emulator.http.options(api.project), 401, "not_authenticated")
+    refused(api.call("OPTIONS", api.project), 403, "permission_denied")
+    answer = api.call("HEAD", api.project)
+    assert (answer.status_code, answer.content) == (200, b"")

@@ -57,10 +57,12 @@ def export(
 def workspace(dialect: str, stage: int) -> dict[str, Any]:
     types = BY_INTEGRATION if dialect == "2026" else INLINE
     settings = {**PROJECT, **(NEWER if dialect == "2026" else RETIRED)}
+    # A dashboard belongs to its project: the files can't name one of a project to be created.
+    of_new = {name: values for name, values in settings.items() if name != "primary_dashboard"}
     return {
         "projects": {
             "web": {"name": "Web", **at(settings, stage)},
-            "new": {"name": "New", **at(settings, stage)},
+            "new": {"name": "New", **at(of_new, stage)},
         },
         "batch_exports": {
             name.lower(): export(dialect, name, config, stage) for name, config in types.items()
@@ -72,12 +74,11 @@ def workspace(dialect: str, stage: int) -> dict[str, Any]:
 def running(dialect: str, tmp_path: Path) -> Iterator[RunningEmulator]:
     seed = tmp_path / "seed.json"
     kinds = enumerate(INTEGRATIONS.values(), start=1)
+    web = {"id": 1, "name": "Web", "dashboards": PROJECT["primary_dashboard"][:2]}
     seed.write_text(
         json.dumps(
             {
-                "organizations": [
-                    {"id": "org", "name": "O", "projects": [{"id": 1, "name": "Web"}]}
-                ],
+                "organizations": [{"id": "org", "name": "O", "projects": [web]}],
                 "keys": [{"value": "phx_key"}],
                 "integrations": [
                     {"id": number, "project": 1, "kind": kind} for number, kind in kinds

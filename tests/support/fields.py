@@ -177,7 +177,7 @@ PROJECT: dict[str, list[Any]] = {
         None,
     ],
     "session_replay_config": [{"ai_config": {"a": 1, "b": 2}}, {"record_canvas": True}, None],
-    "modifiers": [{"a": "x", "b": None}, {"b": "y"}, None],
+    "modifiers": [{"debug": True, "timings": None}, {"timings": False}, None],
     "extra_settings": [{"a": 1}, {"a": 2, "b": 3}, None],
     "has_completed_onboarding_for": [{"a": True}, {}, None],
     "inject_web_apps": [True, False, None],

@@ -1,9 +1,11 @@
-"""The OpenAPI document of the imitated interface, written for people to read as well."""
+"""The OpenAPI document of the imitated interface, for tools and for people."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from reconciler.emulator.access import Operation
 from reconciler.emulator.dialects import Dialect
 from reconciler.emulator.openapi.paths import paths_of
 from reconciler.emulator.openapi.schemas import schemas_of
@@ -14,13 +16,25 @@ an organization. This document describes what the embedded service answers; the 
 `/_emulator/` is not part of it.
 
 Every operation needs a personal API key: `Authorization: Bearer <key>`. Lists take `limit` and
-`offset`; runs are paged by `cursor`. Errors have one shape, `{type, code, detail, attr}`, and tell
-the first problem only.
+`offset`; runs, backfills and activity have cursors. An error has one shape, `{type, code, detail,
+attr}`, and reports the first problem only. Where this server crashes, 500 is declared.
 """
 
+_TAGS = {
+    "batch exports": "Scheduled exports",
+    "runs": "What exports did, and what they logged",
+    "backfills": "Exports of past ranges",
+    "destination test steps": "Checks of a destination without an export",
+    "projects": "Projects of an organization",
+    "keys": "The key, its user and organizations",
+    "activity": "Who changed what",
+}
 
-def document(dialect: Dialect, base_url: str) -> dict[str, Any]:
-    """OpenAPI 3.1 for one dialect."""
+
+def document(
+    served: Mapping[str, Mapping[str, Operation]], dialect: Dialect, base_url: str
+) -> dict[str, Any]:
+    """Return the OpenAPI 3.1 document of the paths that a dialect serves."""
     return {
         "openapi": "3.1.0",
         "info": {
@@ -30,12 +44,8 @@ def document(dialect: Dialect, base_url: str) -> dict[str, Any]:
         },
         "servers": [{"url": base_url}],
         "security": [{"key": []}],
-        "tags": [
-            {"name": "batch exports", "description": "Scheduled exports"},
-            {"name": "runs", "description": "What they did, and what they logged"},
-            {"name": "projects", "description": "Projects of an organization"},
-        ],
-        "paths": paths_of(dialect),
+        "tags": [{"name": name, "description": about} for name, about in _TAGS.items()],
+        "paths": paths_of(served, dialect),
         "components": {
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
             "schemas": schemas_of(dialect),

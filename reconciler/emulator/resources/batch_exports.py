@@ -8,26 +8,26 @@ from uuid import UUID, uuid4
 from starlette.responses import Response
 
 from reconciler.emulator.access import Call
+from reconciler.emulator.activity import Activity, deletion_change, pause_change
 from reconciler.emulator.answers import JSONAnswer, body_of, page
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.fields import boolean
-from reconciler.emulator.refusal import invalid, not_authenticated, not_found, server_error
-from reconciler.emulator.resources.export_fields import ExportFields
-from reconciler.emulator.runs import Runs
+from reconciler.emulator.refusal import not_authenticated, not_found, server_error
+from reconciler.emulator.resources.export_fields import ExportFields, Write
 from reconciler.emulator.store import StoredExport
+from reconciler.emulator.timeline import Timeline
 from reconciler.emulator.world import World
-
-_REQUIRED = ("name", "destination", "interval")
 
 
 class BatchExports:
     """The operations. Each takes the request and answers, or raises Refusal."""
 
-    def __init__(self, world: World, runs: Runs) -> None:
+    def __init__(self, world: World, timeline: Timeline) -> None:
         self._world = world
         self._store = world.store
-        self._runs = runs
-        self.fields = ExportFields(world, runs)
+        self._timeline = timeline
+        self._activity = Activity(world)
+        self.fields = ExportFields(world, timeline.runs)
 
     def projects_of(self, call: Call) -> list[int]:
         """Return the ids of the projects whose exports the path reaches."""
@@ -55,7 +55,7 @@ class BatchExports:
     def writable(self, call: Call) -> StoredExport:
         """Return the export that the path names, after making all runs that are due."""
         export = self.named(call)
-        self._runs.catch_up(export)
+        self._timeline.catch_up(export)
         return export
 
     async def listed(self, call: Call) -> Response:
@@ -64,11 +64,9 @@ class BatchExports:
 
         def read(limit: int, offset: int) -> list[dict[str, Any]]:
             exports = self._store.exports(projects, limit=limit, offset=offset)
-            return [
-                self.fields.shown(export)
-                for export in exports
-                if export.body["destination"]["type"] != "Workflows"
-            ]
+            return self.fields.shown_all(
+                [export for export in exports if export.body["destination"]["type"] != "Workflows"]
+            )
 
         return page(call.request, self._store.count_exports(projects), read)
 
@@ -79,19 +77,18 @@ class BatchExports:
         sent = await body_of(call.request)
         if not projects:
             raise not_found("Project not found.")
-        _require(sent)
-        body = self.fields.checked(sent, None, on_organization=on_organization)
-        body["destination"] = self.fields.destinations.created(
-            sent["destination"], project=projects[0], model=body.get("model")
-        )
+        write = Write(projects[0], on_organization=on_organization)
+        body = self.fields.checked(sent, write)
         if on_organization and not self._world.dialect.creates_for_organization:
             # The serializer asks for a team that this path does not have (1.10, trap 5).
             raise server_error()
         moment = self._world.clock.now()
         body |= {"created_at": iso(moment), "last_updated_at": iso(moment)}
         export = StoredExport(str(uuid4()), projects[0], body)
-        self._store.add_exports([export])
-        self._store.set_caught_up(export.id, iso(moment), self._runs.due_after(export, moment))
+        with self._store.transaction():
+            self._store.add_exports([export])
+            self._timeline.begin(export, moment)
+            self._activity.record(export, "created", [], call.caller, call.request)
         return JSONAnswer(self.fields.shown(export, reading=False), status_code=201)
 
     async def retrieved(self, call: Call) -> Response:
@@ -106,40 +103,35 @@ class BatchExports:
     async def put(self, call: Call) -> Response:
         """PUT: name, destination and interval are needed; what is absent stays all the same."""
         export = self.writable(call)
-        sent = await body_of(call.request)
-        _require(sent)
-        return self._written(call, export, sent, partial=False)
+        return self._written(call, export, await body_of(call.request), partial=False)
 
     def _written(
         self, call: Call, export: StoredExport, sent: dict[str, Any], *, partial: bool
     ) -> Response:
         on_organization = call.organization is not None
-        checked = self.fields.checked(sent, export, on_organization=on_organization)
-        body = {**export.body, **checked}
-        if "destination" in sent:
-            body["destination"] = self.fields.destinations.changed(
-                sent["destination"],
-                export.body["destination"],
-                project=export.project,
-                partial=partial,
-            )
+        write = Write(export.project, export, partial=partial, on_organization=on_organization)
+        body = {**export.body, **self.fields.checked(sent, write)}
         moment = self._world.clock.now()
         body["last_updated_at"] = iso(moment)
         changed = StoredExport(export.id, export.project, body)
         with self._store.transaction():
             self._store.write_export(export.id, body)
-            due = self._runs.due_after(changed, moment)
-            self._store.set_caught_up(export.id, iso(moment), due)
+            self._timeline.begin(changed, moment)
+            changes = self._activity.changes(export.body, body)
+            self._activity.record(changed, "updated", changes, call.caller, call.request)
         return JSONAnswer(self.fields.shown(changed, reading=False))
 
     async def deleted(self, call: Call) -> Response:
         """DELETE: gone at once, and its running backfills are cancelled."""
-        self._store.remove_export(self.writable(call).id)
+        export = self.writable(call)
+        with self._store.transaction():
+            self._store.remove_export(export.id)
+            self._activity.record(export, "updated", [deletion_change()], call.caller, call.request)
         return Response(status_code=204)
 
     async def paused(self, call: Call) -> Response:
         """POST pause: the body is not read; pausing a paused export changes nothing."""
-        return self._toggled(self.writable(call), paused=True)
+        return self._toggled(call, self.writable(call), paused=True)
 
     async def unpaused(self, call: Call) -> Response:
         """POST unpause. Reads `backfill`: make up for what was missed since the pause."""
@@ -149,14 +141,13 @@ class BatchExports:
         wanted = (await body_of(call.request)).get("backfill", False)
         backfill = boolean("backfill", wanted) if self._world.dialect.integrations else bool(wanted)
         since = export.body.get("last_paused_at")
-        answer = self._toggled(export, paused=False)
+        answer = self._toggled(call, export, paused=False)
         if backfill and since is not None and export.body.get("paused", False):
             now = self._world.clock.now()
-            runs = self._runs.backfilled(export, f"{export.id}-unpause", parsed(since), now)
-            self._store.add_runs(runs)
+            self._timeline.backfills.begin(export, parsed(since), now)
         return answer
 
-    def _toggled(self, export: StoredExport, *, paused: bool) -> Response:
+    def _toggled(self, call: Call, export: StoredExport, *, paused: bool) -> Response:
         small = self._world.dialect.small_answers
         if export.body.get("paused", False) is not paused:
             moment = self._world.clock.now()
@@ -164,13 +155,9 @@ class BatchExports:
             if paused:
                 body["last_paused_at"] = iso(moment)
             export = StoredExport(export.id, export.project, body)
-            self._store.write_export(export.id, body)
-            due = self._runs.due_after(export, moment)
-            self._store.set_caught_up(export.id, iso(moment), due)
+            changes = [pause_change(paused=paused)]
+            with self._store.transaction():
+                self._store.write_export(export.id, body)
+                self._timeline.begin(export, moment)
+                self._activity.record(export, "updated", changes, call.caller, call.request)
         return JSONAnswer({"paused": paused} if small else self.fields.shown(export))
-
-
-def _require(sent: dict[str, Any]) -> None:
-    for name in _REQUIRED:
-        if name not in sent:
-            raise invalid(name, "required", "This field is required.")

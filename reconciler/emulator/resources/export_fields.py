@@ -1,11 +1,13 @@
-"""The fields of a batch export: what a body may hold, and what an answer shows, by server."""
+"""The fields of a batch export: what a body may have, and what an answer shows, by server."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from reconciler.emulator.destinations import Destinations
+from reconciler.emulator.dialects import FLAGS
 from reconciler.emulator.fields import (
     Check,
     anything,
@@ -18,13 +20,38 @@ from reconciler.emulator.fields import (
     texts,
     zone,
 )
-from reconciler.emulator.queries import BadQuery, rewritten
-from reconciler.emulator.refusal import invalid
-from reconciler.emulator.runs import SHOWN, Runs
+from reconciler.emulator.queries import BadQuery, check_on_events, check_parsable, rewritten
+from reconciler.emulator.refusal import invalid, server_error
+from reconciler.emulator.runs import Runs
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import World
 
+_REQUIRED = ("name", "destination", "interval")
 _OFFSETS = {"offset_day": ("week",), "offset_hour": ("day", "week")}
+_HOGQL_ONLY = ("hogql_modifiers", "primary_key", "version_key")
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A write of an export.
+
+    project
+        The id of the project that the export is in.
+    stored
+        The export as it is before the write; None for a create.
+    partial
+        True for a PATCH, which needs no required fields.
+    on_organization
+        Whether the organization path is used, which has no project to validate with.
+    planted
+        Whether the export comes from the seed. It may be older than the rules of a create.
+    """
+
+    project: int
+    stored: StoredExport | None = None
+    partial: bool = False
+    on_organization: bool = False
+    planted: bool = False
 
 
 class ExportFields:
@@ -36,66 +63,155 @@ class ExportFields:
         self._checks = _checks(world)
         self.destinations = Destinations(world)
 
-    def checked(
-        self, sent: Mapping[str, Any], stored: StoredExport | None, *, on_organization: bool
-    ) -> dict[str, Any]:
-        """The plain fields of a body; what is unknown is dropped without a word."""
-        found = {
-            name: check(name, sent[name]) for name, check in self._checks.items() if name in sent
-        }
-        self._check_flags(found, creating=stored is None)
-        if stored is not None and self._world.dialect.integrations:
-            model = stored.body.get("model") or "events"
-            if "model" in found and found["model"] != model:
-                raise invalid("model", "invalid_input", "Changing the model is not allowed.")
-        query = self._world.dialect.query_field
-        if query in sent:
-            found["query"] = self._query(sent[query], stored, on_organization=on_organization)
+    def checked(self, sent: Mapping[str, Any], write: Write) -> dict[str, Any]:
+        """Return the fields to store, those of the body only. Raise Refusal.
+
+        Unknown and read-only fields are dropped. A destination is returned whole.
+        """
+        if write.on_organization and write.stored is not None and self._crashes(sent):
+            raise server_error()
+        checked: dict[str, Any] = {}
+        for name, check in self._checks.items():
+            if name not in sent:
+                if name in _REQUIRED and not write.partial:
+                    raise invalid(name, "required", "This field is required.")
+            elif check is None:
+                checked[name] = self._destination(sent[name], write)
+            else:
+                checked[name] = check(name, sent[name])
+        self._check_flags(checked, creating=write.stored is None)
+        if self._world.dialect.query_field in sent:
+            checked["query"] = self._query(sent[self._world.dialect.query_field])
         if self._world.dialect.integrations:
-            self._check_schedule(sent, found, stored)
-        return found
+            self._check_schedule(sent, checked, write)
+            self._check_model(checked, write)
+        _check_http(checked)
+        return checked
 
-    def _check_flags(self, found: Mapping[str, Any], *, creating: bool) -> None:
+    def _destination(self, sent: Any, write: Write) -> dict[str, Any]:
+        if write.stored is None:
+            return self.destinations.created(sent, project=write.project, planted=write.planted)
+        return self.destinations.changed(
+            sent,
+            write.stored.body["destination"],
+            project=write.project,
+            partial=write.partial,
+        )
+
+    def _crashes(self, sent: Mapping[str, Any]) -> bool:
+        """Return whether a change needs a project where the path has none (inferred, 1.10)."""
+        dialect = self._world.dialect
+        if not dialect.crashes:
+            return False
+        destination = sent.get("destination")
+        destination = destination if isinstance(destination, dict) else {}
+        if dialect.integrations:
+            reads_project = (
+                destination.get("integration") is not None
+                or destination.get("integration_id") is not None
+                or f"interval:{sent.get('interval')}" in FLAGS
+            )
+        else:
+            reads_project = destination.get("type") == "Databricks"
+        return reads_project or sent.get(dialect.query_field) is not None
+
+    def _check_flags(self, checked: Mapping[str, Any], *, creating: bool) -> None:
         if creating or self._world.dialect.integrations:
-            self._world.need_flag(f"interval:{found.get('interval')}")
-        self._world.need_flag(f"model:{found.get('model')}")
+            self._world.need_flag(f"interval:{checked.get('interval')}")
+        self._world.need_flag(f"model:{checked.get('model')}")
 
-    def _query(self, value: Any, stored: StoredExport | None, *, on_organization: bool) -> Any:
+    def _query(self, value: Any) -> Any:
         dialect = self._world.dialect
         if dialect.query_shown:
             return nullable(text(blank=True))(dialect.query_field, value)
-        if on_organization and stored is not None:
-            # The organization path has no project to parse the query for.
-            raise AttributeError("team")
         query = text()(dialect.query_field, value)
-        try:
-            rewritten(query)
-        except BadQuery as bad:
-            raise invalid(dialect.query_field, "invalid_input", str(bad)) from None
+        self._parse(rewritten, query)
         return query
 
+    def _parse(self, parser: Callable[[str], object], query: str) -> None:
+        try:
+            parser(query)
+        except BadQuery as bad:
+            raise invalid(self._world.dialect.query_field, "invalid_input", str(bad)) from None
+
     def _check_schedule(
-        self, sent: Mapping[str, Any], found: dict[str, Any], stored: StoredExport | None
+        self, sent: Mapping[str, Any], checked: dict[str, Any], write: Write
     ) -> None:
-        """Offsets fit their interval only, and go back to null when the interval leaves them."""
-        interval = found.get("interval", stored.body["interval"] if stored else None)
-        if "interval" not in sent and set(_OFFSETS) & set(sent) and stored is not None:
-            # A property without a setter (service-facts 1.2, trap 18).
-            raise AttributeError("offset")
+        """Check that offsets fit the interval, and reset those that do not stay (1.2).
+
+        A PATCH keeps the offsets that the interval takes; a PUT resets those not sent (1.6).
+        """
+        stored = write.stored
+        if stored is not None and "interval" not in sent and set(_OFFSETS) & set(sent):
+            # The server sets a property that has no setter.
+            raise server_error()
+        interval = checked.get("interval", stored.body["interval"] if stored else None)
         for name, intervals in _OFFSETS.items():
-            if found.get(name) is not None and interval not in intervals:
+            if checked.get(name) is not None and interval not in intervals:
                 raise invalid(
                     name, "invalid_input", f"{name} is not applicable for interval {interval}."
                 )
-            if "interval" in found and name not in found:
-                found[name] = None
-        if "timezone" in found:
-            found["timezone"] = found["timezone"] or "UTC"
+            if "interval" in checked and (not write.partial or interval not in intervals):
+                checked.setdefault(name, None)
+        if "timezone" in checked:
+            checked["timezone"] = checked["timezone"] or "UTC"
 
-    def shown(self, export: StoredExport, *, reading: bool = True) -> dict[str, Any]:
-        """The answer for an export, secrets left out."""
+    def _check_model(self, checked: Mapping[str, Any], write: Write) -> None:
+        """Check the fields that depend on the model, with what is stored merged in (1.1)."""
+        stored = write.stored.body if write.stored is not None else {}
+        body = {**stored, **checked}
+        model = body.get("model") or "events"
+        if write.stored is not None and model != (stored.get("model") or "events"):
+            raise invalid("model", "invalid_input", "Changing the model is not allowed.")
+        if checked.get("filters") and model != "events":
+            raise invalid("filters", "invalid_input", f"Model '{model}' does not take filters.")
+        for name in _HOGQL_ONLY:
+            if checked.get(name) is not None and model != "hogql":
+                raise invalid(name, "invalid_input", f"Model '{model}' does not take {name}.")
+        if {"incremental_mode", "primary_key"} & set(checked):
+            merges = body.get("incremental_mode") == "MERGE"
+            if merges and not (model == "hogql" and body.get("primary_key")):
+                raise invalid("incremental_mode", "invalid_input", "MERGE needs a primary_key.")
+        if model == "hogql":
+            self._check_hogql(checked, write)
+        elif checked.get("query") is not None and not write.planted:
+            self._check_legacy_query(checked["query"], write.project)
+
+    def _check_hogql(self, checked: Mapping[str, Any], write: Write) -> None:
+        if write.stored is not None and "query" not in checked:
+            return
+        query = checked.get("query")
+        if not query:
+            raise invalid("hogql_query", "invalid_input", "Model 'hogql' needs a query.")
+        self._parse(check_parsable, query)
+
+    def _check_legacy_query(self, query: str, project: int) -> None:
+        """Check a query on another model: only projects that already have one take it (1.9)."""
+        exports = self._world.store.exports([project])
+        if not any(
+            export.body.get("query") and export.body.get("model") != "hogql" for export in exports
+        ):
+            raise invalid(
+                "hogql_query", "invalid_input", "Queries are only supported by model 'hogql'."
+            )
+        self._parse(check_on_events, query)
+
+    def shown_all(self, exports: Sequence[StoredExport]) -> list[dict[str, Any]]:
+        """Return the answers for a page of exports; their latest runs cost one query."""
+        latest = self._runs.latest([export.id for export in exports])
+        return [self.shown(export, latest=latest[export.id]) for export in exports]
+
+    def shown(
+        self,
+        export: StoredExport,
+        *,
+        reading: bool = True,
+        latest: list[dict[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """Return the answer for an export, without its secrets."""
         body, dialect = export.body, self._world.dialect
-        runs = self._world.store.runs(export.id, newest=SHOWN)
+        if latest is None:
+            latest = self._runs.latest([export.id])[export.id]
         answer: dict[str, Any] = {
             "id": export.id,
             "team_id": export.project,
@@ -109,7 +225,7 @@ class ExportFields:
             "last_paused_at": body.get("last_paused_at"),
             "start_at": body.get("start_at"),
             "end_at": body.get("end_at"),
-            "latest_runs": [self._runs.shown(run) for run in runs],
+            "latest_runs": latest,
             "schema": self._schema(body.get("query")),
         }
         if dialect.query_shown:
@@ -123,11 +239,11 @@ class ExportFields:
     def _schema(self, query: str | None) -> dict[str, Any] | None:
         if query is None or self._world.dialect.query_shown:
             return None
-        text_of_it, fields = rewritten(query)
-        return {"fields": fields, "values": {}, "hogql_query": text_of_it}
+        printed, fields = rewritten(query)
+        return {"fields": fields, "values": {}, "hogql_query": printed}
 
     def _computed(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """What the newest server computes on every read (service-facts 1.1)."""
+        """Return the values that the newest server computes on every read (1.1)."""
         interval = body["interval"]
         return {
             "timezone": body.get("timezone") or "UTC",
@@ -140,12 +256,17 @@ class ExportFields:
         }
 
 
-def _checks(world: World) -> Mapping[str, Check]:
+def _checks(world: World) -> Mapping[str, Check | None]:
+    """Return the checks in the order in which the service reports problems.
+
+    The destination has none here: `Destinations` checks it against what is stored.
+    """
     dialect = world.dialect
     model = choice(*dialect.models)
-    checks: dict[str, Check] = {
+    checks: dict[str, Check | None] = {
         "name": text(),
         "model": nullable(model) if dialect.null_model else model,
+        "destination": None,
         "interval": choice(*dialect.intervals),
         "paused": boolean,
         "last_paused_at": nullable(moment),
@@ -161,18 +282,27 @@ def _checks(world: World) -> Mapping[str, Check]:
             "offset_hour": nullable(integer(least=0, most=23)),
             "hogql_modifiers": nullable(anything),
             "primary_key": nullable(texts()),
-            "version_key": nullable(text()),
+            "version_key": nullable(texts()),
             "incremental_mode": choice("APPEND", "MERGE"),
         }
     return checks
 
 
+def _check_http(checked: Mapping[str, Any]) -> None:
+    """Check type against model where a body has both; the service names no field (1.3)."""
+    destination = checked.get("destination")
+    if destination is None or destination["type"] != "HTTP":
+        return
+    if (checked.get("model") or "events") != "events":
+        raise invalid(None, "invalid_input", "HTTP destinations only support the events model.")
+
+
 def _filters(attr: str, value: Any) -> Any:
     if not isinstance(value, list):
         raise invalid(attr, "invalid_input", "filters must be a list.")
-    for each in value:
-        if not isinstance(each, dict) or each.get("type") not in ("event", "hogql", "person"):
+    for entry in value:
+        if not isinstance(entry, dict) or entry.get("type") not in ("event", "hogql", "person"):
             raise invalid(attr, "invalid_input", "Each filter needs a type: event, hogql, person.")
-        if each.get("key") in ("data_interval_start", "data_interval_end"):
+        if entry.get("key") in ("data_interval_start", "data_interval_end"):
             raise invalid(attr, "invalid_input", "Filters may not use the data interval.")
     return value

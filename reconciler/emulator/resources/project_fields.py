@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
+from reconciler.emulator.dialects import Dialect
 from reconciler.emulator.fields import (
     Check,
     anything,
@@ -20,39 +21,22 @@ from reconciler.emulator.fields import (
     zone,
 )
 from reconciler.emulator.refusal import invalid
+from reconciler.emulator.resources.project_checks import (
+    dashboard,
+    errors_to_ignore,
+    linked_flag,
+    logs_settings,
+    mapping,
+    masking,
+    modifiers,
+    only_keys,
+    trigger_groups,
+    week_start_day,
+)
 from reconciler.emulator.store import StoredProject
-from reconciler.emulator.world import World
 
 _flag = nullable(boolean)
 _open = nullable(anything)
-
-
-def _object(attr: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise invalid(attr, "invalid_input", "Must provide a dictionary or None.")
-    return value
-
-
-def _linked_flag(attr: str, value: Any) -> dict[str, Any]:
-    """Exactly {id, key} or {id, key, variant}."""
-    found = _object(attr, value)
-    if not {"id", "key"} <= set(found) <= {"id", "key", "variant"}:
-        raise invalid(attr, "invalid_input", "Must provide id and key, and variant at most.")
-    return found
-
-
-def _payload_capture(attr: str, value: Any) -> dict[str, Any]:
-    found = _object(attr, value)
-    if not set(found) <= {"recordHeaders", "recordBody"}:
-        raise invalid(attr, "invalid_input", "Must provide recordHeaders and recordBody only.")
-    return found
-
-
-def _errors_to_ignore(attr: str, value: Any) -> list[str]:
-    found: list[str] = texts()(attr, value)
-    if len(str(found)) > 300:
-        raise invalid(attr, "invalid_input", "Field must be less than 300 characters.")
-    return found
 
 
 CHECKS: Mapping[str, Check] = {
@@ -72,23 +56,25 @@ CHECKS: Mapping[str, Check] = {
     "autocapture_opt_out": _flag,
     "autocapture_exceptions_opt_in": _flag,
     "autocapture_web_vitals_opt_in": _flag,
-    "autocapture_exceptions_errors_to_ignore": _errors_to_ignore,
+    "autocapture_exceptions_errors_to_ignore": errors_to_ignore,
     "capture_console_log_opt_in": _flag,
     "capture_performance_opt_in": _flag,
     "session_recording_opt_in": boolean,
     "session_recording_sample_rate": nullable(rate),
     "session_recording_minimum_duration_milliseconds": nullable(integer(least=0, most=30000)),
-    "session_recording_linked_flag": nullable(_linked_flag),
-    "session_recording_network_payload_capture_config": nullable(_payload_capture),
-    "session_replay_config": nullable(_object),
+    "session_recording_linked_flag": nullable(linked_flag),
+    "session_recording_network_payload_capture_config": nullable(
+        only_keys("recordHeaders", "recordBody")
+    ),
+    "session_replay_config": nullable(only_keys("record_canvas", "ai_config")),
     "access_control": boolean,
-    "week_start_day": nullable(integer(least=0, most=1)),
-    "primary_dashboard": nullable(integer()),
+    "week_start_day": nullable(week_start_day),
+    "primary_dashboard": nullable(dashboard(())),
     "live_events_columns": nullable(texts()),
     "recording_domains": nullable(texts(longest=200, drop_blank=True)),
     "inject_web_apps": _flag,
     "extra_settings": _open,
-    "modifiers": nullable(_object),
+    "modifiers": nullable(mapping),
     "has_completed_onboarding_for": _open,
     "surveys_opt_in": _flag,
     "heatmaps_opt_in": _flag,
@@ -96,15 +82,20 @@ CHECKS: Mapping[str, Check] = {
 
 _NEWER: Mapping[str, Check] = {
     "onboarding_tasks": _open,
-    "session_recording_masking_config": nullable(_object),
-    "session_recording_trigger_groups": nullable(_object),
+    "session_recording_masking_config": nullable(masking),
+    "session_recording_trigger_groups": nullable(trigger_groups),
     "session_recording_retention_period": choice("30d", "90d", "1y", "5y"),
-    "survey_config": nullable(_object),
-    "conversations_settings": nullable(_object),
-    "logs_settings": nullable(_object),
-    "cookieless_server_hash_mode": nullable(integer(least=0, most=2)),
+    "survey_config": nullable(mapping),
+    "conversations_settings": nullable(mapping),
+    "logs_settings": nullable(logs_settings),
     "default_data_theme": nullable(integer()),
+    "modifiers": nullable(modifiers),
 }
+
+_OF_ENVIRONMENTS: Mapping[str, Check] = {
+    "cookieless_server_hash_mode": nullable(integer(least=0, most=2)),
+}
+"""Before 2026 only `environments/` shows and takes these (docs/service.md, 4.3)."""
 
 _DEFAULTS: Mapping[str, Any] = {
     **dict.fromkeys(CHECKS),
@@ -141,35 +132,41 @@ OPEN_TO_MEMBERS = frozenset(
 
 
 class ProjectFields:
-    """The rules of one server."""
+    """The rules of one server, for the paths below `environments/` or for the others."""
 
-    def __init__(self, world: World) -> None:
-        self._strict = world.dialect.strict_projects
-        self._plain = world.dialect.name == "interface"
+    def __init__(self, dialect: Dialect, *, environments: bool = False) -> None:
+        self._strict = dialect.strict_projects
+        self._plain = dialect.name == "interface"
         self.checks = dict(CHECKS)
         if self._strict:
             self.checks |= _NEWER
-            # Gone from the newest serializer: ignored without a word (4.2).
+            # Gone from the newest serializer: ignored without an error (4.2).
             del self.checks["slack_incoming_webhook"]
+        if self._strict or environments:
+            self.checks |= _OF_ENVIRONMENTS
 
-    def checked(self, sent: Mapping[str, Any]) -> dict[str, Any]:
-        """The known fields of a body. Raises Refusal for the first that is wrong."""
+    def checked(
+        self, sent: Mapping[str, Any], stored: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return the known fields of a body. Raise Refusal for the first that is wrong.
+
+        `stored` is the project that changes, None for a new one.
+        """
         if self._strict and sent.get("access_control") is not None:
             raise invalid("access_control", "invalid_input", "This field is deprecated.")
-        return {
-            name: check(name, sent[name]) for name, check in self.checks.items() if name in sent
-        }
+        checks = self.checks | {"primary_dashboard": nullable(dashboard(_dashboards(stored or {})))}
+        return {name: check(name, sent[name]) for name, check in checks.items() if name in sent}
 
     def merged(self, stored: Mapping[str, Any], checked: Mapping[str, Any]) -> dict[str, Any]:
-        """Merged fields keep the keys that were not sent, down to their depth (4.2)."""
+        """Return the fields to store. Merged ones keep the keys that were not sent (4.2)."""
         result = dict(checked)
         for name, levels in _MERGED_LEVELS.items():
             if isinstance(checked.get(name), dict):
                 result[name] = _merge(stored.get(name), checked[name], levels)
         return result
 
-    def shown(self, project: StoredProject) -> dict[str, Any]:
-        """The full answer."""
+    def shown(self, project: StoredProject, *, level: int = 15) -> dict[str, Any]:
+        """Return the full answer. `level` is the membership level of the key's user."""
         body = {**_DEFAULTS, **project.body}
         answer = {
             "id": project.id,
@@ -181,7 +178,7 @@ class ProjectFields:
             "created_at": body["created_at"],
             "updated_at": body["updated_at"],
             "ingested_event": body["ingested_event"],
-            "effective_membership_level": 15,
+            "effective_membership_level": level,
             "has_group_types": False,
             "person_on_events_querying_enabled": True,
             "default_modifiers": {"personsOnEventsMode": "person_id_override_properties_joined"},
@@ -200,14 +197,19 @@ class ProjectFields:
         return answer
 
     def short(self, project: StoredProject) -> dict[str, Any]:
-        """The answer in a list."""
-        full = self.shown(project)
-        names = (*_LIST_FIELDS, "project_id") if "project_id" in full else _LIST_FIELDS
-        return {name: full[name] for name in names}
+        """Return the answer in a list."""
+        answer = {name: project.body.get(name, _DEFAULTS.get(name)) for name in _LIST_FIELDS}
+        answer |= {"id": project.id, "organization": project.organization}
+        return answer if self._plain else {**answer, "project_id": project.id}
+
+
+def _dashboards(stored: Mapping[str, Any]) -> set[int]:
+    """Return the ids of a project's dashboards: those of the seed, and the one that it shows."""
+    return {*stored.get("dashboards", ()), stored.get("primary_dashboard")} - {None}
 
 
 def new_project(name: str, now: str) -> dict[str, Any]:
-    """What the server makes up for a new project."""
+    """Return the values that the server makes for a new project."""
     return {
         "name": name,
         "uuid": str(uuid4()),
@@ -218,7 +220,7 @@ def new_project(name: str, now: str) -> dict[str, Any]:
 
 
 def new_token() -> str:
-    """A token that nobody has yet."""
+    """Return a random project token."""
     return f"phc_{secrets.token_urlsafe(32)}"
 
 

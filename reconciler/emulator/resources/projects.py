@@ -1,4 +1,4 @@
-"""Projects of an organization (interface 2.4, 4.3; service-facts, section 4)."""
+"""Projects of an organization (docs/service.md, 4)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ _COHORT_FILTER = {"key": "id", "type": "cohort", "value": 1, "operator": "not_in
 
 
 class Projects:
-    """The operations. Each takes the request and answers, or raises Refusal."""
+    """The operations. Each takes a call and returns the answer, or raises Refusal."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, environments: bool = False) -> None:
         self._world = world
         self._store = world.store
-        self.fields = ProjectFields(world)
+        self.fields = ProjectFields(world.dialect, environments=environments)
+
+    def _answer(self, call: Call, project: StoredProject, status_code: int = 200) -> Response:
+        shown = self.fields.shown(project, level=call.caller.level)
+        return JSONAnswer(shown, status_code=status_code)
 
     def _named(self, call: Call) -> StoredProject:
         """Return the project that the path names. Raise Refusal (404, or 403 by the key's limits).
@@ -73,7 +77,7 @@ class Projects:
         if not call.caller.admin:
             raise forbidden("You must be an organization admin to create new projects.")
         sent = await body_of(call.request)
-        if sent.get("primary_dashboard") is not None:
+        if "primary_dashboard" in sent:
             raise invalid(
                 "primary_dashboard",
                 "invalid_input",
@@ -88,10 +92,11 @@ class Projects:
             body |= self._overwritten(checked)
         identity = self._store.add_project(organization, body)
         project = StoredProject(identity, organization, body)
-        return JSONAnswer(self.fields.shown(project), status_code=201)
+        return self._answer(call, project, status_code=201)
 
     def _overwritten(self, checked: dict[str, Any]) -> dict[str, Any]:
         extra = checked.get("extra_settings")
+        dashboard = 1000 + self._store.count_all_projects()
         return {
             "test_account_filters": [_COHORT_FILTER],
             "extra_settings": {
@@ -100,17 +105,20 @@ class Projects:
             },
             "week_start_day": checked.get("week_start_day", 1),
             "session_recording_retention_period": "30d",
-            "primary_dashboard": 1000 + self._store.count_all_projects(),
+            "primary_dashboard": dashboard,
+            "dashboards": [dashboard],
         }
 
     def _check_name(self, organization: str, name: str | None, *, besides: int | None) -> None:
-        """Unique, case and blanks aside, among projects that are not on their way out (4.1)."""
+        """Raise Refusal (409) if another project has the name (4.1).
+
+        Case and surrounding whitespace do not count, nor do projects pending deletion.
+        """
         if name is None or not self._world.dialect.strict_projects:
             return
-        for each in self._store.projects(organization):
-            pending = each.body.get("is_pending_deletion", False)
-            same = str(each.body["name"]).strip().casefold() == name.strip().casefold()
-            if same and each.id != besides and not pending:
+        wanted = name.strip().casefold()
+        for identity, taken in self._store.project_names(organization):
+            if identity != besides and taken.strip().casefold() == wanted:
                 raise Refusal(
                     409,
                     "server_error",
@@ -121,7 +129,7 @@ class Projects:
     def _free_name(self, organization: str) -> str:
         if not self._world.dialect.strict_projects:
             return "Default project"
-        taken = {each.body["name"] for each in self._store.projects(organization)}
+        taken = {name for _, name in self._store.project_names(organization)}
         name, number = "Default project", 1
         while name in taken:
             number += 1
@@ -130,8 +138,7 @@ class Projects:
 
     async def retrieved(self, call: Call) -> Response:
         """GET one."""
-        project = self._named(call)
-        return JSONAnswer(self.fields.shown(project))
+        return self._answer(call, self._named(call))
 
     async def patched(self, call: Call) -> Response:
         """PATCH (and PUT): absent fields stay; some objects are merged, others replaced."""
@@ -140,13 +147,13 @@ class Projects:
         locked = sorted(set(sent) & set(self.fields.checks) - OPEN_TO_MEMBERS)
         if locked and not call.caller.admin:
             raise forbidden("You must be a project admin to change these settings.")
-        checked = self.fields.checked(sent)
+        checked = self.fields.checked(sent, project.body)
         self._check_name(project.organization, checked.get("name"), besides=project.id)
         body = {**project.body, **self.fields.merged(project.body, checked)}
         body["updated_at"] = iso(self._world.clock.now())
         self._store.write_project(project.id, body)
         changed = StoredProject(project.id, project.organization, body)
-        return JSONAnswer(self.fields.shown(changed))
+        return self._answer(call, changed)
 
     async def deleted(self, call: Call) -> Response:
         """DELETE. In 2026 the work runs later: until then it is read and listed (4.3)."""
@@ -164,20 +171,19 @@ class Projects:
     # Actions
 
     async def activity(self, call: Call) -> Response:
-        """GET activity: the project itself, as the interface has it."""
-        project = self._named(call)
-        return JSONAnswer(self.fields.shown(project))
+        """GET activity: the project itself, as the interface documents it."""
+        return self._answer(call, self._named(call))
 
     async def demo_data(self, call: Call) -> Response:
         """GET is_generating_demo_data: the project itself."""
         return await self.activity(call)
 
     async def token_reset(self, call: Call) -> Response:
-        """PATCH reset_token: another api_token, and the old one is worth nothing."""
+        """PATCH reset_token: a new api_token replaces the old one."""
         project = self._named(call)
         await body_of(call.request)
         now = iso(self._world.clock.now())
         body = {**project.body, "api_token": new_token(), "updated_at": now}
         self._store.write_project(project.id, body)
         changed = StoredProject(project.id, project.organization, body)
-        return JSONAnswer(self.fields.shown(changed))
+        return self._answer(call, changed)

@@ -1,0 +1,190 @@
+"""The steps that test a destination, by type and server, and their results (docs/service.md, 11).
+
+Nothing is connected to. A step passes unless it lacks configuration, does not concern the way the
+integration signs in, or a rule of the switchboard says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_STATUSES = ("Passed", "Failed", "Skipped")
+_NOT_CONFIGURED = "The test step cannot run as it's not configured."
+_UNKNOWN_ERROR = "The test step failed with an unknown error: a rule of the switchboard."
+_RULE_NAMES = ("destination", "step", "status", "message")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a destination type.
+
+    skipped
+        The message with which it is skipped if the integration holds a key; None if it always runs.
+    """
+
+    name: str
+    description: str
+    skipped: str | None = None
+
+    def shown(self, result: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the step as an answer shows it; the result is null in a list."""
+        return {"name": self.name, "description": self.description, "result": result}
+
+
+@dataclass(frozen=True, slots=True)
+class StepRule:
+    """A rule of the switchboard: the result of some steps. None matches any.
+
+    step
+        The position or the name of a step.
+    """
+
+    status: str
+    message: str | None = None
+    destination: str | None = None
+    step: int | str | None = None
+
+    def matches(self, destination: str, position: int, step: Step) -> bool:
+        """Return whether the rule sets the result of this step."""
+        return self.destination in (None, destination) and self.step in (None, position, step.name)
+
+    def shown(self) -> dict[str, Any]:
+        """Return the rule as it is written."""
+        return {name: getattr(self, name) for name in _RULE_NAMES}
+
+
+class BadStepRule(Exception):
+    """A rule that does not fit; the message says why."""
+
+
+_S3 = Step("Check S3 bucket exists", "The bucket exists and the credentials reach it.")
+_ROLE = Step(
+    "Ensure we can assume provided AWS role",
+    "The service can assume the role of the integration.",
+    skipped="No configured AWS role ARN, skipping test",
+)
+_KEY_MESSAGE = "The integration holds a service account key, skipping test"
+_IMPERSONATION = (
+    Step(
+        "Impersonate BigQuery service account",
+        "The service can act as the service account of the integration.",
+        skipped=_KEY_MESSAGE,
+    ),
+    Step(
+        "Verify BigQuery service account ownership",
+        "The service account belongs to this organization.",
+        skipped=_KEY_MESSAGE,
+    ),
+)
+_BIGQUERY = (
+    Step("Verify BigQuery project", "The project exists."),
+    Step("Verify BigQuery dataset", "The dataset exists in the project."),
+    Step("Verify BigQuery table", "A table can be created in the dataset."),
+)
+_SNOWFLAKE = (
+    Step("Establish connection to Snowflake", "The credentials sign in."),
+    Step("Verify Snowflake warehouse", "The warehouse exists."),
+    Step("Verify Snowflake database", "The database exists."),
+    Step("Verify Snowflake schema", "The schema exists in the database."),
+)
+_DATABRICKS = (
+    Step("Establish connection to Databricks", "The credentials sign in."),
+    Step("Verify Databricks catalog", "The catalog exists."),
+    Step("Verify Databricks schema", "The schema exists in the catalog."),
+    Step("Verify Databricks table", "A table can be created in the schema."),
+    Step("Verify permissions to create a Databricks volume", "A volume can be created."),
+)
+_AZURE = Step("Check Azure Blob container exists", "The container exists.")
+
+# The names of 2025 are inferred from those of 2026.
+_INLINE: Mapping[str, tuple[Step, ...]] = {
+    "S3": (_S3,),
+    "BigQuery": _BIGQUERY,
+    "Snowflake": _SNOWFLAKE,
+    "Databricks": _DATABRICKS,
+}
+_BY_INTEGRATION: Mapping[str, tuple[Step, ...]] = {
+    "AwsS3": (_ROLE, _S3),
+    "S3Compatible": (_S3,),
+    "BigQuery": (*_IMPERSONATION, *_BIGQUERY),
+    "Snowflake": _SNOWFLAKE,
+    "Databricks": _DATABRICKS,
+    "AzureBlob": (_AZURE,),
+}
+# Groups of keys; one key of each group must have a value. Inferred. In 2026 integrations hold them.
+_CREDENTIALS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "S3": (("aws_access_key_id",), ("aws_secret_access_key",)),
+    "Snowflake": (("user",), ("password", "private_key")),
+}
+
+
+def steps_of(destination: str, *, integrations: bool) -> tuple[Step, ...]:
+    """Return the steps of a destination type; none for a type without."""
+    return (_BY_INTEGRATION if integrations else _INLINE).get(destination, ())
+
+
+def result_of(
+    step: Step,
+    position: int,
+    destination: Mapping[str, Any],
+    rules: Sequence[StepRule],
+    *,
+    integration: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Return the result of a step: its status, and a message or None.
+
+    `destination` is as an export stores it; `integration` is the record that it names.
+    """
+    rule = next((rule for rule in rules if rule.matches(destination["type"], position, step)), None)
+    keyless = integration is not None and bool(integration.get("keyless"))
+    if rule is not None:
+        status, message = rule.status, rule.message
+        message = _UNKNOWN_ERROR if status == "Failed" and message is None else message
+    elif integration is None and not _has_credentials(destination):
+        status, message = "Failed", _NOT_CONFIGURED
+    elif step.skipped is not None and not keyless:
+        status, message = "Skipped", step.skipped
+    else:
+        status, message = "Passed", None
+    return {"status": status, "message": message}
+
+
+def _has_credentials(destination: Mapping[str, Any]) -> bool:
+    groups = _CREDENTIALS.get(destination["type"], ())
+    config = destination["config"]
+    return all(any(config.get(name) for name in group) for group in groups)
+
+
+def step_rules_of(raw: Any, *, integrations: bool) -> list[StepRule]:
+    """Return rules as they are written: a list, or a mapping with `rules`. Raise BadStepRule."""
+    rules = raw.get("rules") if isinstance(raw, Mapping) else raw
+    if not isinstance(rules, Sequence) or isinstance(rules, str):
+        raise BadStepRule("rules are a list")
+    return [_rule_of(rule, integrations=integrations) for rule in rules]
+
+
+def _rule_of(rule: Any, *, integrations: bool) -> StepRule:
+    if not isinstance(rule, Mapping):
+        raise BadStepRule("a rule is a mapping")
+    unknown = sorted(set(rule) - set(_RULE_NAMES))
+    if unknown:
+        raise BadStepRule(f"unknown: {', '.join(unknown)}; allowed: {', '.join(_RULE_NAMES)}")
+    statuses = _STATUSES if integrations else _STATUSES[:2]
+    if rule.get("status") not in statuses:
+        raise BadStepRule(f"status is one of {', '.join(statuses)}")
+    destination, step, message = rule.get("destination"), rule.get("step"), rule.get("message")
+    if message is not None and not isinstance(message, str):
+        raise BadStepRule("message is text or null")
+    types = _BY_INTEGRATION if integrations else _INLINE
+    if destination is not None and destination not in tuple(types):
+        raise BadStepRule(f"destination is one of {', '.join(types)}")
+    concerned = [types[destination]] if destination is not None else list(types.values())
+    if step is not None and not any(
+        step in (position, known.name)
+        for steps in concerned
+        for position, known in enumerate(steps)
+    ):
+        raise BadStepRule(f"no destination has a step {step!r}: name a step or its position")
+    return StepRule(rule["status"], message, destination, step)

@@ -1,0 +1,63 @@
+"""What an effect is: a call with a fault goes in, an answer comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from reconciler.emulator.world import World
+
+
+class BadFault(Exception):
+    """A rule that is not valid. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A call that a fault happens to. `proceed` answers as the service does without the fault."""
+
+    request: Request
+    world: World
+    proceed: Callable[[Request], Awaitable[Response]]
+
+    async def answer(self) -> Response:
+        """Answer as without the fault."""
+        return await self.proceed(self.request)
+
+
+class Effect(Protocol):
+    """What happens to a call. The fields of the class are the parameters of a rule."""
+
+    async def answer(self, exchange: Exchange) -> Response:
+        """Answer the call."""
+
+
+_EffectClass = TypeVar("_EffectClass", bound=type[Any])
+EFFECTS: dict[str, type[Any]] = {}
+"""Every effect by the name that rules use."""
+
+
+def effect(name: str) -> Callable[[_EffectClass], _EffectClass]:
+    """Register a dataclass as the effect of that name."""
+
+    def registered(cls: _EffectClass) -> _EffectClass:
+        EFFECTS[name] = cls
+        return cls
+
+    return registered
+
+
+def check_when(when: str) -> None:
+    """Raise BadFault unless `when` is `before` or `after`, relative to the write."""
+    if when not in ("before", "after"):
+        raise BadFault("'when' must be 'before' or 'after'")
+
+
+def check_seconds(seconds: float) -> None:
+    """Raise BadFault for a negative or endless duration."""
+    if not 0 <= seconds <= 1_000_000:
+        raise BadFault("'seconds' must be between 0 and 1000000")

@@ -1,0 +1,110 @@
+"""Faults of lists: pages that are capped, counted wrongly, repeated, cut, or behind the writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message
+
+from reconciler.emulator.faults.effect import BadFault, Exchange, check_seconds, effect
+
+_UNSET = object()
+
+
+@effect("page")
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Answer a list that is not complete or not consistent.
+
+    cap
+        The largest page that the service gives, whatever `limit` asks for.
+    count
+        What the list says about its length: a number, "omit" for none, "+1" or "-1" for a number
+        that is off by so many, or any other JSON.
+    repeat, drop
+        How many of the first items appear again at the end, and how many of the last are missing.
+    """
+
+    cap: int | None = None
+    count: Any = _UNSET
+    repeat: int = 0
+    drop: int = 0
+
+    def __post_init__(self) -> None:
+        if self.cap is not None and self.cap < 1:
+            raise BadFault("'cap' must be at least 1")
+        if self.repeat < 0 or self.drop < 0:
+            raise BadFault("'repeat' and 'drop' must not be negative")
+
+    async def answer(self, exchange: Exchange) -> Response:
+        """Answer the page with its faults."""
+        request = exchange.request
+        if self.cap is not None:
+            request = await _with_limit(request, self.cap)
+        response = await exchange.proceed(request)
+        body = orjson.loads(bytes(response.body))
+        if not isinstance(body, dict) or not isinstance(body.get("results"), list):
+            return response
+        items = body["results"]
+        body["results"] = items[: max(0, len(items) - self.drop)] + items[: self.repeat]
+        self._miscount(body)
+        content = orjson.dumps(body)
+        return Response(content, response.status_code, media_type="application/json")
+
+    def _miscount(self, body: dict[str, Any]) -> None:
+        if self.count is _UNSET:
+            return
+        if self.count == "omit":
+            body.pop("count", None)
+        elif isinstance(self.count, str) and self.count[:1] in ("+", "-"):
+            body["count"] = max(0, int(body.get("count", 0)) + int(self.count))
+        else:
+            body["count"] = self.count
+
+
+@effect("lag")
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """Answer a GET from the state of `seconds` ago, but not from before the rule was set."""
+
+    seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        check_seconds(self.seconds)
+
+    async def answer(self, exchange: Exchange) -> Response:
+        """Answer from the past. The answer is made without a pause, so no other call sees it."""
+        if exchange.request.method != "GET":
+            return await exchange.answer()
+        world = exchange.world
+        moment = world.clock.now() - timedelta(seconds=self.seconds)
+        with world.store.as_of(moment.timestamp()):
+            return await exchange.answer()
+
+
+async def _with_limit(request: Request, cap: int) -> Request:
+    """Return the same request with `limit` at most the cap."""
+    query = dict(parse_qsl(request.url.query, keep_blank_values=True))
+    try:
+        limit = min(int(query.get("limit", cap)), cap)
+    except ValueError:
+        limit = cap
+    query["limit"] = str(limit if limit > 0 else cap)
+    return await copy_of(request, {"query_string": urlencode(query).encode()})
+
+
+async def copy_of(request: Request, changes: Mapping[str, Any]) -> Request:
+    """Return a request with another scope and the same body."""
+    body = await request.body()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return Request({**request.scope, **changes}, receive)

@@ -1,0 +1,77 @@
+"""Which browsers and names are served: protection of a local service without a login.
+
+A page on the internet can make a browser send requests to loopback, under a name of its own
+(DNS rebinding) or as a simple cross-site POST. So the host that a request names must be loopback,
+the address that the service is bound to, or one that was allowed; and the switchboard, which asks
+for no key, refuses a foreign origin.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from urllib.parse import urlsplit
+
+import orjson
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+SWITCHBOARD = "/_emulator/"
+
+
+class Guard:
+    """ASGI middleware that refuses foreign hosts and origins with 403."""
+
+    def __init__(self, app: ASGIApp, *, bound: str, allowed: tuple[str, ...] = ()) -> None:
+        self._app = app
+        self._names = {name.lower() for name in (bound, "localhost", *allowed)}
+        address = _address(bound)
+        self._any_address = address is not None and address.is_unspecified
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or refuse it."""
+        if scope["type"] == "http":
+            headers = dict(scope["headers"])
+            problem = self._problem(
+                scope["path"],
+                headers.get(b"host", b"").decode("latin-1"),
+                headers.get(b"origin", b"").decode("latin-1"),
+            )
+            if problem is not None:
+                await _refuse(problem, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _problem(self, path: str, host: str, origin: str) -> str | None:
+        if not self._serves(_name_of(host)):
+            return f"host {host!r} is not served; allow it with --allow-host"
+        if not origin or not path.startswith(SWITCHBOARD):
+            return None
+        if urlsplit(origin).netloc.lower() != host.lower():
+            return f"origin {origin!r} is not allowed here"
+        return None
+
+    def _serves(self, name: str) -> bool:
+        if name in self._names:
+            return True
+        address = _address(name)
+        return address is not None and (address.is_loopback or self._any_address)
+
+
+def _name_of(host: str) -> str:
+    """Return the name in a Host header, without port and brackets."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.rpartition(":")[0].lower() if host.count(":") == 1 else host.lower()
+
+
+def _address(name: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(name)
+    except ValueError:
+        return None
+
+
+async def _refuse(problem: str, send: Send) -> None:
+    body = orjson.dumps({"error": problem})
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 403, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,304 @@
+"""What the document says of each operation, by the handler that serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconciler.emulator.dialects import Dialect
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """An operation as a reader needs it.
+
+    answer
+        The name of the schema of its answer, or None for an answer without a body.
+    status
+        The status of that answer.
+    body
+        The name of the schema of its body, if it takes one; `body_required` says whether a
+        request without a body is refused.
+    query
+        The names of its query parameters.
+    refusals
+        Statuses beside those that follow from keys, limits, path and body.
+    empty
+        Statuses that are answered without a body.
+    """
+
+    summary: str
+    tag: str
+    answer: str | None = None
+    status: int = 200
+    body: str | None = None
+    body_required: bool = True
+    query: tuple[str, ...] = ()
+    refusals: tuple[int, ...] = ()
+    empty: tuple[int, ...] = field(default=())
+
+
+PARAMETERS: Mapping[str, Schema] = {
+    "limit": {"type": "integer", "minimum": 1},
+    "offset": {"type": "integer", "minimum": 0},
+    "cursor": {"type": "string"},
+    "ordering": {"type": "string"},
+    "search": {"type": "string"},
+    "status": {"type": "string"},
+    "after": {"type": "string", "format": "date-time"},
+    "before": {"type": "string", "format": "date-time"},
+    "start": {"type": "string", "format": "date-time"},
+    "end": {"type": "string", "format": "date-time"},
+    "level": {"type": "string", "enum": ["DEBUG", "LOG", "INFO", "WARNING", "ERROR"]},
+    "level_filter": {"type": "string", "enum": ["DEBUG", "LOG", "INFO", "WARNING", "ERROR"]},
+    "log_limit": {"type": "integer", "minimum": 1, "maximum": 500},
+    "instance_id": {"type": "string"},
+    "destination": {"type": "string"},
+    "page": {"type": "integer", "minimum": 1},
+    "page_size": {"type": "integer", "minimum": 1, "maximum": 1000},
+    "scope": {"type": "string"},
+    "scopes": {"type": "string"},
+    "item_id": {"type": "string"},
+    "user": {"type": "string"},
+    "start_date": {"type": "string", "format": "date-time"},
+    "end_date": {"type": "string", "format": "date-time"},
+    "users": {"type": "string"},
+    "activities": {"type": "string"},
+    "clients": {"type": "string"},
+    "search_text": {"type": "string"},
+    "item_ids": {"type": "string"},
+    "is_system": {"type": "boolean"},
+}
+"""Schemas of query parameters. `log_limit` is sent as `limit`."""
+
+_PAGE = ("limit", "offset")
+_WINDOW = ("after", "before", "start", "end")
+_ENTRIES = ("scope", "scopes", "item_id", "user", "page", "page_size", "cursor", "ordering")
+_ADVANCED = (
+    *("start_date", "end_date", "users", "activities", "clients", "search_text", "item_ids"),
+    "is_system",
+)
+
+
+def docs_of(dialect: Dialect) -> Mapping[str, Doc]:
+    """Return what the document says of each handler, by its qualified name."""
+    return {
+        **_exports(dialect),
+        **_runs(dialect),
+        **_backfills(dialect),
+        **_projects(dialect),
+        **_identity(),
+        **_activity(dialect),
+        **_steps(dialect),
+    }
+
+
+def _crash(dialect: Dialect) -> tuple[int, ...]:
+    """500 where the real server crashes (docs/service.md, 1.4, 1.8, 1.10)."""
+    return (500,) if dialect.crashes else ()
+
+
+def _exports(dialect: Dialect) -> dict[str, Doc]:
+    tag, crash = "batch exports", _crash(dialect)
+    toggled = "Paused" if dialect.small_answers else "BatchExport"
+    return {
+        "BatchExports.listed": Doc(
+            "List batch exports, newest first", tag, "BatchExportPage", query=_PAGE
+        ),
+        "BatchExports.created": Doc(
+            "Create a batch export", tag, "BatchExport", 201, "BatchExportBody", refusals=crash
+        ),
+        "BatchExports.retrieved": Doc("Read a batch export", tag, "BatchExport"),
+        "BatchExports.patched": Doc(
+            "Change fields. A config is merged into the stored one",
+            tag,
+            "BatchExport",
+            body="BatchExportPatch",
+            body_required=False,
+            refusals=crash,
+        ),
+        "BatchExports.put": Doc(
+            "Write all required fields. Absent fields stay",
+            tag,
+            "BatchExport",
+            body="BatchExportBody",
+            refusals=crash,
+        ),
+        "BatchExports.deleted": Doc("Delete a batch export", tag, status=204),
+        "BatchExports.paused": Doc(
+            "Pause a batch export", tag, toggled, body="Anything", body_required=False
+        ),
+        "BatchExports.unpaused": Doc(
+            "Unpause a batch export. `backfill` exports what the pause missed",
+            tag,
+            toggled,
+            body="UnpauseBody",
+            body_required=False,
+            refusals=crash,
+        ),
+    }
+
+
+def _runs(dialect: Dialect) -> dict[str, Doc]:
+    tag, crash = "runs", _crash(dialect)
+    old = dialect.log_style == "old"
+    logs = (
+        *(("limit", "level_filter") if old else ("log_limit", "level", "instance_id")),
+        *("offset", "after", "before", "search"),
+    )
+    return {
+        "ExportRuns.listed": Doc(
+            "List runs",
+            tag,
+            "RunPage",
+            query=("cursor", "ordering", *_WINDOW, *(("status",) if dialect.integrations else ())),
+            refusals=(*crash, *((400,) if dialect.integrations else ())),
+        ),
+        "ExportRuns.retrieved": Doc("Read a run", tag, "Run", query=_WINDOW, refusals=crash),
+        "ExportRuns.retried": Doc(
+            "Export the interval of a run again",
+            tag,
+            "RetryStarted",
+            201 if dialect.integrations else 200,
+            query=_WINDOW,
+            refusals=crash,
+        ),
+        "ExportRuns.cancelled": Doc(
+            "Cancel a run", tag, "Cancelled", query=_WINDOW, refusals=(400, *crash)
+        ),
+        "ExportLogs.of_export": Doc(
+            "List the logs of an export, newest first",
+            tag,
+            "LogEntryPage",
+            query=logs,
+            refusals=(400, *crash),
+        ),
+        "ExportLogs.of_run": Doc(
+            "List the logs of a run", tag, "LogEntryPage", query=logs, refusals=(400, *crash)
+        ),
+    }
+
+
+def _backfills(dialect: Dialect) -> dict[str, Doc]:
+    tag, crash = "backfills", _crash(dialect)
+    return {
+        "ExportBackfills.created": Doc(
+            "Export a past range",
+            tag,
+            "BackfillStarted" if dialect.small_answers else "BatchExport",
+            201 if dialect.integrations else 200,
+            "BackfillBody",
+            body_required=False,
+            refusals=crash,
+        ),
+        "ExportBackfills.listed": Doc(
+            "List backfills", tag, "BackfillPage", query=("cursor", "ordering"), refusals=crash
+        ),
+        "ExportBackfills.retrieved": Doc("Read a backfill", tag, "Backfill", refusals=crash),
+        "ExportBackfills.cancelled": Doc(
+            "Cancel a backfill", tag, "Cancelled", refusals=(400, *crash)
+        ),
+    }
+
+
+def _projects(dialect: Dialect) -> dict[str, Doc]:
+    tag = "projects"
+    conflict = (409,) if dialect.strict_projects else ()
+    return {
+        "Projects.listed": Doc(
+            "List projects", tag, "ProjectSummaryPage", query=(*_PAGE, "search")
+        ),
+        "Projects.created": Doc(
+            "Create a project",
+            tag,
+            "Project",
+            201,
+            "ProjectBody",
+            body_required=False,
+            refusals=conflict,
+        ),
+        "Projects.retrieved": Doc("Read a project", tag, "Project"),
+        "Projects.patched": Doc(
+            "Change settings",
+            tag,
+            "Project",
+            body="ProjectBody",
+            body_required=False,
+            refusals=conflict,
+        ),
+        "Projects.deleted": Doc(
+            "Delete a project and its data",
+            tag,
+            status=204,
+            refusals=(400,) if dialect.strict_projects else (),
+        ),
+        "Projects.activity": Doc("Read a project and its activity", tag, "Project"),
+        "Projects.demo_data": Doc("Read whether demo data is being made", tag, "Project"),
+        "Projects.token_reset": Doc(
+            "Replace the api_token", tag, "Project", body="ProjectBody", body_required=False
+        ),
+    }
+
+
+def _identity() -> dict[str, Doc]:
+    tag = "keys"
+    return {
+        "Identity.key": Doc("Read the key of the request", tag, "PersonalAPIKey"),
+        "Identity.me": Doc("Read the user of the key", tag, "User"),
+        "Identity.organizations": Doc(
+            "List the organizations of the user", tag, "OrganizationPage", query=_PAGE
+        ),
+        "Identity.organization": Doc("Read an organization", tag, "Organization"),
+    }
+
+
+def _activity(dialect: Dialect) -> dict[str, Doc]:
+    tag = "activity"
+    paid = (402,) if dialect.newest_activity else ()
+    return {
+        "ActivityLog.listed": Doc(
+            "List the activity of a project", tag, "ActivityPage", query=_ENTRIES, refusals=paid
+        ),
+        "ActivityLog.advanced": Doc(
+            "List the activity of a project, with more filters",
+            tag,
+            "ActivityPage",
+            query=(*_ENTRIES, *_ADVANCED),
+            refusals=(400, *paid),
+        ),
+        "ActivityLog.of_organization": Doc(
+            "List the activity of an organization",
+            tag,
+            "ActivityPage",
+            query=(*_ENTRIES, *_ADVANCED),
+            refusals=(400, *paid),
+        ),
+        "ActivityLog.filters": Doc(
+            "List the values to filter by", tag, "ActivityFilters", refusals=paid
+        ),
+        "ActivityLog.filters_of_organization": Doc(
+            "List the values to filter by", tag, "ActivityFilters", refusals=paid
+        ),
+    }
+
+
+def _steps(dialect: Dialect) -> dict[str, Doc]:
+    tag, crash = "destination test steps", _crash(dialect)
+    return {
+        "DestinationTests.listed": Doc(
+            "List the test steps of a destination type",
+            tag,
+            "TestSteps",
+            query=("destination",),
+            empty=(400, 404),
+        ),
+        "DestinationTests.ran_for_new": Doc(
+            "Run a test step for a body", tag, "TestStep", body="TestStepBody", refusals=crash
+        ),
+        "DestinationTests.ran_for_existing": Doc(
+            "Run a test step for an export", tag, "TestStep", body="TestStepBody", refusals=crash
+        ),
+    }

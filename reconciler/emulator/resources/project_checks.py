@@ -1,0 +1,156 @@
+"""Checks of single project settings (docs/service.md, 4.2)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from reconciler.emulator.fields import Check
+from reconciler.emulator.refusal import Refusal, invalid
+
+_LONGEST_ERRORS = 300
+_LONGEST_ID = 20
+_MODIFIERS = frozenset(
+    {
+        *("bounceRateDurationSeconds", "bounceRatePageViewMode", "convertToProjectTimezone"),
+        *("customChannelTypeRules", "dataWarehouseEventsModifiers", "debug"),
+        *("forceClickhouseDataSkippingIndexes", "formatCsvAllowDoubleQuotes", "inCohortVia"),
+        *("inlineCohortCalculation", "materializationMode", "materializedColumnsOptimizationMode"),
+        *("optimizeJoinedFilters", "optimizeProjections", "personsArgMaxVersion"),
+        *("personsJoinMode", "personsOnEventsMode", "propertyGroupsMode"),
+        *("s3TableUseInvalidColumns", "sessionTableVersion", "sessionsV2JoinMode", "timings"),
+        *("useMaterializedViews", "usePreaggregatedIntermediateResults"),
+        *("usePreaggregatedTableTransforms", "usePresortedEventsTable"),
+        *("useWebAnalyticsPreAggregatedTables",),
+    }
+)
+_MASKING = {"maskAllInputs": bool, "maskTextSelector": str, "blockSelector": str}
+_RETENTION_DAYS = (14, 30)
+
+
+def mapping(attr: str, value: Any) -> dict[str, Any]:
+    """Return an object."""
+    if not isinstance(value, dict):
+        raise invalid(attr, "invalid_input", "Must provide a dictionary or None.")
+    return value
+
+
+def only_keys(*names: str) -> Check:
+    """Return a check for an object with no other keys."""
+
+    def checked(attr: str, value: Any) -> dict[str, Any]:
+        settings = mapping(attr, value)
+        _refuse_unknown(attr, settings, names)
+        return settings
+
+    return checked
+
+
+def _refuse_unknown(attr: str, settings: Mapping[str, Any], names: Collection[str]) -> None:
+    unknown = sorted(set(settings) - set(names))
+    if unknown:
+        allowed = ", ".join(sorted(names))
+        raise invalid(attr, "invalid_input", f"Unknown key '{unknown[0]}'. Allowed: {allowed}.")
+
+
+def linked_flag(attr: str, value: Any) -> dict[str, Any]:
+    """Return exactly {id, key} or {id, key, variant}."""
+    flag = mapping(attr, value)
+    if not {"id", "key"} <= set(flag) <= {"id", "key", "variant"}:
+        raise invalid(attr, "invalid_input", "Must provide id and key, and variant at most.")
+    return flag
+
+
+def week_start_day(attr: str, value: Any) -> int:
+    """Return 0 or 1, also from text. The service has it as a choice, not as a number."""
+    days = {"0": 0, "1": 1}
+    if str(value) not in days:
+        raise invalid(attr, "invalid_choice", f'"{value}" is not a valid choice.')
+    return days[str(value)]
+
+
+def errors_to_ignore(attr: str, value: Any) -> list[str]:
+    """Return a list of text whose JSON, with non-ASCII escaped, has at most 300 characters.
+
+    Errors have no `attr`, and null is one although it is the initial value.
+    """
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise invalid(None, "invalid_input", f"{attr} must be a list of strings.")
+    if len(json.dumps(value)) > _LONGEST_ERRORS:
+        raise invalid(None, "invalid_input", f"{attr} must be less than 300 characters.")
+    return value
+
+
+def dashboard(dashboards: Collection[int]) -> Check:
+    """Return a check for the id of one of these dashboards."""
+
+    def checked(attr: str, value: Any) -> int:
+        text = str(value)
+        if isinstance(value, bool) or not (text.isascii() and text.removeprefix("-").isdigit()):
+            kind = type(value).__name__
+            detail = f"Incorrect type. Expected pk value, received {kind}."
+            raise invalid(attr, "incorrect_type", detail)
+        if len(text) > _LONGEST_ID or int(text) not in dashboards:
+            detail = f'Invalid pk "{value}" - object does not exist.'
+            raise invalid(attr, "does_not_exist", detail)
+        return int(text)
+
+    return checked
+
+
+def modifiers(attr: str, value: Any) -> dict[str, Any]:
+    """Return query modifiers with known names. Null removes a name."""
+    settings = mapping(attr, value)
+    _refuse_unknown(attr, settings, _MODIFIERS)
+    seconds = settings.get("bounceRateDurationSeconds")
+    if seconds is not None and not _between(seconds, 1, 120):
+        detail = "bounceRateDurationSeconds must be a number from 1 to 120."
+        raise invalid(attr, "invalid_input", detail)
+    return settings
+
+
+def masking(attr: str, value: Any) -> dict[str, Any]:
+    """Return a masking configuration with known keys and their types."""
+    settings = mapping(attr, value)
+    _refuse_unknown(attr, settings, _MASKING)
+    for name, item in settings.items():
+        if item is not None and not isinstance(item, _MASKING[name]):
+            raise invalid(attr, "invalid_input", f"{name} has a wrong type.")
+    return settings
+
+
+def trigger_groups(attr: str, value: Any) -> dict[str, Any]:
+    """Return trigger groups of version 2."""
+    settings = mapping(attr, value)
+    groups = settings.get("groups", [])
+    if settings.get("version") != 2 or not isinstance(groups, list):
+        raise invalid(
+            attr, "invalid_input", "Must be an object of version 2 with a list of groups."
+        )
+    for group in groups:
+        if not isinstance(group, dict):
+            raise invalid(attr, "invalid_input", "Each group must be an object.")
+        for name, most in (("sampleRate", 1), ("minDurationMs", 30_000)):
+            number = group.get(name)
+            if number is not None and not _between(number, 0, most):
+                raise _range(attr, name, most)
+    return settings
+
+
+def logs_settings(attr: str, value: Any) -> dict[str, Any]:
+    """Return settings of logs: retention_days is 14 or 30."""
+    settings = mapping(attr, value)
+    days = settings.get("retention_days")
+    if days is not None and (isinstance(days, bool) or days not in _RETENTION_DAYS):
+        raise invalid(attr, "invalid_input", "retention_days must be 14 or 30.")
+    return settings
+
+
+def _range(attr: str, name: str, most: int) -> Refusal:
+    return invalid(attr, "invalid_input", f"{name} must be a number from 0 to {most}.")
+
+
+def _between(value: Any, least: float, most: float) -> bool:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and least <= value <= most

@@ -1,0 +1,189 @@
+"""Which operation answers which path, by dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TypeAlias
+
+from reconciler.emulator.access import INTERNAL, Operation
+from reconciler.emulator.dialects import Dialect
+from reconciler.emulator.resources.activity import ActivityLog
+from reconciler.emulator.resources.backfills import ExportBackfills
+from reconciler.emulator.resources.batch_exports import BatchExports
+from reconciler.emulator.resources.destination_tests import DestinationTests
+from reconciler.emulator.resources.identity import Identity
+from reconciler.emulator.resources.logs import ExportLogs
+from reconciler.emulator.resources.projects import Projects
+from reconciler.emulator.resources.runs import ExportRuns
+from reconciler.emulator.timeline import Timeline
+from reconciler.emulator.world import World
+
+Paths: TypeAlias = dict[str, Mapping[str, Operation]]
+_reads = partial(Operation, scope="batch_export:read")
+_writes = partial(Operation, scope="batch_export:write")
+_reads_project = partial(Operation, scope="project:read", on_project=True)
+_writes_project = partial(Operation, scope="project:write", on_project=True)
+_ON_ORGANIZATION: Mapping[str, tuple[str, ...]] = {
+    "interface": ("{id}/backfill/",),
+    "2025": ("{id}/backfill/", "{id}/logs/"),
+    "2026": ("{id}/logs/",),
+}
+"""What is inside an export and exists on the organization path: actions, but no nested objects.
+All but the interface's crash there (docs/service.md, 1.10)."""
+
+
+def paths_of_interface(world: World, exports: BatchExports, timeline: Timeline) -> Paths:
+    """Return every path with its operations by method. One without operations answers 404."""
+    inside = _inside(world, exports, timeline)
+    paths: Paths = {}
+    # `environments` is an alias of `projects` here (docs/service.md, 1.10).
+    for place in ("projects/{project}", "environments/{project}", "organizations/{organization}"):
+        base = f"/api/{place}/batch_exports/"
+        if place.startswith("organizations"):
+            kept = _ON_ORGANIZATION[world.dialect.name]
+            paths |= _below(base, _of_exports(exports))
+            paths |= _below(base, {rest: inside[rest] for rest in kept})
+        else:
+            # The steps come before `{id}/`, which matches their paths, too.
+            paths |= _below(base, _of_tests(world, exports))
+            paths |= _below(base, _of_exports(exports)) | _below(base, inside)
+    return paths | _of_projects(world) | _of_identity(world) | _of_activity(world)
+
+
+def _below(base: str, paths: Paths) -> Paths:
+    return {f"{base}{rest}": operations for rest, operations in paths.items()}
+
+
+def _of_projects(world: World) -> Paths:
+    below = "/api/organizations/{organization}/projects/"
+    projects = Projects(world)
+    paths: Paths = {
+        below: {
+            "GET": Operation(projects.listed, scope="project:read"),
+            "POST": Operation(projects.created, scope="project:write"),
+        }
+    }
+    for base in (below, "/api/projects/"):
+        paths |= {
+            f"{base}{{id}}/{rest}": operations
+            for rest, operations in _of_one(world, projects).items()
+        }
+    # Before 2026 this path shows and takes one setting more (docs/service.md, 4.3).
+    of_environments = _of_one(world, Projects(world, environments=True))
+    paths |= {
+        f"/api/environments/{{id}}/{rest}": operations
+        for rest, operations in of_environments.items()
+    }
+    return paths
+
+
+def _of_one(world: World, projects: Projects) -> Paths:
+    """Return the operations of one project, by the rest of their path."""
+    keys = not world.dialect.session_actions
+    return {
+        "": {
+            "GET": _reads_project(projects.retrieved),
+            "PATCH": _writes_project(projects.patched),
+            "PUT": _writes_project(projects.patched),
+            "DELETE": _writes_project(projects.deleted),
+        },
+        "activity/": {"GET": _reads_project(projects.activity, with_key=keys)},
+        "is_generating_demo_data/": {"GET": _reads_project(projects.demo_data, with_key=keys)},
+        "reset_token/": {"PATCH": _writes_project(projects.token_reset, with_key=keys)},
+    }
+
+
+def _of_identity(world: World) -> Paths:
+    identity = Identity(world)
+    paths: Paths = {
+        "/api/users/@me/": {"GET": Operation(identity.me, scope="user:read")},
+        "/api/organizations/": {"GET": Operation(identity.organizations, "organization:read")},
+        "/api/organizations/{organization}/": {
+            "GET": Operation(identity.organization, "organization:read", hides_organization=True)
+        },
+    }
+    if world.dialect.keys_api:
+        refused = {"GET": Operation(identity.key, with_key=False)}
+        paths |= {
+            "/api/personal_api_keys/@current/": {"GET": Operation(identity.key)},
+            "/api/personal_api_keys/": refused,
+            "/api/personal_api_keys/{id}/": refused,
+        }
+    return paths
+
+
+def _of_activity(world: World) -> Paths:
+    """Return the activity log. A path that this server lacks does not exist."""
+    dialect, log = world.dialect, ActivityLog(world)
+    if not dialect.activity_log:
+        return {}
+    reads = partial(Operation, scope="activity_log:read")
+    newest = dialect.newest_activity
+    paths: Paths = {}
+    for base in ("/api/projects/{project}/", "/api/environments/{project}/"):
+        advanced = f"{base}advanced_activity_logs/"
+        paths[f"{base}activity_log/"] = {"GET": reads(log.listed)}
+        paths[advanced] = {"GET": reads(log.advanced, with_key=newest)}
+        paths[f"{advanced}available_filters/"] = {"GET": reads(log.filters, with_key=newest)}
+        paths[f"{advanced}export/"] = {"POST": reads(log.advanced, with_key=False)}
+    if newest:
+        advanced = "/api/organizations/{organization}/advanced_activity_logs/"
+        paths[advanced] = {"GET": reads(log.of_organization)}
+        paths[f"{advanced}available_filters/"] = {"GET": reads(log.filters_of_organization)}
+    return paths
+
+
+def _of_exports(exports: BatchExports) -> Paths:
+    return {
+        "": {"GET": _reads(exports.listed), "POST": _writes(exports.created)},
+        "{id}/": {
+            "GET": _reads(exports.retrieved),
+            "PATCH": _writes(exports.patched),
+            "PUT": _writes(exports.put),
+            "DELETE": _writes(exports.deleted),
+        },
+        "{id}/pause/": {"POST": _writes(exports.paused)},
+        "{id}/unpause/": {"POST": _writes(exports.unpaused)},
+    }
+
+
+def _of_tests(world: World, exports: BatchExports) -> Paths:
+    """Return the destination test steps. The interface does not have them (docs/service.md, 11)."""
+    tests = DestinationTests(world, exports)
+    newest = world.dialect.integrations
+    reads = partial(Operation, scope="batch_export:read" if newest else INTERNAL)
+    writes = partial(Operation, scope="batch_export:write" if newest else INTERNAL)
+    paths: Paths = {
+        "test/": {"GET": reads(tests.listed)},
+        "run_test_step_new/": {"POST": writes(tests.ran_for_new)},
+        "{id}/run_test_step/": {"POST": writes(tests.ran_for_existing)},
+    }
+    return paths if world.dialect.name != "interface" else {path: {} for path in paths}
+
+
+def _inside(world: World, exports: BatchExports, timeline: Timeline) -> Paths:
+    """Runs, logs and backfills of an export. A path that this server lacks does not exist."""
+    dialect: Dialect = world.dialect
+    runs = ExportRuns(world, exports, timeline)
+    logs = ExportLogs(world, exports, runs, timeline)
+    backfills = ExportBackfills(world, exports, timeline)
+    paths: Paths = {
+        "{id}/logs/": {"GET": _reads(logs.of_export, with_key=dialect.logs_for_keys)},
+        "{id}/runs/": {"GET": _reads(runs.listed)},
+        "{id}/runs/{run}/": {"GET": _reads(runs.retrieved)},
+        "{id}/runs/{run}/logs/": {"GET": _reads(logs.of_run)},
+    }
+    if dialect.name != "interface":
+        paths["{id}/runs/{run}/retry/"] = {"POST": _writes(runs.retried)}
+        paths["{id}/runs/{run}/cancel/"] = {"POST": _writes(runs.cancelled)}
+    if "backfill" in dialect.backfill_paths:
+        paths["{id}/backfill/"] = {"POST": _writes(backfills.created)}
+    if "backfills" in dialect.backfill_paths:
+        paths["{id}/backfills/"] = {
+            "GET": _reads(backfills.listed),
+            "POST": _writes(backfills.created),
+        }
+        paths["{id}/backfills/{backfill}/"] = {"GET": _reads(backfills.retrieved)}
+        paths["{id}/backfills/{backfill}/cancel/"] = {"POST": _writes(backfills.cancelled)}
+    return paths

@@ -1,0 +1,102 @@
+"""What a test may set about time, backfills and automatic pauses: `/_emulator/settings`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from reconciler.emulator.clock import iso, parsed
+
+NEVER = "never"
+"""A value of `first_data_at`: there is no data at all."""
+_LONGEST = 10 * 365 * 86_400.0
+
+
+class BadSetting(Exception):
+    """A setting that is unknown, or a value that it does not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of a service. The defaults hold after a start and after a reset.
+
+    jitter_seconds
+        How long after its tick each scheduled run starts. A real service spreads the starts over
+        this time (docs/service.md, 7.3).
+    backfill_limit
+        Backfills in Starting or Running at a time in one project, where the dialect has a limit
+        (docs/service.md, 8.1).
+    backfill_row_delay_seconds
+        How long after its 201 a backfill is listed and can be read (2026).
+    backfill_estimate_seconds
+        How long a backfill stays Starting (2026).
+    first_data_at
+        When the data of all models begins: None for a beginning before every range, or "never".
+    auto_pause
+        Whether failures that outcome rules make pause an export (docs/service.md, 14). Failures
+        without a rule never do.
+    audit_log
+        Whether organizations have the paid feature of the audit log, without which the newest
+        server answers 402 for the activity log (docs/service.md, 10).
+    """
+
+    jitter_seconds: float = 0
+    backfill_limit: int = 100
+    backfill_row_delay_seconds: float = 0
+    backfill_estimate_seconds: float = 5
+    first_data_at: str | None = None
+    auto_pause: bool = True
+    audit_log: bool = True
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the settings as the switchboard shows them."""
+        return asdict(self)
+
+    def changed(self, sent: Mapping[str, Any]) -> Settings:
+        """Return the settings with some values replaced. Raise BadSetting."""
+        unknown = sorted(set(sent) - set(_CHECKS))
+        if unknown:
+            known = ", ".join(_CHECKS)
+            raise BadSetting(f"unknown setting {unknown[0]!r}; settings are {known}")
+        return replace(self, **{name: _CHECKS[name](name, value) for name, value in sent.items()})
+
+
+def _seconds(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise BadSetting(f"{name} is a number of seconds")
+    if not 0 <= value <= _LONGEST:
+        raise BadSetting(f"{name} is between 0 and {_LONGEST:.0f}")
+    return value
+
+
+def _count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise BadSetting(f"{name} is a whole number of at least 0")
+    return value
+
+
+def _switch(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise BadSetting(f"{name} is true or false")
+    return value
+
+
+def _first_data(name: str, value: Any) -> str | None:
+    if value is None or value == NEVER:
+        return None if value is None else NEVER
+    try:
+        return iso(parsed(value))
+    except (ValueError, TypeError, OverflowError):
+        raise BadSetting(f'{name} is an ISO 8601 time, "{NEVER}" or null') from None
+
+
+_CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
+    "jitter_seconds": _seconds,
+    "backfill_limit": _count,
+    "backfill_row_delay_seconds": _seconds,
+    "backfill_estimate_seconds": _seconds,
+    "first_data_at": _first_data,
+    "auto_pause": _switch,
+    "audit_log": _switch,
+}

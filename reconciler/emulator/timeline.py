@@ -1,0 +1,117 @@
+"""Simulated time: what happens to an export as the clock moves, in order.
+
+Ticks of the schedule make runs, backfills go from run to run, and failures may pause the export.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import datetime, timedelta
+from typing import Any
+
+from reconciler.emulator.auto_pause import AutoPause
+from reconciler.emulator.backfills import STEP, Backfills
+from reconciler.emulator.clock import iso, parsed
+from reconciler.emulator.outcomes import Interval
+from reconciler.emulator.run_store import Event
+from reconciler.emulator.runs import Runs, counts
+from reconciler.emulator.store import StoredExport
+from reconciler.emulator.world import World
+
+MOST_AT_ONCE = 2_000
+"""Scheduled runs of an export made at most when the clock jumps far: the newest ones."""
+
+
+class Timeline:
+    """Brings exports up to the present."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._store = world.store
+        self.runs = Runs(world)
+        self.backfills = Backfills(world, self.runs)
+        self._auto_pause = AutoPause(world, self.runs, self.backfills)
+
+    @property
+    def _jitter(self) -> timedelta:
+        return timedelta(seconds=self._world.settings.jitter_seconds)
+
+    def begin(self, export: StoredExport, moment: datetime) -> None:
+        """Begin the schedule of an export, or begin it again after a change."""
+        due = self.backfills.schedule(export).due_after(moment, self._jitter)
+        self._store.set_caught_up(export.id, iso(moment), due)
+
+    def catch_up(self, export: StoredExport) -> None:
+        """Let everything happen that is due. Called before anything is read or changed."""
+        now = self._world.clock.now()
+        since = self._store.caught_up(export.id)
+        if since is None:
+            return
+        due = since.due <= now.timestamp()
+        with self._store.transaction():
+            self._play(export, self._ticks(export, parsed(since.at), now) if due else deque(), now)
+            if due:
+                self.begin(export, now)
+
+    def _ticks(
+        self, export: StoredExport, after: datetime, until: datetime
+    ) -> deque[tuple[datetime, datetime]]:
+        """Return the intervals whose runs start in a window; none before the creation.
+
+        Bounds of the schedule include the tick: the interval that ends at start_at runs.
+        """
+        body, jitter = export.body, self._jitter
+        first, last = body.get("start_at"), body.get("end_at")
+        intervals = self.backfills.schedule(export).intervals(
+            max(after - jitter, parsed(body["created_at"])), until - jitter
+        )
+        return deque(
+            (
+                (start, end)
+                for start, end in intervals
+                if (first is None or end >= parsed(first)) and (last is None or end <= parsed(last))
+            ),
+            maxlen=MOST_AT_ONCE,
+        )
+
+    def _play(
+        self, export: StoredExport, ticks: deque[tuple[datetime, datetime]], now: datetime
+    ) -> None:
+        """Let ticks and events happen in the order of their moments."""
+        event = self._store.next_event(export.id, now)
+        begun: list[dict[str, Any]] = []
+        while ticks or event is not None:
+            due = ticks[0][1] + self._jitter if ticks else None
+            if event is None or (due is not None and due <= event.moment):
+                runs = self._tick(export, *ticks.popleft())
+                begun += runs
+                if not any(counts(run) for run in runs):
+                    continue
+                self._flush(begun)
+            else:
+                self._flush(begun)
+                self._happen(export, event)
+                export = self._store.export(export.id) or export
+            event = self._store.next_event(export.id, now)
+        self._flush(begun)
+
+    def _flush(self, runs: list[dict[str, Any]]) -> None:
+        if runs:
+            self.runs.keep(runs)
+            runs.clear()
+
+    def _tick(self, export: StoredExport, start: datetime, end: datetime) -> list[dict[str, Any]]:
+        """Return the runs of a tick: none if the export is paused, and never made up."""
+        interval = Interval(start, end)
+        if export.body.get("paused", False):
+            return []
+        if self._jitter and self.runs.made(export, interval):
+            return []
+        return self.runs.rows(export, interval, end + self._jitter)
+
+    def _happen(self, export: StoredExport, event: Event) -> None:
+        self._store.drop_event(event.kind, event.subject)
+        if event.kind == STEP:
+            self.backfills.advance(export, event.subject, event.moment)
+        else:
+            self._auto_pause.judge(export, event.subject, event.moment)

@@ -1,0 +1,309 @@
+"""Facts about the activity log: docs/service.md, section 10."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.emulator.facts import KEYS, REAL, Api, fact, refused
+from tests.support.emulator import start_emulator
+
+LOG = "/api/projects/1/activity_log/"
+ADVANCED = "/api/projects/1/advanced_activity_logs/"
+
+
+def log(api: Api, path: str = LOG, *, key: str = "phx_activity", **query: Any) -> dict:
+    text = "&".join(f"{name}={quote(str(value))}" for name, value in query.items())
+    answer = api.call("GET", f"{path}?{text}", key=key)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def entries(api: Api, export: dict, **query: Any) -> list[dict]:
+    """The entries of an export, oldest first."""
+    found = log(api, scope="BatchExport", item_id=export["id"], **query)["results"]
+    return found[::-1]
+
+
+def changes(entry: dict) -> list[tuple[str, Any, Any]]:
+    return [
+        (change["field"], change["before"], change["after"])
+        for change in entry["detail"]["changes"]
+    ]
+
+
+def act(api: Api, export: dict, action: str) -> None:
+    assert api.call("POST", f"{api.project}{export['id']}/{action}/", {}).status_code == 200
+
+
+@fact("10", "a create is logged without changes; the entry has these fields", *REAL)
+def test_entries_of_creation(api: Api) -> None:
+    export = api.create()
+    [entry] = entries(api, export)
+    kind = export["destination"]["type"]
+    assert (entry["activity"], entry["item_id"]) == ("created", export["id"])
+    assert (entry["scope"], entry["detail"]["changes"]) == ("BatchExport", [])
+    assert entry["detail"]["name"] == f"'Lake' ({kind})"
+    assert (entry["unread"], entry["was_impersonated"]) == (False, False)
+    assert entry["organization_id"] == api.organization.split("/")[3]
+    assert set(entry["detail"]) == {"name", "short_id", "type", "changes", "trigger", "context"}
+    newer = {"client", "ip_address", "team_id"} & set(entry)
+    assert newer == ({"client", "ip_address", "team_id"} if api.dialect == "2026" else set())
+
+
+@fact("10", "writes by key: the system before July 2026, then the key's user", *REAL)
+def test_users_of_entries(api: Api) -> None:
+    answer = api.call("POST", api.project, api.body(), key="phx_admin")
+    [entry] = entries(api, answer.json())
+    if api.dialect == "2025":
+        assert (entry["user"], entry["is_system"]) == (None, True)
+        return
+    user = entry["user"]
+    assert set(user) == {"id", "uuid", "distinct_id", "first_name", "last_name", "email"}
+    assert (user["id"], user["email"], entry["is_system"]) == (2, "ada@example.com", False)
+
+
+@fact("10", "the header x-posthog-client is kept, at most 32 characters", "2026")
+def test_clients_of_entries(api: Api) -> None:
+    export = api.create()
+    headers = {"Authorization": "Bearer phx_all", "X-PostHog-Client": "reconciler/" + "1" * 40}
+    path = f"{api.project}{export['id']}/"
+    api.emulator.http.patch(path, json={"name": "Pond"}, headers=headers).raise_for_status()
+    first, second = entries(api, export)
+    assert (first["client"], second["client"]) == (None, "reconciler/" + "1" * 21)
+    assert (second["ip_address"], second["team_id"]) == ("127.0.0.1", 1)
+
+
+@fact("10", "an update is logged with its fields; nothing changed, no entry", *REAL, traps=(23,))
+def test_entries_of_updates(api: Api) -> None:
+    export = api.create()
+    api.patch(export, name="Lake")
+    api.patch(export)
+    assert len(entries(api, export)) == 1
+    moment = "2026-01-01T00:00:00Z"
+    api.patch(export, name="Pond", start_at=moment)
+    api.patch(export, start_at=None)
+    _, update, reset = entries(api, export)
+    assert update["activity"] == "updated"
+    assert changes(update) == [("name", "Lake", "Pond"), ("start_at", None, moment)]
+    assert [change["action"] for change in update["detail"]["changes"]] == ["changed", "created"]
+    assert {change["type"] for change in update["detail"]["changes"]} == {"BatchExport"}
+    assert changes(reset) == [("start_at", moment, None)]
+    assert reset["detail"]["changes"][0]["action"] == "deleted"
+
+
+@fact("10", "a pause is the field `enabled` with the values of `paused`", *REAL, traps=(20,))
+def test_entries_of_pauses(api: Api) -> None:
+    export = api.create()
+    for action in ("pause", "pause", "unpause"):
+        act(api, export, action)
+    api.patch(export, paused=True)
+    _, *rest = entries(api, export)
+    assert [changes(entry) for entry in rest] == [
+        [("enabled", False, True)],
+        [("enabled", True, False)],
+        [("enabled", False, True)],
+    ]
+
+
+@fact("10", "a deletion is an update of `deleted`; the log outlives the export", *REAL)
+def test_entries_of_deletion(api: Api) -> None:
+    export = api.create()
+    api.call("DELETE", f"{api.project}{export['id']}/")
+    _, entry = entries(api, export)
+    assert (entry["activity"], changes(entry)) == ("updated", [("deleted", False, True)])
+
+
+@fact("10", "edits of the destination, backfills and runs are not logged", *REAL)
+def test_what_is_not_logged(api: Api) -> None:
+    export = api.create()
+    destination = {**api.body()["destination"], "config": {"prefix": "other"}}
+    if api.dialect == "2025":
+        destination["config"] |= KEYS
+    assert api.patch(export, destination=destination).status_code == 200
+    bounds = {"start_at": "2026-10-01T00:00:00+00:00", "end_at": "2026-10-01T02:00:00+00:00"}
+    answer = api.call("POST", f"{api.project}{export['id']}/backfills/", bounds)
+    assert answer.status_code in (200, 201)
+    api.emulator.advance(hours=3)
+    assert len(entries(api, export)) == 1
+
+
+@fact("10", "changed schedules are logged by time zone and offset in seconds", "2026")
+def test_entries_of_schedules(api: Api) -> None:
+    export = api.create(interval="week", offset_day=1, offset_hour=2)
+    api.patch(export, interval="week", offset_day=2, offset_hour=2, timezone="Europe/Berlin")
+    _, entry = entries(api, export)
+    assert changes(entry) == [
+        ("timezone", "UTC", "Europe/Berlin"),
+        ("interval_offset", 93_600, 180_000),
+    ]
+
+
+@fact("10", "a query is logged as schema", "2025")
+def test_entries_of_queries(api: Api) -> None:
+    export = api.create()
+    api.patch(export, hogql_query="select event from events")
+    _, entry = entries(api, export)
+    [(field, before, after)] = changes(entry)
+    assert (field, before, after["hogql_query"]) == ("schema", None, "SELECT event FROM events")
+
+
+@fact("10", "the log: cursor pages without a count; numbered pages with one", *REAL)
+def test_pages_of_the_log(api: Api) -> None:
+    export = api.create(name="0")
+    for number in range(1, 5):
+        api.patch(export, name=str(number))
+
+    def names(page: dict) -> list[str]:
+        return [entry["detail"]["name"][1] for entry in page["results"]]
+
+    first = log(api, page_size=2)
+    assert (set(first), names(first)) == ({"next", "previous", "results"}, ["4", "3"])
+    assert first["previous"] is None
+    second = api.call("GET", first["next"]).json()
+    third = api.call("GET", second["next"]).json()
+    assert (names(second), names(third), third["next"]) == (["2", "1"], ["0"], None)
+    assert names(api.call("GET", third["previous"]).json()) == ["2", "1"]
+    assert names(api.call("GET", second["previous"]).json()) == ["4", "3"]
+    numbered = log(api, page_size=2, page=2)
+    assert (numbered["count"], names(numbered)) == (5, ["2", "1"])
+    assert numbered["next"].endswith("page=3")
+    assert numbered["previous"].endswith("page=1")
+    refused(api.call("GET", f"{LOG}?page=9"), 404, "not_found")
+    refused(api.call("GET", f"{LOG}?cursor=zzz"), 404, "not_found")
+    assert len(log(api, page_size=5000)["results"]) == 5
+    oldest = names(log(api, ordering="created_at", page_size=2))
+    assert oldest == (["0", "1"] if api.dialect == "2026" else ["4", "3"])
+
+
+@fact("10", "pages in the other direction go on where they ended", "2026")
+def test_ascending_pages(api: Api) -> None:
+    export = api.create(name="0")
+    for number in range(1, 4):
+        api.patch(export, name=str(number))
+    page = log(api, ordering="created_at", page_size=3)
+    page = api.call("GET", page["next"]).json()
+    assert [entry["detail"]["name"][1] for entry in page["results"]] == ["3"]
+    page = api.call("GET", page["previous"]).json()
+    assert [entry["detail"]["name"][1] for entry in page["results"]] == ["0", "1", "2"]
+
+
+@fact("10", "the log is filtered by scope, item and user", *REAL)
+def test_filters_of_the_log(api: Api) -> None:
+    ours = api.create(name="Ours")
+    answer = api.call("POST", api.project, api.body(name="Hers"), key="phx_admin")
+    hers = answer.json()
+    assert len(log(api)["results"]) == 2
+    assert [entry["item_id"] for entry in log(api, item_id=hers["id"])["results"]] == [hers["id"]]
+    assert log(api, scope="Team")["results"] == []
+    assert len(log(api, scopes="Team,BatchExport")["results"]) == 2
+    by_user = [entry["item_id"] for entry in log(api, user=1)["results"]]
+    assert by_user == ([ours["id"]] if api.dialect == "2026" else [])
+
+
+@fact("10", "the log needs activity_log:read, and stays inside its project", *REAL)
+def test_scopes_of_the_log(api: Api) -> None:
+    api.create()
+    detail = refused(api.call("GET", LOG, key="phx_read"), 403, "permission_denied")
+    assert detail == "API key missing required scope 'activity_log:read'"
+    assert log(api, "/api/projects/2/activity_log/")["results"] == []
+    refused(
+        api.call("GET", "/api/projects/2/activity_log/", key="phx_one"), 403, "permission_denied"
+    )
+    assert len(log(api, "/api/environments/1/activity_log/")["results"]) == 1
+
+
+@fact("10", "the interface has no activity log: 404", "interface")
+def test_the_log_in_the_interface(api: Api) -> None:
+    for path in (LOG, ADVANCED, f"{api.organization}advanced_activity_logs/"):
+        refused(api.call("GET", path), 404, "not_found")
+
+
+@fact("10", "the advanced log: 403 for keys in 2025, with filters in 2026", *REAL)
+def test_the_advanced_log(api: Api) -> None:
+    export = api.create()
+    if api.dialect == "2025":
+        refused(api.call("GET", ADVANCED), 403, "permission_denied")
+        refused(api.call("GET", f"{ADVANCED}available_filters/"), 403, "permission_denied")
+        refused(api.call("GET", f"{api.organization}advanced_activity_logs/"), 404, "not_found")
+        return
+    api.emulator.advance(hours=1)
+    headers = {"Authorization": "Bearer phx_admin", "X-PostHog-Client": "ci"}
+    path = f"{api.project}{export['id']}/"
+    api.emulator.http.patch(path, json={"name": "Pond"}, headers=headers).raise_for_status()
+    activities: dict[str, list[dict]] = {
+        "activities=created": [{}],
+        "activities=updated,created": [{}, {}],
+        "clients=ci": [{}],
+        "users=2": [{}],
+        "search_text=POND": [{}],
+        f"item_ids={export['id']}": [{}, {}],
+        "is_system=true": [],
+        "start_date=2026-10-07T11:00:00Z": [{}],
+        "end_date=2026-10-07T11:00:00Z": [{}],
+    }
+    for query, expected in activities.items():
+        answer = api.call("GET", f"{ADVANCED}?{query}", key="phx_activity")
+        assert len(answer.json()["results"]) == len(expected), query
+    refused(api.call("GET", f"{ADVANCED}?start_date=soon"), 400, "invalid_input", "start_date")
+    filters = log(api, f"{ADVANCED}available_filters/")["static_filters"]
+    assert filters["clients"] == [{"value": "ci"}]
+    assert filters["activities"] == [{"value": "created"}, {"value": "updated"}]
+    refused(api.call("POST", f"{ADVANCED}export/", {}), 403, "permission_denied")
+
+
+@fact("10", "the log of an organization is for its admins and owners", "2026")
+def test_the_log_of_an_organization(api: Api) -> None:
+    path = f"{api.organization}advanced_activity_logs/"
+    api.create()
+    other = api.body(name="Other", destination={"type": "NoOp", "config": {}})
+    answer = api.call("POST", "/api/projects/2/batch_exports/", other)
+    assert answer.status_code == 201, answer.text
+    assert {entry["team_id"] for entry in log(api, path)["results"]} == {1, 2}
+    refused(api.call("GET", path, key="phx_member"), 403, "permission_denied")
+    refused(api.call("GET", path, key="phx_one"), 403, "permission_denied")
+
+
+@pytest.mark.parametrize("path", [LOG, ADVANCED, f"{ADVANCED}available_filters/"])
+@fact("10", "402 without the paid feature", "2026", traps=(42,))
+def test_the_log_without_the_feature(api: Api, path: str) -> None:
+    api.emulator.admin("PUT", "settings", {"audit_log": False})
+    answer = api.call("GET", path)
+    refused(answer, 402, "payment_required")
+    assert answer.json()["type"] == "server_error"
+    organization = api.call("GET", api.organization).json()
+    assert organization["available_product_features"] == []
+    api.emulator.reset()
+    assert api.call("GET", path).status_code == 200
+
+
+def test_the_log_survives_a_restart(tmp_path: Path) -> None:
+    """Entries are kept in the database; an organization of the seed may lack the paid feature."""
+    seed, db = tmp_path / "seed.json", tmp_path / "db.sqlite"
+    organizations = [
+        {"name": "Ours", "projects": [{"id": 1, "name": "Web"}]},
+        {"name": "Free", "features": [], "projects": [{"id": 2, "name": "App"}]},
+    ]
+    seed.write_text(json.dumps({"organizations": organizations, "keys": [{"value": "phx_key"}]}))
+    body = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+    for restarts in range(2):
+        with start_emulator(seed=seed, db=db, extra=("--dialect", "2026")) as running:
+            assert len(running.call("GET", LOG).json()["results"]) == restarts
+            running.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
+            free = running.call("GET", "/api/projects/2/activity_log/")
+            refused(free, 402, "payment_required")
+
+
+@fact("10", "activity of a project: 403 for keys; the interface answers the project")
+def test_activity_of_projects(api: Api) -> None:
+    for base in (f"{api.organization}projects/1/", "/api/projects/1/"):
+        answer = api.call("GET", f"{base}activity/")
+        if api.dialect == "interface":
+            assert answer.json()["name"] == "Web"
+        else:
+            detail = refused(answer, 403, "permission_denied")
+            assert "does not support personal API key" in detail

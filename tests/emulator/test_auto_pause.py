@@ -1,0 +1,217 @@
+"""The service pauses an export by itself (docs/service.md, 14); the settings of time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.emulator.facts import OLD, REAL, Api, fact, refused
+from tests.emulator.operations import (
+    backfill,
+    backfills,
+    get,
+    messages,
+    no_op,
+    of,
+    outcomes,
+    runs,
+    set_clock,
+    settings,
+    statuses,
+)
+
+FAILS = {"match": {}, "status": "Failed"}
+
+
+def fail(api: Api, times: int) -> None:
+    outcomes(api, {"match": {"times": times}, "status": "Failed"})
+
+
+@fact("14", "10 of the last 50 runs before 2026; failures need not follow one another", *OLD)
+def test_the_threshold_of_older_servers(api: Api) -> None:
+    rules: list[dict[str, Any]] = [{"match": {"nth": nth}, "status": "Failed"} for nth in (1, 3, 5)]
+    outcomes(api, *rules, {"match": {}, "status": "Completed"})
+    export = api.create()
+    api.emulator.advance(hours=12)
+    assert api.get(export)["paused"] is False
+    fail(api, 7)
+    api.emulator.advance(hours=6)
+    assert api.get(export)["paused"] is False
+    api.emulator.advance(hours=3)
+    assert api.get(export)["paused"] is True
+    assert statuses(api, export).count("Failed") == 10
+    # The 19th run was the tenth to fail; no later tick made a run.
+    assert len(statuses(api, export)) == 19
+
+
+@pytest.mark.parametrize(("interval", "days"), [("hour", 1), ("day", 4), ("week", 25)])
+@fact("14", "3 of the last runs in 2026", "2026")
+def test_the_threshold_of_2026(api: Api, interval: str, days: int) -> None:
+    outcomes(api, FAILS)
+    export = api.create(interval=interval)
+    api.emulator.advance(days=days)
+    paused = api.get(export)
+    assert paused["paused"] is True
+    failed = runs(api, export, "?after=-90d")
+    assert len(failed) == 3
+    assert paused["last_paused_at"] == failed[0]["finished_at"] == paused["last_updated_at"]
+
+
+@fact("14", "the window is 24 runs of hourly exports in 2026: older failures do not count", "2026")
+def test_the_window_of_2026(api: Api) -> None:
+    rules: list[dict[str, Any]] = [{"match": {"nth": 1}, "status": "Failed"}]
+    outcomes(api, *rules, {"match": {"times": 23}, "status": "Completed"}, FAILS)
+    export = api.create()
+    api.emulator.advance(hours=26, minutes=30)
+    # Two of the last 24: the first failure is out of sight.
+    assert statuses(api, export).count("Failed") == 3
+    assert api.get(export)["paused"] is False
+    api.emulator.advance(hours=1)
+    assert api.get(export)["paused"] is True
+
+
+@pytest.mark.parametrize("status", ["FailedBilling", "FailedRetryable", "Cancelled"])
+@fact("14", "only Failed counts")
+def test_statuses_that_do_not_count(api: Api, status: str) -> None:
+    outcomes(api, {"match": {}, "status": status})
+    export = api.create()
+    api.emulator.advance(hours=60)
+    assert api.get(export)["paused"] is False
+
+
+@fact("14", "the log and the activity say so; no field does", "2026")
+def test_traces_of_an_automatic_pause(api: Api) -> None:
+    outcomes(api, FAILS)
+    export = api.create()
+    api.emulator.advance(hours=6)
+    lines = get(api, of(api, export, "logs/?search=automatically"))["results"]
+    assert [line["level"] for line in lines] == ["WARNING"]
+    assert lines[0]["message"] == (
+        "Batch export was automatically paused due to exceeding failure threshold and exhausting "
+        "all automated retries.The batch export can be unpaused after addressing any errors."
+    )
+    path = f"/api/projects/1/activity_log/?scope=BatchExport&item_id={export['id']}"
+    entry = get(api, path)["results"][0]
+    assert (entry["activity"], entry["user"], entry["is_system"]) == ("updated", None, True)
+    change = entry["detail"]["changes"][0]
+    assert (change["field"], change["before"], change["after"]) == ("enabled", False, True)
+    assert entry["created_at"] == api.get(export)["last_paused_at"]
+
+
+@fact("14", "runs of backfills count, and running backfills are cancelled", "2026")
+def test_backfills_of_an_automatic_pause(api: Api) -> None:
+    outcomes(api, FAILS)
+    export = api.create()
+    backfill(api, export, "2026-10-01T00:00:00Z", "2026-10-02T00:00:00Z").raise_for_status()
+    api.emulator.advance(minutes=30)
+    assert api.get(export)["paused"] is True
+    assert backfills(api, export)[0]["status"] == "Cancelled"
+    assert len(runs(api, export)) == 3
+    lines = messages(api, export, "?search=ongoing batch export backfill")
+    assert [line[:2] for line in lines] == ["1 "]
+    api.emulator.advance(hours=5)
+    assert len(runs(api, export)) == 3
+
+
+@fact("14", "after unpausing, one more failure in the window pauses again", "2026")
+def test_pausing_again(api: Api) -> None:
+    fail(api, 4)
+    export = api.create()
+    api.emulator.advance(hours=5)
+    assert len(runs(api, export)) == 3
+    api.call("POST", of(api, export, "unpause/"), {}).raise_for_status()
+    api.emulator.advance(hours=5)
+    assert api.get(export)["paused"] is True
+    assert len(runs(api, export)) == 4
+
+
+@fact("14", "failures without a rule never pause an export here")
+def test_default_failures_do_not_count(api: Api) -> None:
+    exports = [api.create(name=str(number)) for number in range(5)]
+    api.emulator.advance(days=40)
+    assert [api.get(export)["paused"] for export in exports] == [False] * 5
+    history = [run for export in exports for run in runs(api, export, "?after=-90d")]
+    assert [run for run in history if run["status"] == "Failed"]
+
+
+def test_the_automatic_pause_can_be_switched_off(api: Api) -> None:
+    settings(api, auto_pause=False)
+    outcomes(api, FAILS)
+    export = api.create()
+    api.emulator.advance(hours=60)
+    assert api.get(export)["paused"] is False
+
+
+def history(api: Api, export: dict[str, Any]) -> list[Any]:
+    keys = ("id", "status", "created_at", "finished_at", "data_interval_end")
+    made = [[run[key] for key in keys] for run in runs(api, export, "?after=-90d")]
+    return [made, backfills(api, export), api.get(export)["last_paused_at"]]
+
+
+@fact("14", "what happens does not depend on how often somebody looks", *REAL)
+def test_one_jump_and_many_steps_give_the_same_history(api: Api) -> None:
+    rules: list[dict[str, Any]] = [
+        {"match": {"backfill": True, "nth": 2}, "status": "Failed"},
+        {"match": {"backfill": True}, "status": "Completed", "seconds": 2400},
+        {"match": {}, "rows": [{"status": "Failed"}, {"status": "Failed", "seconds": 4000}]},
+    ]
+    export = api.create(**no_op())
+    backfill(api, export, "2026-10-01T00:00:00Z", "2026-10-02T00:00:00Z").raise_for_status()
+    api.emulator.admin("POST", "snapshots/before")
+    outcomes(api, *rules)
+    set_clock(api, "2026-10-07T23:00:00Z")
+    jumped = history(api, export)
+    api.emulator.admin("POST", "snapshots/before/restore")
+    outcomes(api, *rules)
+    for hour in range(11, 23):
+        for minute in (0, 7, 31, 32, 58):
+            set_clock(api, f"2026-10-07T{hour}:{minute:02}:00Z")
+    set_clock(api, "2026-10-07T23:00:00Z")
+    assert history(api, export) == jumped
+    assert jumped[2] is not None
+
+
+# Settings
+
+
+def test_settings_are_kept_until_a_reset(api: Api) -> None:
+    defaults = api.emulator.admin("GET", "settings")
+    changed = settings(api, jitter_seconds=30, first_data_at="2026-01-01T01:00:00+01:00")
+    assert changed == {
+        **defaults,
+        "jitter_seconds": 30,
+        "first_data_at": "2026-01-01T00:00:00Z",
+    }
+    assert settings(api, backfill_limit=7) == {**changed, "backfill_limit": 7}
+    assert api.emulator.admin("DELETE", "settings") == defaults
+    settings(api, auto_pause=False)
+    outcomes(api, FAILS)
+    api.emulator.reset()
+    assert api.emulator.admin("GET", "settings") == defaults
+    assert api.emulator.admin("GET", "outcomes") == {"outcomes": []}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"jitter": 1},
+        {"jitter_seconds": "1"},
+        {"jitter_seconds": -1},
+        {"backfill_limit": 1.5},
+        {"backfill_limit": True},
+        {"first_data_at": "soon"},
+        {"first_data_at": 7},
+        {"auto_pause": "yes"},
+        [],
+    ],
+)
+def test_settings_that_are_refused(api: Api, sent: Any) -> None:
+    answer = api.emulator.http.put("/_emulator/settings", json=sent)
+    assert answer.status_code == 400
+    assert answer.json()["error"]
+
+
+@fact("6", "the switchboard is no part of the interface: a key reaches nothing of it")
+def test_paths_of_the_switchboard(api: Api) -> None:
+    refused(api.call("GET", "/api/_emulator/settings"), 404, "not_found")

@@ -1,0 +1,225 @@
+"""Facts about single destination types: docs/service.md, 1.3 to 1.6."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.emulator.facts import ALL, KEYS, OLD, S3, Api, fact, refused
+
+SQL = {"user": "u", "password": "p", "host": "h", "database": "d"}
+SNOWFLAKE = {"account": "a", "user": "u", "database": "d", "warehouse": "w", "schema": "s"}
+COPY = {
+    "s3_bucket": "b",
+    "region_name": "r",
+    "authorization": "role",
+    "bucket_credentials": dict(KEYS),
+}
+CAPTURE = "https://eu.i.posthog.com/batch/"
+AWS_REDSHIFT = 14
+
+
+def attempt(api: Api, type_name: str, config: dict[str, Any], integration: int | None) -> Any:
+    """A POST of an export with this destination."""
+    destination = {"type": type_name, "config": config, "integration": integration}
+    return api.call("POST", api.project, api.body(destination=destination))
+
+
+def redshift(api: Api, **config: Any) -> dict[str, Any]:
+    destination = {"type": "Redshift", "config": {**SQL, **config}}
+    return {**destination, "integration": 13} if api.dialect == "2026" else destination
+
+
+@fact(
+    "1.4",
+    "compression fits the format: judged by what is sent in old servers, merged in the newest",
+    traps=(16,),
+)
+def test_compression(api: Api) -> None:
+    """fidelity-11: the detail names the supported formats and compressions."""
+    export = api.create()
+    kind = export["destination"]["type"]
+
+    def change(**config: object):
+        return api.patch(export, destination={"type": kind, "config": config})
+
+    detail = refused(change(compression="zstd"), 400, "invalid_input", "destination")
+    assert all(f"'{name}'" in detail for name in ("zstd", "JSONLines", "gzip", "brotli"))
+    detail = refused(change(file_format="CSV"), 400, "invalid_input", "destination")
+    assert all(f"'{name}'" in detail for name in ("CSV", "JSONLines", "Parquet"))
+    assert change(compression="zstd", file_format="Parquet").status_code == 200
+    answer = change(compression="snappy")
+    assert answer.status_code == (200 if api.dialect == "2026" else 400)
+
+
+@fact("1.4", "an empty compression is none in old servers", *OLD)
+def test_an_empty_compression(api: Api) -> None:
+    """fidelity-18."""
+    created = attempt(api, "S3", {**S3, **KEYS, "compression": ""}, None)
+    assert created.status_code == 201
+    assert created.json()["destination"]["config"]["compression"] == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("prefix", ""), ("bucket_name", "  "), ("bucket_name", ""), ("region", " ")]
+)
+@pytest.mark.parametrize(("type_name", "integration"), [("AwsS3", 7), ("S3Compatible", 10)])
+@fact("1.4", "bucket, region and prefix are not blank", "2026")
+def test_blank_bucket_fields(
+    api: Api, type_name: str, integration: int, name: str, value: str
+) -> None:
+    """fidelity-8: also where a PATCH leaves them blank."""
+    detail = refused(
+        attempt(api, type_name, {**S3, name: value}, integration),
+        400,
+        "invalid_input",
+        "destination",
+    )
+    assert name in detail
+    export = attempt(api, type_name, S3, integration).json()
+    blank = {"type": type_name, "config": {name: value}, "integration": integration}
+    refused(api.patch(export, destination=blank), 400, "invalid_input", "destination")
+
+
+@pytest.mark.parametrize(
+    ("type_name", "config", "integration"),
+    [("AwsS3", S3, 7), ("S3Compatible", S3, 10), ("AzureBlob", {"container_name": "c"}, 12)],
+)
+@fact("1.5", "the legacy extension of Parquet files can't be enabled for a new export", "2026")
+def test_the_legacy_extension(
+    api: Api, type_name: str, config: dict[str, Any], integration: int
+) -> None:
+    """fidelity-8."""
+    legacy = {**config, "legacy_parquet_extension": True}
+    refused(attempt(api, type_name, legacy, integration), 400, "invalid_input", "destination")
+    new = attempt(api, type_name, {**legacy, "legacy_parquet_extension": False}, integration)
+    assert new.status_code == 201
+
+
+@fact("1.4", "Snowflake: the authentication type, if sent, needs its secret", *OLD)
+def test_snowflake(api: Api) -> None:
+    """fidelity-18: not judged otherwise; a stored secret counts."""
+    assert attempt(api, "Snowflake", SNOWFLAKE, None).status_code == 201
+    for kind in ("password", "keypair", "x"):
+        refused(
+            attempt(api, "Snowflake", {**SNOWFLAKE, "authentication_type": kind}, None),
+            400,
+            "invalid_input",
+            "destination",
+        )
+    export = api.create(**api.to("Snowflake", **SNOWFLAKE, password="p"))
+    keypair = api.to("Snowflake", authentication_type="keypair")
+    refused(api.patch(export, **keypair), 400, "invalid_input", "destination")
+    password = api.to("Snowflake", authentication_type="password")
+    assert api.patch(export, **password).status_code == 200
+    assert api.patch(export, **api.to("Snowflake", role="r")).status_code == 200
+
+
+@fact("1.3", "HTTP exports events only; the refusal names no field")
+def test_http_exports_events_only(api: Api) -> None:
+    """fidelity-11: attr is null, on PATCH as well."""
+    http = api.to("HTTP", url=CAPTURE, token="t")
+    answer = api.call("POST", api.project, api.body(model="persons", **http))
+    refused(answer, 400, "invalid_input", None)
+    if api.dialect == "2026":
+        return
+    export = api.create()
+    refused(api.patch(export, model="persons", **http), 400, "invalid_input", None)
+    assert api.patch(export, model="events", **http).status_code == 200
+
+
+@fact("1.3", "HTTP: two addresses only, in the newest")
+def test_addresses_of_http(api: Api) -> None:
+    answer = attempt(api, "HTTP", {"url": "https://h", "token": "t"}, None)
+    if api.dialect == "2026":
+        assert CAPTURE in refused(answer, 400, "invalid_input", "destination")
+    else:
+        assert answer.status_code == 201
+
+
+@fact("1.4", "Redshift COPY needs its bucket and both keys", *ALL)
+def test_redshift_copy(api: Api) -> None:
+    one_key = {**COPY, "bucket_credentials": {"aws_access_key_id": "a"}}
+    for inputs in ({}, {"copy_inputs": {}}, {"copy_inputs": one_key}):
+        body = api.body(destination=redshift(api, mode="COPY", **inputs))
+        answer = api.call("POST", api.project, body)
+        refused(answer, 400, "invalid_input", "destination")
+
+
+@fact("1.6", "a config is merged at every level before it is judged")
+def test_part_of_a_nested_config(api: Api) -> None:
+    """fidelity-3: on PATCH and on PUT."""
+    export = api.create(destination=redshift(api, mode="COPY", copy_inputs=COPY))
+    part = redshift(api)
+    part["config"] = {"copy_inputs": {"s3_bucket": "b2"}}
+    answer = api.patch(export, destination=part)
+    assert answer.status_code == 200, answer.text
+    inputs = answer.json()["destination"]["config"]["copy_inputs"]
+    assert (inputs["s3_bucket"], inputs["region_name"]) == ("b2", "r")
+    gone = {**part, "config": {"copy_inputs": {"region_name": None}}}
+    assert "region_name" in refused(
+        api.patch(export, destination=gone), 400, "invalid_input", "destination"
+    )
+    put = api.body(destination=redshift(api, copy_inputs={"s3_bucket": "b3"}))
+    answer = api.call("PUT", f"{api.project}{export['id']}/", put)
+    assert answer.status_code == 200, answer.text
+
+
+@fact("1.6", "an object over stored text: a crash in 2025, overwritten elsewhere")
+def test_an_object_over_text(api: Api) -> None:
+    """fidelity-3, a sibling."""
+    export = api.create(destination=redshift(api, mode="COPY", copy_inputs=COPY))
+    keys = {**redshift(api), "config": {"copy_inputs": {"authorization": dict(KEYS)}}}
+    answer = api.patch(export, destination=keys)
+    assert answer.status_code == (500 if api.dialect == "2025" else 200)
+    role = {**keys, "config": {"copy_inputs": {"authorization": "role"}}}
+    assert api.patch(export, destination=role).status_code == 200
+
+
+@fact(
+    "1.3",
+    "Redshift needs an integration on create, and has it named again on PATCH",
+    "2026",
+    traps=(13,),
+)
+def test_redshift_by_integration(api: Api) -> None:
+    """fidelity-7: both kinds of integration; without a host in the integration, in the config."""
+    refused(attempt(api, "Redshift", SQL, None), 400, "invalid_input", "destination")
+    export = attempt(api, "Redshift", {"database": "d"}, 13).json()
+    assert export["destination"]["integration"] == 13
+    again = {"type": "Redshift", "config": {"schema": "s"}}
+    refused(api.patch(export, destination=again), 400, "invalid_input", "destination")
+    assert api.patch(export, destination={**again, "integration": 13}).status_code == 200
+    assert "host" in refused(
+        attempt(api, "Redshift", {"database": "d"}, AWS_REDSHIFT),
+        400,
+        "invalid_input",
+        "destination",
+    )
+    hosted = attempt(api, "Redshift", {"database": "d", "host": "h"}, AWS_REDSHIFT)
+    assert hosted.json()["destination"]["integration"] == AWS_REDSHIFT
+
+
+@pytest.mark.parametrize(
+    ("type_name", "config", "integration", "status"),
+    [
+        ("Postgres", {"database": "d"}, 3, 200),
+        ("AwsS3", S3, 7, 400),
+        ("S3Compatible", S3, 10, 400),
+        ("Snowflake", {"database": "d", "warehouse": "w", "schema": "s"}, 11, 400),
+        ("BigQuery", {"dataset_id": "d"}, 4, 400),
+        ("AzureBlob", {"container_name": "c"}, 12, 400),
+    ],
+)
+@fact("1.6", "a null integration: Postgres takes it on PATCH, others do not", "2026", traps=(13,))
+def test_a_null_integration(
+    api: Api, type_name: str, config: dict[str, Any], integration: int, status: int
+) -> None:
+    """fidelity-8."""
+    export = attempt(api, type_name, config, integration).json()
+    dropped = {"type": type_name, "config": config, "integration": None}
+    answer = api.patch(export, destination=dropped)
+    assert answer.status_code == status, answer.text
+    if status == 200:
+        assert api.get(export)["destination"]["integration"] is None

@@ -1,0 +1,375 @@
+"""Faults: each kind, by what a client gets and by what is stored afterwards."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.emulator.facts import Api, fact
+
+
+def with_fault(
+    api: Api, fault: str, match: dict[str, Any] | None = None, **parameters: Any
+) -> None:
+    """Set one rule, which fires once unless its match says otherwise."""
+    rule = {"match": {"times": 1, **(match or {})}, "fault": fault, **parameters}
+    api.emulator.admin("PUT", "faults", [rule])
+
+
+def names(api: Api, query: str = "") -> list[str]:
+    answer = api.call("GET", f"{api.project}{query}")
+    assert answer.status_code == 200, answer.text
+    return [export["name"] for export in answer.json()["results"]]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@fact("switchboard", "errors before or after the write took effect", "interface", traps=(4, 45))
+def test_errors_around_a_write(api: Api, when: str) -> None:
+    rule = {"match": {"method": "POST"}, "fault": "error", "status": 503, "when": when}
+    api.emulator.admin("PUT", "faults", [rule])
+    assert api.call("POST", api.project, api.body()).status_code == 503
+    assert api.call("GET", api.project).json()["count"] == (1 if when == "after" else 0)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@fact("switchboard", "connections that break before or after the write took effect", "interface")
+def test_dropped_connections(api: Api, when: str) -> None:
+    rule = {"match": {"method": "POST"}, "fault": "drop", "when": when}
+    api.emulator.admin("PUT", "faults", [rule])
+    with pytest.raises(httpx.TransportError):
+        api.call("POST", api.project, api.body())
+    assert api.call("GET", api.project).json()["count"] == (1 if when == "after" else 0)
+
+
+@fact("switchboard", "truncated, HTML, slow and throttled answers, and latency", "interface")
+def test_odd_answers(api: Api) -> None:
+    def with_fault(**rule: object) -> None:
+        api.emulator.admin("PUT", "faults", [{"match": {"times": 1}, **rule}])
+
+    with_fault(fault="truncate")
+    with pytest.raises(httpx.TransportError):
+        api.call("GET", api.project)
+    with_fault(fault="html", status=502)
+    answer = api.call("GET", api.project)
+    assert (answer.status_code, answer.headers["content-type"][:9]) == (502, "text/html")
+    with_fault(fault="slow", seconds=0.01)
+    assert api.call("GET", api.project).json()["count"] == 0
+    with_fault(fault="latency", seconds=0.01)
+    assert api.call("GET", api.project).status_code == 200
+    with_fault(fault="throttle", retry_after=7)
+    assert api.call("GET", api.project).headers["retry-after"] == "7"
+
+
+@fact("switchboard", "the n-th call, a probability from a seed, and counts", "interface")
+def test_when_a_fault_fires(api: Api) -> None:
+    nth = {"match": {"path": "*/batch_exports/", "nth": 2}, "fault": "error", "status": 500}
+    api.emulator.admin("PUT", "faults", [nth])
+    assert [api.call("GET", api.project).status_code for _ in range(3)] == [200, 500, 200]
+    assert api.emulator.admin("GET", "faults")["faults"][0]["fired"] == 1
+    dice = {"match": {"probability": 0.5}, "fault": "error", "seed": 4}
+
+    def throws() -> list[int]:
+        api.emulator.admin("PUT", "faults", [dice])
+        return [api.call("GET", api.project).status_code for _ in range(12)]
+
+    first = throws()
+    assert throws() == first
+    assert set(first) == {200, 500}
+
+
+@fact("switchboard", "somebody else's edit just before a write", "interface")
+def test_an_edit_just_before(api: Api) -> None:
+    export = api.create()
+    rule = {"match": {"method": "PATCH"}, "fault": "edit", "set": {"name": "Theirs"}}
+    api.emulator.admin("PUT", "faults", [rule])
+    assert api.patch(export, interval="day").json()["name"] == "Theirs"
+
+
+@pytest.mark.parametrize("kind", ["create", "delete"])
+@fact("switchboard", "a list that shifts between two pages", "interface", traps=(24,))
+def test_a_list_that_shifts(api: Api, kind: str) -> None:
+    for number in range(4):
+        api.create(name=f"E{number}")
+    api.emulator.admin("PUT", "faults", [{"match": {"times": 2}, "fault": "stale", "change": kind}])
+    first = api.call("GET", f"{api.project}?limit=2").json()
+    second = api.call("GET", f"{api.project}?limit=2&offset=2").json()
+    assert second["count"] == first["count"] + (1 if kind == "create" else -1)
+    shown = [export["name"] for export in first["results"] + second["results"]]
+    assert len(set(shown)) < 4
+
+
+# Work that takes effect later
+
+
+@pytest.mark.parametrize("answer_with", ["error", "drop", "hang"])
+@fact("switchboard", "a write that takes effect after its answer: late 504, late time-out")
+def test_a_late_write(api: Api, answer_with: str) -> None:
+    with_fault(api, "late", {"method": "POST"}, seconds=20, answer_with=answer_with)
+    if answer_with == "error":
+        assert api.call("POST", api.project, api.body(name="Late")).status_code == 504
+    else:
+        with pytest.raises(httpx.TransportError):
+            api.emulator.http.post(
+                api.project,
+                json=api.body(name="Late"),
+                headers={"Authorization": "Bearer phx_all"},
+                timeout=0.2,
+            )
+    assert names(api) == []
+    api.emulator.advance(seconds=19)
+    assert names(api) == []
+    api.emulator.advance(seconds=1)
+    assert names(api) == ["Late"]
+
+
+@fact("switchboard", "a late write happens in real time, too", "interface")
+def test_a_late_write_in_real_time(api: Api) -> None:
+    with_fault(api, "late", {"method": "POST"}, seconds=0.01)
+    assert api.call("POST", api.project, api.body(name="Late")).status_code == 504
+    # The timer and this request both let it happen: it happens once.
+    for _ in range(1000):
+        if names(api):
+            break
+    assert names(api) == ["Late"]
+
+
+@fact("switchboard", "an object that is created now and shows later than its created_at says")
+def test_a_hidden_object(api: Api) -> None:
+    with_fault(api, "hidden", {"method": "POST"}, seconds=30)
+    made = api.call("POST", api.project, api.body(name="Hidden"))
+    assert made.status_code == 201
+    path = f"{api.project}{made.json()['id']}/"
+    assert names(api) == []
+    assert api.call("GET", path).status_code == 404
+    api.emulator.advance(seconds=31)
+    shown = api.call("GET", path).json()
+    assert shown["created_at"] == made.json()["created_at"]
+    assert names(api) == ["Hidden"]
+    with_fault(api, "hidden", {"method": "POST"}, seconds=30, status=503)
+    assert api.call("POST", api.project, api.body(name="Again")).status_code == 503
+    api.emulator.advance(seconds=31)
+    assert names(api) == ["Again", "Hidden"]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@fact("switchboard", "somebody else makes the same call, before or after")
+def test_a_twin(api: Api, when: str) -> None:
+    with_fault(api, "twin", {"method": "POST"}, when=when)
+    ours = api.call("POST", api.project, api.body(name="Twin")).json()["id"]
+    exports = api.call("GET", api.project).json()["results"]
+    assert [export["name"] for export in exports] == ["Twin", "Twin"]
+    assert exports[0 if when == "before" else 1]["id"] == ours
+
+
+# Lists
+
+
+@fact("switchboard", "lists that lag behind creates, changes and deletes; details do not")
+def test_a_list_that_lags(api: Api) -> None:
+    kept, gone = api.create(name="Kept"), api.create(name="Gone")
+    api.emulator.advance(seconds=60)
+    match = {"method": "GET", "path": "*/batch_exports/", "times": None}
+    with_fault(api, "lag", match, seconds=10)
+    api.create(name="New")
+    api.patch(kept, name="Renamed")
+    api.call("DELETE", f"{api.project}{gone['id']}/")
+    assert names(api) == ["Gone", "Kept"]
+    assert api.call("GET", api.project).json()["count"] == 2
+    assert api.get(kept)["name"] == "Renamed"
+    api.emulator.advance(seconds=11)
+    assert names(api) == ["New", "Renamed"]
+
+
+@fact("switchboard", "a list of projects that lags")
+def test_a_list_of_projects_that_lags(api: Api) -> None:
+    path = f"{api.organization}projects/"
+    before = api.call("GET", path).json()["count"]
+    with_fault(api, "lag", {"path": path, "times": None}, seconds=10)
+    assert api.call("POST", path, {"name": "New"}).status_code == 201
+    assert api.call("GET", path).json()["count"] == before
+    api.emulator.advance(seconds=11)
+    assert api.call("GET", path).json()["count"] == before + 1
+
+
+@fact("switchboard", "a list that caps limit, and links by what it gave")
+def test_a_capped_list(api: Api) -> None:
+    for number in range(5):
+        api.create(name=f"E{number}")
+    with_fault(api, "page", {"method": "GET", "times": None}, cap=2)
+    first = api.call("GET", f"{api.project}?limit=100").json()
+    assert (len(first["results"]), first["count"]) == (2, 5)
+    assert "limit=2" in first["next"]
+    second = api.emulator.http.get(first["next"], headers={"Authorization": "Bearer phx_all"})
+    shown = [export["name"] for export in second.json()["results"]]
+    assert shown == ["E2", "E1"]
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [("omit", None), ("+1", 3), ("-1", 1), (10**12, 10**12), (None, None)]
+)
+@fact("switchboard", "a list that omits its count or lies about it", "interface")
+def test_a_list_that_lies_about_its_count(api: Api, count: Any, shown: Any) -> None:
+    api.create(name="A")
+    api.create(name="B")
+    with_fault(api, "page", count=count)
+    body = api.call("GET", api.project).json()
+    assert body.get("count") == shown
+    assert ("count" in body) is (count != "omit")
+
+
+@fact("switchboard", "a list that repeats or drops items", "interface")
+def test_a_list_that_repeats_or_drops(api: Api) -> None:
+    for name in ("A", "B", "C"):
+        api.create(name=name)
+    with_fault(api, "page", repeat=1)
+    assert names(api) == ["C", "B", "A", "C"]
+    with_fault(api, "page", drop=2)
+    assert names(api) == ["C"]
+    assert names(api) == ["C", "B", "A"]
+
+
+@pytest.mark.parametrize("change", ["create", "delete"])
+@fact("switchboard", "a list of projects that shifts between two pages", "interface")
+def test_a_list_of_projects_that_shifts(api: Api, change: str) -> None:
+    path = f"{api.organization}projects/"
+    with_fault(api, "stale", {"times": 2}, change=change)
+    first = api.call("GET", f"{path}?limit=1").json()
+    second = api.call("GET", f"{path}?limit=1&offset=1").json()
+    assert second["count"] == first["count"] + (1 if change == "create" else -1)
+
+
+# Bodies
+
+
+@pytest.mark.parametrize(
+    ("parameters", "content"),
+    [
+        ({"text": ""}, b""),
+        ({"text": "{"}, b"{"),
+        ({"value": None}, b"null"),
+        ({"value": []}, b"[]"),
+        ({"value": {}}, b"{}"),
+        ({"value": "words"}, b'"words"'),
+    ],
+)
+@fact("switchboard", "empty, null and wrongly typed bodies; the write takes effect or not")
+def test_odd_bodies(api: Api, parameters: dict[str, Any], content: bytes) -> None:
+    with_fault(api, "body", {"method": "POST"}, **parameters)
+    answer = api.call("POST", api.project, api.body())
+    assert (answer.status_code, answer.content) == (201, content)
+    assert len(names(api)) == 1
+    with_fault(api, "body", {"method": "POST"}, when="before", **parameters)
+    answer = api.call("POST", api.project, api.body())
+    assert (answer.status_code, answer.content) == (200, content)
+    assert len(names(api)) == 1
+
+
+@fact("switchboard", "fields of a wrong type", "interface")
+def test_wrongly_typed_fields(api: Api) -> None:
+    api.create()
+    with_fault(api, "body", merge={"count": "many", "results": {"a": 1}}, status=206)
+    answer = api.call("GET", api.project)
+    assert answer.status_code == 206
+    assert answer.json()["count"] == "many"
+    assert answer.json()["results"] == {"a": 1}
+    assert "next" in answer.json()
+
+
+@fact("switchboard", "another id than the one that was asked for")
+def test_another_id(api: Api) -> None:
+    export = api.create()
+    with_fault(api, "other_id")
+    other = api.call("GET", f"{api.project}{export['id']}/").json()
+    assert other["id"] != export["id"]
+    assert {**other, "id": export["id"]} == api.get(export)
+    with_fault(api, "other_id")
+    assert api.call("GET", f"{api.organization}projects/1/").json()["id"] == 1_000_001
+
+
+@fact("switchboard", "gzip: as it is, and padded to many times its size", "interface")
+def test_compressed_bodies(api: Api) -> None:
+    api.create()
+    with_fault(api, "gzip")
+    answer = api.call("GET", api.project)
+    assert answer.headers["content-encoding"] == "gzip"
+    assert answer.json()["count"] == 1
+    with_fault(api, "gzip", megabytes=4, status=400)
+    request = api.emulator.http.build_request(
+        "GET", api.project, headers={"Authorization": "Bearer phx_all"}
+    )
+    raw = api.emulator.http.send(request, stream=True)
+    packed = b"".join(raw.iter_raw())
+    assert (raw.status_code, len(packed) < 50_000) == (400, True)
+    unpacked = gzip.decompress(packed)
+    assert len(unpacked) > 4 * 2**20
+    assert json.loads(unpacked)["count"] == 1
+
+
+@fact("switchboard", "Retry-After as a number, as text, as a date, and none", "interface")
+def test_retry_after(api: Api) -> None:
+    for value in (7, 10**9, "soon", "inf"):
+        with_fault(api, "throttle", retry_after=value)
+        assert api.call("GET", api.project).headers["retry-after"] == str(value)
+    with_fault(api, "throttle", retry_after=None, status=503)
+    answer = api.call("GET", api.project)
+    assert (answer.status_code, "retry-after" in answer.headers) == (503, False)
+    with_fault(api, "throttle", retry_after={"date_in": 90})
+    date = parsedate_to_datetime(api.call("GET", api.project).headers["retry-after"])
+    now = api.emulator.admin("GET", "clock")["now"]
+    assert date.isoformat()[:13] == now[:13]
+
+
+@fact("switchboard", "an error that repeats the body of the request", "interface")
+def test_an_error_that_echoes(api: Api) -> None:
+    with_fault(api, "error", {"method": "POST"}, status=400, code="invalid_input", echo=True)
+    answer = api.call("POST", api.project, api.body())
+    assert answer.status_code == 400
+    assert "hidden" in answer.json()["detail"]
+
+
+# Rules
+
+
+@fact("switchboard", "rules that match by body, and from a call on", "interface")
+def test_more_ways_to_match(api: Api) -> None:
+    with_fault(api, "error", {"body": {"name": "B"}, "times": None}, status=500)
+    made = [api.call("POST", api.project, api.body(name=name)).status_code for name in "ABA"]
+    assert made == [201, 500, 201]
+    with_fault(api, "error", {"from": 3, "times": None}, status=502)
+    assert [api.call("GET", api.project).status_code for _ in range(4)] == [200, 200, 502, 502]
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (5, "a fault must be a mapping"),
+        ({"fault": "nope"}, "'fault' must be one of body, drop,"),
+        ({"fault": ["drop"]}, "'fault' must be one of"),
+        ({"fault": "drop", "wen": "after"}, "drop: unknown wen (parameters: when)"),
+        ({"fault": "drop", "when": "later"}, "'when' must be 'before' or 'after'"),
+        ({"fault": "drop", "match": {"pth": "*"}}, "match: unknown pth"),
+        ({"fault": "drop", "match": []}, "'match' must be a mapping"),
+        ({"fault": "drop", "match": {"nth": "2"}}, "'nth' must be of type int"),
+        ({"fault": "drop", "match": {"body": 1}}, "'match.body' must be a mapping"),
+        ({"fault": "latency", "seconds": "long"}, "'seconds' must be of type float"),
+        ({"fault": "latency", "seconds": -1}, "'seconds' must be between"),
+        ({"fault": "error", "status": 999}, "'status' must be between 200 and 599"),
+        ({"fault": "late", "answer_with": "x"}, "'answer_with' must be one of error, drop, hang"),
+        ({"fault": "body"}, "one of 'value', 'text' and 'merge' is required"),
+        ({"fault": "body", "merge": {"a": 1}, "when": "before"}, "'merge' needs the answer"),
+        ({"fault": "page", "cap": 0}, "'cap' must be at least 1"),
+        ({"fault": "throttle", "retry_after": {"in": 1}}, "'retry_after' must be"),
+        ({"fault": "slow", "pieces": 0}, "'pieces' must be at least 1"),
+        ({"fault": "stale", "change": "x"}, "'change' must be"),
+        ({"fault": "drop", "seed": []}, "'seed' must be a whole number"),
+    ],
+)
+def test_a_rule_that_is_not_valid(emulators, rule: Any, message: str) -> None:
+    answer = emulators["interface"].http.put("/_emulator/faults", json=[rule])
+    assert answer.status_code == 400
+    assert message in answer.json()["error"]

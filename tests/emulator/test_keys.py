@@ -1,0 +1,145 @@
+"""Facts about keys, users and organizations: docs/service.md, section 12."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.emulator.facts import REAL, Api, fact, refused
+from tests.support.cli import reconciler
+
+CURRENT = "/api/personal_api_keys/@current/"
+THEIRS = "0188461e-55a4-0000-1cb3-0b1d3b6c6ac0"
+ME = "/api/users/@me/"
+
+
+def read(api: Api, path: str, key: str) -> dict:
+    answer = api.call("GET", path, key=key)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.mark.parametrize(
+    ("key", "scopes", "teams", "organizations"),
+    [
+        ("phx_all", ["*"], None, None),
+        ("phx_read", ["batch_export:read", "project:read"], None, None),
+        ("phx_one", ["*"], [1], None),
+        ("phx_org", ["*"], None, [THEIRS]),
+    ],
+)
+@fact("12", "a key reads itself without any scope, also with limits", *REAL)
+def test_keys_read_themselves(
+    api: Api, key: str, scopes: list, teams: list | None, organizations: list | None
+) -> None:
+    shown = read(api, CURRENT, key)
+    assert (shown["scopes"], shown["scoped_teams"]) == (scopes, teams)
+    assert shown["scoped_organizations"] == organizations
+    assert (shown["value"], shown["mask_value"], shown["user_id"]) == (None, "********", 1)
+    assert shown["last_used_at"] == "2026-10-07T10:00:00Z"
+    assert shown["created_at"] is not None
+    newer = {"description", "is_legacy_hashing", "local_dev_value"}
+    fields = {"id", "label", "value", "mask_value", "created_at", "last_used_at", "user_id"}
+    fields |= {"scopes", "scoped_teams", "scoped_organizations", "last_rolled_at"}
+    assert set(shown) == (fields | newer if api.dialect == "2026" else fields)
+
+
+@fact("12", "a key has a label and a user", *REAL)
+def test_labels_of_keys(api: Api) -> None:
+    shown = read(api, CURRENT, "phx_admin")
+    assert (shown["label"], shown["user_id"]) == ("Ada's key", 2)
+
+
+@fact("12", "a key without scopes may do everything in 2025, and nothing in 2026", *REAL)
+def test_keys_without_scopes(api: Api) -> None:
+    newest = api.dialect == "2026"
+    assert read(api, CURRENT, "phx_empty")["scopes"] == ([] if newest else ["*"])
+    answer = api.call("GET", api.project, key="phx_empty")
+    assert answer.status_code == (403 if newest else 200)
+
+
+@fact("12", "an unknown key is 401; the list of keys and all writes are 403", *REAL)
+def test_other_operations_on_keys(api: Api) -> None:
+    refused(api.call("GET", CURRENT, key="phx_nobody"), 401, "authentication_failed")
+    for method, path in (
+        ("GET", "/api/personal_api_keys/"),
+        ("POST", "/api/personal_api_keys/"),
+        ("GET", "/api/personal_api_keys/some/"),
+        ("PATCH", CURRENT),
+        ("DELETE", CURRENT),
+    ):
+        refused(api.call(method, path), 403, "permission_denied")
+
+
+@fact("12", "the interface does not list keys: 404", "interface")
+def test_keys_in_the_interface(api: Api) -> None:
+    for path in (CURRENT, "/api/personal_api_keys/"):
+        refused(api.call("GET", path), 404, "not_found")
+
+
+@fact("12", "a user: user:read; the limits of the key do not apply")
+def test_users(api: Api) -> None:
+    for key in ("phx_all", "phx_one", "phx_user"):
+        me = read(api, ME, key)
+        assert {"id", "uuid", "distinct_id", "first_name", "last_name", "email"} <= set(me)
+        assert (me["id"], me["email"]) == (1, "demo@example.com")
+        assert (me["team"]["name"], me["team"]["timezone"]) == ("Web", "Europe/Berlin")
+        assert me["organization"]["name"] == "Ours"
+        assert [team["name"] for team in me["organization"]["teams"]] == ["Web", "App"]
+    assert read(api, ME, "phx_admin")["email"] == "ada@example.com"
+    assert len(read(api, ME, "phx_user")["organizations"]) == 2
+    detail = refused(api.call("GET", ME, key="phx_read"), 403, "permission_denied")
+    assert detail == "API key missing required scope 'user:read'"
+
+
+@fact("12", "the team of a user is the current project; without one it is null")
+def test_current_projects(api: Api) -> None:
+    assert read(api, ME, "phx_nowhere")["team"] is None
+    assert read(api, ME, "phx_one")["team"]["id"] == 1
+
+
+@fact("12", "an organization: organization:read, with its members' level, projects and features")
+def test_organizations(api: Api) -> None:
+    for path in (api.organization, "/api/organizations/@current/"):
+        shown = read(api, path, "phx_organization")
+        assert (shown["name"], shown["membership_level"]) == ("Ours", 15)
+        assert shown["slug"] == "ours"
+        assert [project["id"] for project in shown["projects"]] == [1, 2]
+        assert [project["id"] for project in shown["teams"]] == [1, 2]
+        assert [feature["key"] for feature in shown["available_product_features"]] == ["audit_logs"]
+        assert shown["members_can_use_personal_api_keys"] is True
+    assert read(api, api.organization, "phx_member")["membership_level"] == 1
+    assert read(api, api.organization, "phx_admin")["membership_level"] == 8
+
+
+@fact("12", "limits on organizations: by project 403, by organization 404", traps=(41,))
+def test_limits_on_organizations(api: Api) -> None:
+    scope = refused(api.call("GET", api.organization, key="phx_read"), 403, "permission_denied")
+    assert scope == "API key missing required scope 'organization:read'"
+    detail = refused(api.call("GET", api.organization, key="phx_one"), 403, "permission_denied")
+    text = "API keys with scoped projects are only supported on project-based endpoints."
+    assert detail == text
+    refused(api.call("GET", api.organization, key="phx_org"), 404, "not_found")
+    assert read(api, f"/api/organizations/{THEIRS}/", "phx_org")["name"] == "Theirs"
+    refused(api.call("GET", f"/api/organizations/{THEIRS}/"), 404, "not_found")
+    listed = read(api, "/api/organizations/", "phx_org")
+    assert [organization["name"] for organization in listed["results"]] == ["Theirs"]
+
+
+@fact("12", "texts of 403 name the project")
+def test_texts_of_limits(api: Api) -> None:
+    answer = api.call("GET", "/api/projects/2/batch_exports/", key="phx_one")
+    text = "API key does not have access to the requested project: ID 2."
+    assert refused(answer, 403, "permission_denied") == text
+
+
+@fact("12", "a key of an unknown user is refused in a seed", "2026")
+def test_unknown_users_in_seeds(api: Api, tmp_path: Path) -> None:
+    seed = tmp_path / "seed.json"
+    keys = [{"value": "phx_key", "user": "nobody@example.com"}]
+    seed.write_text(json.dumps({"organizations": [{"name": "Ours"}], "keys": keys}))
+    refusal = reconciler("emulator", "--seed", seed)
+    assert refusal.code == 1
+    assert "unknown user 'nobody@example.com' of a key" in refusal.err

@@ -1,0 +1,163 @@
+"""Logs of exports and runs (docs/service.md, 3 and 9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.emulator.facts import Api, fact, refused
+from tests.emulator.operations import get, messages, of, outcomes, runs
+
+RANGE = "Batch export for range 2026-10-07T10:00:00+00:00 - 2026-10-07T11:00:00+00:00"
+
+
+@fact("3", "logs: newest first, filtered, in two shapes; refused to keys in 2025", traps=(27, 40))
+def test_export_logs(api: Api) -> None:
+    export = api.create()
+    api.emulator.advance(hours=4)
+    answer = api.call("GET", of(api, export, "logs/"))
+    if api.dialect == "2025":
+        refused(answer, 403, "permission_denied")
+        return
+    entries = answer.json()["results"]
+    assert entries[0]["timestamp"] >= entries[-1]["timestamp"]
+    old = {"team_id", "batch_export_id", "run_id", "timestamp", "level", "message"}
+    new = {"log_source_id", "instance_id", "timestamp", "level", "message"}
+    assert set(entries[0]) == (old if api.dialect == "interface" else new)
+    name = "level_filter" if api.dialect == "interface" else "level"
+    debug = get(api, of(api, export, f"logs/?{name}=debug"))["results"]
+    assert [entry["level"] for entry in debug] == ["DEBUG"] * 4
+    both = get(api, of(api, export, f"logs/?{name}=debug&{name}=info"))["results"]
+    assert len(both) > 4
+    assert get(api, of(api, export, f"logs/?{name}=odd"))["results"] == []
+
+
+@fact("9", "each run logs its start and its end with its interval", "interface", "2026")
+def test_messages_of_runs(api: Api) -> None:
+    outcomes(
+        api,
+        {"match": {"name": "a"}, "status": "Completed", "records": 12},
+        {"match": {"name": "b"}, "status": "Failed", "error": "Access denied."},
+        {"match": {"name": "c"}, "status": "FailedBilling"},
+        {"match": {"name": "d"}, "status": "Cancelled"},
+    )
+    exports = {name: api.create(name=name) for name in "abcd"}
+    api.emulator.advance(hours=1)
+    logged = {name: messages(api, export) for name, export in exports.items()}
+    assert logged["a"][0] == f"{RANGE} finished successfully with 12 records exported"
+    assert logged["a"][-1].startswith("Starting batch export run for range 2026-10-07T10:00:00")
+    run = runs(api, exports["b"])[0]["id"]
+    assert logged["b"][:2] == [
+        f"Failure notification email for run '{run}' has been sent",
+        f"{RANGE} failed with a non-recoverable error: Access denied.",
+    ]
+    assert logged["c"] == [
+        "Batch export run failed due to exceeding billing limits. No data has been exported."
+    ]
+    assert logged["d"][0] == f"{RANGE} was cancelled"
+
+
+@fact("14", "an export sends at most one mail a day", "interface", "2026")
+def test_mails_of_a_day(api: Api) -> None:
+    outcomes(api, {"match": {}, "status": "Failed"})
+    export = api.create(interval="hour")
+    api.emulator.admin("PUT", "settings", {"auto_pause": False})
+    api.emulator.advance(hours=30)
+    query = "?search=notification email&limit=500"
+    assert len(messages(api, export, query)) == 2
+
+
+@fact("7.2", "a cancelled run logs no end but its cancellation", "2026")
+def test_logs_of_a_cancelled_run(api: Api) -> None:
+    outcomes(api, {"match": {}, "status": "Completed", "seconds": 3000})
+    export = api.create()
+    api.emulator.advance(hours=1)
+    run = runs(api, export)[0]["id"]
+    api.call("POST", of(api, export, f"runs/{run}/cancel/"), {}).raise_for_status()
+    api.emulator.advance(minutes=30)
+    assert messages(api, export)[0] == f"{RANGE} was cancelled"
+    assert not [line for line in messages(api, export) if "finished" in line]
+
+
+@fact("9", "instance_id is the workflow engine's id: no run of the API has it", "2026")
+def test_instance_ids(api: Api) -> None:
+    export = api.create()
+    api.emulator.advance(hours=3)
+    ids = {run["id"] for run in runs(api, export)}
+    instances = {line["instance_id"] for line in get(api, of(api, export, "logs/"))["results"]}
+    assert len(instances) == 3
+    assert not instances & ids
+    for wanted, empty in [(instances, False), (ids | {"odd"}, True)]:
+        for value in wanted:
+            assert (messages(api, export, f"?instance_id={value}") == []) is empty
+
+
+@fact("3", "after and before are exclusive; search takes any case and LIKE wildcards", "2026")
+def test_filters_of_logs(api: Api) -> None:
+    export = api.create()
+    api.emulator.advance(hours=3)
+    times = [line["timestamp"] for line in get(api, of(api, export, "logs/"))["results"]]
+    for name, edge, wanted in [("before", times[3], times[4:]), ("after", times[3], times[:3])]:
+        page = get(api, of(api, export, f"logs/?{name}={edge}"))["results"]
+        assert [line["timestamp"] for line in page] == wanted
+    assert len(messages(api, export, "?search=STARTING BATCH")) == 3
+    assert len(messages(api, export, "?search=starting%25range")) == 3
+    refused(api.call("GET", of(api, export, "logs/?after=soon")), 400, "invalid_input", "after")
+
+
+@fact("3", "the limit is asked of the store first: no offset reaches further", "2026", traps=(27,))
+def test_pages_of_logs(api: Api) -> None:
+    export = api.create()
+    api.emulator.advance(hours=40)
+    page = get(api, of(api, export, "logs/"))
+    assert (page["count"], len(page["results"]), page["next"]) == (50, 50, None)
+    assert get(api, of(api, export, "logs/?limit=2&offset=2"))["results"] == []
+    assert get(api, of(api, export, "logs/?limit=500"))["count"] > 100
+    oldest = page["results"][-1]["timestamp"]
+    earlier = get(api, of(api, export, f"logs/?before={oldest}"))["results"]
+    assert earlier
+    assert all(line["timestamp"] < oldest for line in earlier)
+
+
+@pytest.mark.parametrize(
+    ("limit", "code"), [("501", "max_value"), ("0", "min_value"), ("many", "invalid_input")]
+)
+@fact("3", "a limit outside of 1 to 500 is refused", "2026")
+def test_fidelity_limits_of_logs(api: Api, limit: str, code: str) -> None:
+    """fidelity-11"""
+    answer = api.call("GET", of(api, api.create(), f"logs/?limit={limit}"))
+    refused(answer, 400, code, "limit")
+
+
+@fact("3", "the oldest logs are whole pages: offset works, a word as limit is refused", "interface")
+def test_fidelity_pages_of_the_oldest_logs(api: Api) -> None:
+    """fidelity-11"""
+    outcomes(api, {"match": {}, "status": "Completed"})
+    export = api.create()
+    api.emulator.advance(hours=50)
+    page = get(api, of(api, export, "logs/?limit=10&offset=10"))
+    assert page["count"] == 150
+    assert len(page["results"]) == 10
+    answer = api.call("GET", of(api, export, "logs/?limit=many"))
+    refused(answer, 400, "invalid_input", "limit")
+
+
+@fact("3", "logs of a run: whole in the interface, empty in 2025, a crash in 2026", traps=(27,))
+def test_run_logs(api: Api) -> None:
+    export = api.create()
+    api.emulator.advance(hours=2)
+    run = runs(api, export)[0]["id"]
+    answer = api.call("GET", of(api, export, f"runs/{run}/logs/"))
+    if api.dialect == "2026":
+        assert answer.status_code == 500
+        return
+    lines = answer.json()["results"]
+    assert bool(lines) is (api.dialect == "interface")
+    assert all(line["run_id"] == run for line in lines)
+
+
+@fact("3", "logs need batch_export:read", "2026")
+def test_the_scope_of_logs(api: Api) -> None:
+    export = api.create()
+    answer = api.call("GET", of(api, export, "logs/"), key="phx_user")
+    refused(answer, 403, "permission_denied")
+    assert api.call("GET", of(api, export, "logs/"), key="phx_read").status_code == 200

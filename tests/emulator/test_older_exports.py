@@ -1,0 +1,95 @@
+"""Exports that are older than the rules of a create: a seed plants them (docs/service.md, 1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.emulator.facts import Api, fact, refused
+from tests.support.emulator import RunningEmulator, start_emulator
+
+QUERY = "select event from events"
+SQL = {"database": "d", "host": "h", "user": "u", "password": "p"}
+EXPORTS = [
+    {
+        "name": "Query",
+        "hogql_query": QUERY,
+        "destination": {"type": "NoOp", "config": {}},
+    },
+    {"name": "Redshift", "destination": {"type": "Redshift", "config": SQL}},
+    {"name": "Postgres", "destination": {"type": "Postgres", "config": SQL}},
+]
+SEED = {
+    "organizations": [
+        {
+            "name": "Ours",
+            "projects": [
+                {"id": 1, "name": "Web", "batch_exports": EXPORTS},
+                {"id": 2, "name": "App"},
+            ],
+        }
+    ],
+    "keys": [{"value": "phx_all"}],
+    "integrations": [{"id": 7, "project": 1, "kind": "aws-s3"}],
+    "flags": [],
+}
+
+
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEmulator]:
+    seed = tmp_path_factory.mktemp("seed") / "seed.json"
+    seed.write_text(json.dumps(SEED))
+    with start_emulator(seed=seed, extra=("--dialect", "2026")) as running:
+        yield running
+
+
+@pytest.fixture
+def older(seeded: RunningEmulator) -> Api:
+    seeded.reset()
+    return Api(seeded, "2026")
+
+
+def test_queries_where_one_exists(older: Api) -> None:
+    """fidelity-1: a project with a query on events takes more; others do not."""
+    export = older.emulator.exports()["Query"]
+    assert export["hogql_query"] == QUERY
+    assert older.create(hogql_query=QUERY)["hogql_query"] == QUERY
+    assert older.patch(export, hogql_query="select a from events").status_code == 200
+    for bad in (
+        "SELEC nonsense",
+        "select a from persons",
+        "select a from events union all select b from events",
+        "with a as (select 1) select * from a",
+        "select (select 1) from events",
+        "select a from events join persons on 1 = 1",
+    ):
+        refused(older.patch(export, hogql_query=bad), 400, "invalid_input", "hogql_query")
+    other = "/api/projects/2/batch_exports/"
+    body = {**older.body(), "hogql_query": QUERY, "destination": {"type": "NoOp", "config": {}}}
+    refused(older.call("POST", other, body), 400, "invalid_input", "hogql_query")
+
+
+def test_the_last_query_that_is_cleared(older: Api) -> None:
+    """fidelity-1: afterwards the project has none."""
+    export = older.emulator.exports()["Query"]
+    assert older.patch(export, hogql_query=None).json()["hogql_query"] is None
+    refused(older.patch(export, hogql_query=QUERY), 400, "invalid_input", "hogql_query")
+
+
+@pytest.mark.parametrize("name", ["Redshift", "Postgres"])
+def test_credentials_in_an_old_config(older: Api, name: str) -> None:
+    """fidelity-7: an export without an integration stays as it is until one is named."""
+    export = older.emulator.exports()[name]
+    assert set(export["destination"]["config"]) == {"database", "host"}
+    assert export["destination"]["integration"] is None
+    changed = older.patch(export, destination={"type": name, "config": {"schema": "s"}})
+    assert changed.json()["destination"]["config"]["schema"] == "s"
+    assert older.emulator.exports()[name]["secrets"] == export["secrets"]
+
+
+@fact("1.1", "the model hogql needs a flag", "2026")
+def test_the_flag_of_the_hogql_model(older: Api, dialect: str) -> None:
+    body = older.body(model="hogql", hogql_query=QUERY)
+    refused(older.call("POST", older.project, body), 403, "permission_denied")

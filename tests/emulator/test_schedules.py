@@ -1,0 +1,198 @@
+"""When runs are due: ticks by dialect, bounds, pauses, jitter (docs/service.md, 7.3)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.emulator.schedule import Schedule, schedule_of
+from tests.emulator.facts import OLD, Api, fact
+from tests.emulator.operations import intervals, now, of, runs, set_clock, settings
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def bounds(schedule: Schedule, after: str, until: str) -> list[tuple[str, str]]:
+    return [
+        (f"{start:%m-%d %H:%M}", f"{end:%m-%d %H:%M}")
+        for start, end in schedule.intervals(at(after), at(until))
+    ]
+
+
+# The schedule as a pure part
+
+
+def test_days_across_daylight_saving_have_23_and_25_hours() -> None:
+    schedule = Schedule("day", zone=ZoneInfo("US/Eastern"))
+    spring = bounds(schedule, "2024-03-10T12:00:00Z", "2024-03-11T12:00:00Z")
+    autumn = bounds(schedule, "2024-11-03T12:00:00Z", "2024-11-04T12:00:00Z")
+    assert spring == [("03-10 05:00", "03-11 04:00")]
+    assert autumn == [("11-03 04:00", "11-04 05:00")]
+
+
+def test_a_week_begins_on_its_day_and_hour() -> None:
+    schedule = Schedule("week", zone=ZoneInfo("Europe/Berlin"), offset_day=1, offset_hour=5)
+    ticks = bounds(schedule, "2026-10-19T12:00:00Z", "2026-11-03T00:00:00Z")
+    assert ticks == [("10-19 03:00", "10-26 04:00"), ("10-26 04:00", "11-02 04:00")]
+
+
+def test_an_hour_that_does_not_exist_shifts_no_later_tick() -> None:
+    schedule = Schedule("day", zone=ZoneInfo("Europe/Berlin"), offset_hour=2)
+    ticks = bounds(schedule, "2026-03-28T12:00:00Z", "2026-03-31T12:00:00Z")
+    assert [end for _, end in ticks] == ["03-29 01:00", "03-30 00:00", "03-31 00:00"]
+
+
+@given(
+    interval=st.sampled_from(["hour", "day", "week", "every 5 minutes", "every 15 minutes"]),
+    zone=st.sampled_from([None, "UTC", "US/Eastern", "Europe/Berlin", "Asia/Kathmandu"]),
+    hour=st.integers(0, 23),
+    day=st.integers(0, 6),
+    moment=st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)),
+)
+def test_ticks_are_a_grid(
+    interval: str, zone: str | None, hour: int, day: int, moment: datetime
+) -> None:
+    schedule = Schedule(interval, ZoneInfo(zone) if zone else None, day, hour)
+    moment = moment.replace(tzinfo=UTC)
+    last, following = schedule.align(moment), schedule.tick_after(moment)
+    assert last <= moment < following
+    assert schedule.align(last) == last
+    assert schedule.align(following) == following
+    until = moment + 3 * schedule.step
+    ticks = list(schedule.intervals(moment, until))
+    assert all(first[1] == second[0] for first, second in pairwise(ticks))
+    assert ticks[0] == (last, following)
+
+
+@pytest.mark.parametrize(("end", "steps"), [("12:20", 2), ("12:00", 2), ("10:59", 0), ("09:00", 0)])
+def test_only_whole_steps_fit_a_range(end: str, steps: int) -> None:
+    schedule = schedule_of({"interval": "hour"}, local=True)
+    start = at("2026-01-01T10:00:00Z")
+    assert schedule.whole_steps(start, at(f"2026-01-01T{end}:00Z")) == steps
+
+
+def test_minutes_are_aligned_to_the_hour() -> None:
+    ticks = bounds(Schedule("every 15 minutes"), "2026-10-07T10:20:00Z", "2026-10-07T10:50:00Z")
+    assert ticks == [("10-07 10:15", "10-07 10:30"), ("10-07 10:30", "10-07 10:45")]
+
+
+# The service
+
+
+@pytest.mark.parametrize(
+    ("interval", "first", "length"),
+    [
+        ("hour", "2026-10-07T11:00:00Z", timedelta(hours=1)),
+        ("day", "2026-10-08T00:00:00Z", timedelta(days=1)),
+        ("week", "2026-10-08T00:00:00Z", timedelta(days=7)),
+    ],
+)
+@fact("7.3", "intervals are aligned to the epoch in UTC, not to the project's zone", *OLD)
+def test_utc_ticks(api: Api, interval: str, first: str, length: timedelta) -> None:
+    export = api.create(interval=interval)
+    api.emulator.advance(days=15)
+    if (interval, api.dialect) == ("week", "2025"):
+        return
+    start, end = intervals(api, export, "?ordering=data_interval_start&start=-90d")[0]
+    assert end == first
+    assert at(end) - at(start) == length
+
+
+@fact("7.3", "weekly exports never run", "2025")
+def test_weeks_that_never_run(api: Api) -> None:
+    export = api.create(interval="week")
+    api.emulator.advance(days=30)
+    assert runs(api, export, "?after=-90d") == []
+
+
+@fact("7.3", "days and weeks follow the export's zone, day and hour, with daylight saving", "2026")
+def test_local_ticks(api: Api) -> None:
+    set_clock(api, "2026-10-23T12:00:00Z")
+    daily = api.create(interval="day", timezone="Europe/Berlin", offset_hour=3)
+    weekly = api.create(
+        name="w", interval="week", timezone="Europe/Berlin", offset_day=1, offset_hour=5
+    )
+    api.emulator.advance(days=5)
+    assert intervals(api, daily) == [
+        ("2026-10-23T01:00:00Z", "2026-10-24T01:00:00Z"),
+        ("2026-10-24T01:00:00Z", "2026-10-25T02:00:00Z"),
+        ("2026-10-25T02:00:00Z", "2026-10-26T02:00:00Z"),
+        ("2026-10-26T02:00:00Z", "2026-10-27T02:00:00Z"),
+        ("2026-10-27T02:00:00Z", "2026-10-28T02:00:00Z"),
+    ]
+    assert intervals(api, weekly) == [("2026-10-19T03:00:00Z", "2026-10-26T04:00:00Z")]
+
+
+@fact("7.3", "the first run ends after the creation; the past is never made up")
+def test_no_runs_before_the_creation(api: Api) -> None:
+    export = api.create(start_at="2020-01-01T00:00:00Z")
+    assert runs(api, export, "?after=-9y") == []
+    api.emulator.advance(minutes=41)
+    assert intervals(api, export) == [("2026-10-07T10:00:00Z", "2026-10-07T11:00:00Z")]
+
+
+@fact("7.3", "start_at and end_at include their tick")
+def test_bounds_of_the_schedule(api: Api) -> None:
+    export = api.create(start_at="2026-10-07T13:00:00Z", end_at="2026-10-07T15:00:00Z")
+    api.emulator.advance(hours=12)
+    assert intervals(api, export) == [
+        ("2026-10-07T12:00:00Z", "2026-10-07T13:00:00Z"),
+        ("2026-10-07T13:00:00Z", "2026-10-07T14:00:00Z"),
+        ("2026-10-07T14:00:00Z", "2026-10-07T15:00:00Z"),
+    ]
+
+
+@fact("7.3", "ticks of a paused export are skipped and never made up")
+def test_ticks_while_paused(api: Api) -> None:
+    export = api.create()
+    api.emulator.advance(hours=1)
+    api.call("POST", of(api, export, "pause/"), {})
+    api.emulator.advance(hours=3)
+    api.call("POST", of(api, export, "unpause/"), {})
+    api.emulator.advance(hours=1)
+    assert [end for _, end in intervals(api, export)] == [
+        "2026-10-07T11:00:00Z",
+        "2026-10-07T15:00:00Z",
+    ]
+
+
+@fact("7.3", "after a change of interval, past runs keep the old grid", "2026")
+def test_a_changed_interval(api: Api) -> None:
+    export = api.create()
+    api.emulator.advance(hours=2)
+    api.patch(export, interval="day", timezone="UTC", offset_hour=14).raise_for_status()
+    api.emulator.advance(hours=2)
+    assert intervals(api, export) == [
+        ("2026-10-06T14:00:00Z", "2026-10-07T14:00:00Z"),
+        ("2026-10-07T10:00:00Z", "2026-10-07T11:00:00Z"),
+        ("2026-10-07T11:00:00Z", "2026-10-07T12:00:00Z"),
+    ]
+
+
+@fact("7.3", "jitter delays the start of a run, not its interval; a pause meanwhile loses the run")
+def test_jitter(api: Api) -> None:
+    settings(api, jitter_seconds=900)
+    export, lost = api.create(), api.create(name="lost")
+    set_clock(api, "2026-10-07T11:10:00Z")
+    assert runs(api, export) == []
+    api.call("POST", of(api, lost, "pause/"), {})
+    set_clock(api, "2026-10-07T11:16:00Z")
+    assert intervals(api, export) == [("2026-10-07T10:00:00Z", "2026-10-07T11:00:00Z")]
+    assert at(runs(api, export)[0]["created_at"]) >= at("2026-10-07T11:15:00Z")
+    api.call("POST", of(api, lost, "unpause/"), {})
+    api.emulator.advance(minutes=20)
+    assert runs(api, lost) == []
+    # A change of the setting runs no interval twice.
+    settings(api, jitter_seconds=0)
+    set_clock(api, "2026-10-07T12:01:00Z")
+    settings(api, jitter_seconds=900)
+    set_clock(api, "2026-10-07T12:30:00Z")
+    assert len(runs(api, export)) == 2
+    assert now(api) > at("2026-10-07T12:30:00Z")
