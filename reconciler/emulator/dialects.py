@@ -2,7 +2,7 @@
 
 `interface` is the interface as documented, with every rule of the 2025 server that the document
 does not contradict, and without that server's crashes. `2025` keeps credentials in the config.
-`2026` keeps them in integrations. Sources: service-facts, by section.
+`2026` keeps them in integrations. Sources: docs/service.md, by section.
 """
 
 from __future__ import annotations

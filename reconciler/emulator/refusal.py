@@ -1,4 +1,4 @@
-"""The service's error answers: one error a request, in one shape (service-facts, section 5)."""
+"""The service's error answers: one error a request, in one shape (docs/service.md, 5)."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ class Store(RunStore, ActivityStore):
     def exports(
         self, projects: list[int], *, limit: int = -1, offset: int = 0
     ) -> list[StoredExport]:
-        """The exports of some projects, newest first (service-facts 1.10)."""
+        """The exports of some projects, newest first (docs/service.md, 1.10)."""
         rows = self._db.execute(
             "SELECT id, project, body FROM exports "
             "WHERE project IN (SELECT value FROM json_each(?)) AND gone = 0 "

@@ -21,8 +21,8 @@ NOT_IMITATED = {
 }
 OPEN = (
     (
-        "Feature flags are settings of the seed and have no path of their own. The acceptance test of "
-        "the official Terraform provider that creates one (UseProjectIDForResources) fails."
+        "Feature flags are settings of the seed and have no path of their own. The acceptance test "
+        "of the official Terraform provider that creates one (UseProjectIDForResources) fails."
     ),
     "A deletion does not end runs in flight (1.11).",
     "Addresses of hosts are not resolved, so none is refused as internal (1.4, rule 5).",

@@ -71,11 +71,12 @@ def test_the_embedded_service_ends_cleanly_and_keeps_its_data(tmp_path: Path) ->
 
     db = tmp_path / "service.db"
     with start_emulator(db=db) as running:
-        first = running.state()
+        path = f"/api/organizations/{running.organization}/projects/{running.project_id}/"
+        first = running.call("GET", path).json()
         key = running.api_key
         running.process.kill()
     with start_emulator(db=db) as again:
-        assert again.state() == first
         assert again.api_key == key
+        assert again.call("GET", path).json() == first
         again.process.send_signal(signal.SIGTERM)
         assert again.process.wait(timeout=20) == 0

@@ -62,7 +62,7 @@ FIELDS: tuple[Field, ...] = (
     Field("filters", OpenObject(), clearable=True),
     Field("hogql_modifiers", OpenObject(), clearable=True),
     Field("primary_key", ListOf(Text()), clearable=True),
-    Field("version_key", Text(), clearable=True),
+    Field("version_key", ListOf(Text()), clearable=True),
     Field("incremental_mode", Text(), default="APPEND"),
 )
 

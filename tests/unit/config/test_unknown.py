@@ -226,7 +226,7 @@ PAIRS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"state": "VALUE", "lifecycle": {"protect": True}}, {}),
     ({"lifecycle": {"renamed_from": ["VALUE"]}}, {"lifecycle": {"renamed_from": ["x"]}}),
     ({"interval": "VALUE", "offset_day": 1, "offset_hour": 2}, {}),
-    ({"model": "VALUE", "primary_key": ["a"], "version_key": "b"}, {}),
+    ({"model": "VALUE", "primary_key": ["a"], "version_key": ["b"]}, {}),
     ({"start_at": "VALUE", "end_at": "2026-01-01T00:00:00Z"}, {}),
     ({"end_at": "VALUE", "start_at": "2026-01-01T00:00:00Z"}, {}),
     ({"destination": {"type": "VALUE", "config": {"any": "${secret:env:S}"}}}, {}),
