@@ -20,6 +20,7 @@ from reconciler.kinds import all_kinds  # noqa: E402
 from reconciler.model.kind import Kind, Tagged  # noqa: E402
 from reconciler.render.rules import RULES  # noqa: E402
 from scripts.editor_schemas import editor_schemas  # noqa: E402
+from tests.corpus.cases import CASES  # noqa: E402
 
 Schema = dict[str, Any]
 
@@ -77,13 +78,12 @@ def _diagnostics_page() -> str:
 
 
 def _examples() -> dict[str, str]:
-    """By code, the shortest text of the corpus that tells just this one thing."""
+    """Return by code the shortest text of the corpus with only this diagnostic."""
     texts: dict[str, str] = {}
-    for path in sorted((ROOT / "tests/corpus").rglob("*.txt")):
-        text = path.read_text(encoding="utf-8")
-        codes = _CODE.findall(text)
-        if len(codes) == 1 and _is_plain(text):
-            shown = text.rsplit("\n", 2)[0] + "\n"
+    for case in CASES:
+        codes = _CODE.findall(case.expected)
+        if len(codes) == 1 and _is_plain(case.expected):
+            shown = case.expected.rsplit("\n", 2)[0] + "\n"
             if len(shown) < len(texts.get(codes[0], shown + " ")):
                 texts[codes[0]] = shown
     return texts
