@@ -17,6 +17,7 @@ import pytest
 
 from reconciler.commands.importing import ImportOptions, import_live
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from tests.conftest import StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator, start_emulator
 from tests.support.importing import SECRET, new_workspace
@@ -28,12 +29,9 @@ from tests.support.importing import run_plan as planned
 TWO = "version: 1\nenvironments: {staging: {}, production: {}}\n"
 
 
-@contextmanager
-def service(
-    folder: Path, projects: Mapping[str, list[dict[str, Any]]], *extra: str, **more: Any
-) -> Iterator[RunningEmulator]:
-    """A service with exports by project."""
-    seed = {
+def seed(projects: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Return a seed with exports by project."""
+    return {
         "organizations": [
             {
                 "id": "org",
@@ -45,17 +43,22 @@ def service(
             }
         ],
         "keys": [{"value": "phx_key"}, {"value": "phx_one", "projects": [1]}],
-        **more,
     }
-    (folder / "seed.json").write_text(json.dumps(seed))
+
+
+@contextmanager
+def service(
+    folder: Path, projects: Mapping[str, list[dict[str, Any]]], *extra: str
+) -> Iterator[RunningEmulator]:
+    """Run a service with exports by project."""
+    (folder / "seed.json").write_text(json.dumps(seed(projects)))
     with start_emulator(seed=folder / "seed.json", extra=extra) as running:
         yield running
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Iterator[RunningEmulator]:
-    with service(tmp_path, {"Shop": [export("Orders"), export("Users")], "App": []}) as running:
-        yield running
+def shop(service_of: StartService) -> RunningEmulator:
+    return service_of(seed({"Shop": [export("Orders"), export("Users")], "App": []}))
 
 
 def workspace(folder: Path, text: str = "version: 1\n", **files: str) -> Path:

@@ -6,15 +6,14 @@ Each is created, changed and taken back; `apply` plans again by itself and fails
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import StartService
 from tests.support.cli import reconciler, write
-from tests.support.emulator import RunningEmulator, start_emulator
+from tests.support.emulator import RunningEmulator
 from tests.support.fields import (
     BY_INTEGRATION,
     EXPORT,
@@ -69,24 +68,14 @@ def workspace(dialect: str, stage: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def running(dialect: str, tmp_path: Path) -> Iterator[RunningEmulator]:
-    seed = tmp_path / "seed.json"
+def running(dialect: str, service_of: StartService) -> RunningEmulator:
     kinds = enumerate(INTEGRATIONS.values(), start=1)
-    seed.write_text(
-        json.dumps(
-            {
-                "organizations": [
-                    {"id": "org", "name": "O", "projects": [{"id": 1, "name": "Web"}]}
-                ],
-                "keys": [{"value": "phx_key"}],
-                "integrations": [
-                    {"id": number, "project": 1, "kind": kind} for number, kind in kinds
-                ],
-            }
-        )
-    )
-    with ExitStack() as stack:
-        yield stack.enter_context(start_emulator(seed=seed, extra=("--dialect", dialect)))
+    seed = {
+        "organizations": [{"id": "org", "name": "O", "projects": [{"id": 1, "name": "Web"}]}],
+        "keys": [{"value": "phx_key"}],
+        "integrations": [{"id": number, "project": 1, "kind": kind} for number, kind in kinds],
+    }
+    return service_of(seed, "--dialect", dialect)
 
 
 @pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])

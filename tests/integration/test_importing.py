@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator, start_emulator
 from tests.support.fields import (
@@ -121,11 +122,8 @@ def export_of(
 
 
 @pytest.fixture
-def seeded(dialect: str, tmp_path: Path) -> Iterator[RunningEmulator]:
-    seed = tmp_path / "seed.json"
-    seed.write_text(json.dumps(seed_of(dialect, 200)))
-    with start_emulator(seed=seed, extra=("--dialect", dialect)) as running:
-        yield running
+def seeded(dialect: str, service_of: StartService) -> RunningEmulator:
+    return service_of(seed_of(dialect, 200), "--dialect", dialect)
 
 
 def settings_of(running: RunningEmulator) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import StartService
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator, start_emulator
 
@@ -96,9 +96,8 @@ def test_a_base_that_git_does_not_know_is_told(workspace: Path, emulator: Runnin
 
 
 @pytest.fixture
-def newest(tmp_path: Path) -> Iterator[RunningEmulator]:
-    with start_emulator(extra=("--dialect", "2026")) as running:
-        yield running
+def newest(service_of: StartService) -> RunningEmulator:
+    return service_of(None, "--dialect", "2026")
 
 
 def test_a_replacement_makes_the_new_one_first_and_keeps_what_is_not_declared(

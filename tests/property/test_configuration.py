@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from reconciler.config import load, load_all
 from reconciler.errors import BadUsage, Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
-from tests.conftest import ROOT
+from tests.conftest import LONG, ROOT
 from tests.corpus.cases import BASE
 from tests.support.diagnostics import assert_sound
 
@@ -245,14 +245,14 @@ def _told(files: Files, *, strict: bool) -> list[tuple[Diagnostic, ...]]:
     return found
 
 
-@settings(max_examples=150)
+@settings(max_examples=1000 if LONG else 50)
 @given(broken_as_text(), st.booleans())
 def test_no_broken_text_makes_loading_fail(files: Files, strict: bool) -> None:
     for diagnostics in _told(files, strict=strict):
         assert_sound(diagnostics, files)
 
 
-@settings(max_examples=80)
+@settings(max_examples=1000 if LONG else 25)
 @given(broken_as_values(), st.booleans())
 def test_no_broken_value_makes_loading_fail(files: Files, strict: bool) -> None:
     for diagnostics in _told(files, strict=strict):

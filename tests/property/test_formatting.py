@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.config.formatting import format_file
@@ -155,7 +155,6 @@ def _files(draw: st.DrawFn) -> tuple[str, list[str]]:
     return "\n".join(lines) + "\n", comments
 
 
-@settings(max_examples=50)
 @given(file=_files())
 def test_comments_stay_with_their_fields_and_resources_where_they_were(
     file: tuple[str, list[str]],
