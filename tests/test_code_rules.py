@@ -1,4 +1,4 @@
-"""The rules of the house that a reader would stumble over, as tests."""
+"""Rules of the code that ruff does not check: sizes, kinds in generic layers, paths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GENERIC = [
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_modules_and_functions_are_small(path: Path) -> None:
+def test_modules_have_400_lines_at_most_and_functions_60(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 400
     for node in ast.walk(ast.parse(text)):
@@ -29,12 +29,12 @@ def test_modules_and_functions_are_small(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", GENERIC, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_generic_layer_names_a_kind(path: Path) -> None:
+def test_generic_layers_name_no_kind(path: Path) -> None:
     text = re.sub(r'"""(.|\n)*?"""|#[^\n]*', "", path.read_text(encoding="utf-8"))
     assert '"batch_export"' not in text
     assert '"project"' not in text or path.parent.name == "cli"
 
 
-def test_no_path_of_a_machine_is_in_the_files() -> None:
+def test_no_file_names_the_folder_of_the_checkout() -> None:
     for path in [*MODULES, *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         assert str(ROOT) not in path.read_text(encoding="utf-8")
