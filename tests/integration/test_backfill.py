@@ -1,4 +1,4 @@
-"""The command that plans name: make up for a past range, once, on every server."""
+"""`backfill`: export a past range, once, on every server."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def test_the_command_that_a_plan_names_works_as_printed(
     body = {"last_paused_at": "2026-01-01T00:00:00Z"}
     running.call("PATCH", f"{path}/", body).raise_for_status()
     plan = reconciler("plan", "-C", folder, environ=environ).out
-    found = re.search(r"reconciler (backfill[^\n]*(?:\n +\S[^\n]*)*?Z)\s+--end\s+(\S+Z)", plan)
-    assert found is not None, plan
-    command = f"{found[1]} --end 2026-01-01T03:00:00Z".split()
+    match = re.search(r"reconciler (backfill[^\n]*(?:\n +\S[^\n]*)*?Z)\s+--end\s+(\S+Z)", plan)
+    assert match is not None, plan
+    command = f"{match[1]} --end 2026-01-01T03:00:00Z".split()
     ran = reconciler(*command, "-C", folder, environ=environ)
     assert ran.code == 0, ran.err
     assert "from 2026-01-01T00:00:00Z to 2026-01-01T03:00:00Z" in ran.out
     running.advance(hours=1)
     runs = running.call("GET", f"{path}/runs/?after=-90d").json()["results"]
-    assert len([each for each in runs if each["data_interval_start"] < "2026-01-02"]) == 3
+    assert len([run for run in runs if run["data_interval_start"] < "2026-01-02"]) == 3
 
 
 def test_days_are_sent_as_dates_where_the_server_requires_it(
@@ -62,7 +62,7 @@ def test_days_are_sent_as_dates_where_the_server_requires_it(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("batch_export.lake", "--start", "2026-01-02", "--end", "2026-01-01"), "range is empty"),
         (("batch_export.lake", "--start", "2026-01-02", "--end", "2100-01-01"), "in the future"),
@@ -71,12 +71,12 @@ def test_days_are_sent_as_dates_where_the_server_requires_it(
         (("batch_export.lake", "--start", "soon", "--end", "2026-01-02"), "not a moment"),
     ],
 )
-def test_a_range_that_makes_no_sense_is_told(
-    tmp_path: Path, arguments: tuple[str, ...], told: str
+def test_an_invalid_range_is_reported(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     ran = reconciler("backfill", *arguments, "-C", workspace(tmp_path))
     assert ran.code == 64
-    assert told in ran.err
+    assert message in ran.err
 
 
 def test_a_lost_answer_is_reported_and_not_repeated(

@@ -1,6 +1,6 @@
 """No perpetual diff: every field of both kinds, every destination type, every dialect.
 
-Each is created, changed and taken back; `apply` plans again by itself and fails if any is left.
+Every field is created, changed and reset; `apply` plans again and fails if a change is left.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def test_after_each_change_of_every_field_a_plan_is_empty(
 def test_an_export_that_no_list_shows_is_never_made_twice(
     dialect: str, running: RunningEmulator, tmp_path: Path
 ) -> None:
-    """Workflows exports are hidden in lists: each plan would make another one."""
+    """Lists hide Workflows exports: every plan would create another one."""
     destination = {"type": "Workflows", "config": {"hog_function_id": "a"}}
     body = {"name": "Flow", "interval": "hour", "destination": destination}
     files = {

@@ -51,9 +51,9 @@ def test_order_of_input_never_matters(world: tuple[Desired, Live], shuffler: ran
     shuffler.shuffle(shuffled_resources)
     shuffled_objects = {}
     for kind in sorted(live.objects, reverse=True):
-        found = list(live.objects[kind])
-        shuffler.shuffle(found)
-        shuffled_objects[kind] = tuple(found)
+        shuffled = list(live.objects[kind])
+        shuffler.shuffle(shuffled)
+        shuffled_objects[kind] = tuple(shuffled)
     other = planned(
         replace(desired, resources=dict(shuffled_resources)),
         replace(live, objects=shuffled_objects),
