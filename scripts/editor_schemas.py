@@ -1,4 +1,4 @@
-"""Composes the schemas for editors from those of the kinds.
+"""Compose the schemas for editors from those of the kinds.
 
 The program checks resolved values; an editor sees files. So here a reference may stand for any
 value, nothing is required that defaults or an override could bring, an open enumeration becomes
@@ -7,6 +7,7 @@ a list of examples, and a destination is checked against the schema of its own t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,8 +37,16 @@ _WORDS = {
 
 
 def editor_schemas(kinds: Sequence[Kind]) -> Mapping[str, Schema]:
-    """The two schemas by name: `editor/workspace` and `editor/resources`."""
+    """Return both schemas by name: `editor/workspace` and `editor/resources`."""
     return {"editor/workspace": _workspace(kinds), "editor/resources": _resources(kinds)}
+
+
+def editor_files(kinds: Sequence[Kind]) -> Mapping[str, str]:
+    """Return the text of both schemas by path in the repository."""
+    return {
+        f"schemas/{name}.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+        for name, schema in editor_schemas(kinds).items()
+    }
 
 
 def _resources(kinds: Sequence[Kind]) -> Schema:

@@ -1,6 +1,7 @@
-"""Writes what is generated from the schemas: docs/reference/ and schemas/editor/.
+"""Write what is generated from the schemas: docs/reference/ and schemas/editor/.
 
-Run it after every change of a schema; a test says whether it was.
+Run it after every change of a schema. docs/reference/ is committed, and a test compares it;
+schemas/editor/ is not: hatch_build.py writes it for an installed package.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from reconciler.config.schema_files import schema  # noqa: E402 - found beside t
 from reconciler.kinds import all_kinds  # noqa: E402
 from reconciler.model.kind import Kind, Tagged  # noqa: E402
 from reconciler.render.rules import RULES  # noqa: E402
-from scripts.editor_schemas import editor_schemas  # noqa: E402
+from scripts.editor_schemas import editor_files  # noqa: E402
+from tests.corpus.cases import CASES  # noqa: E402
 
 Schema = dict[str, Any]
 
@@ -46,12 +48,8 @@ _HEAD = "| field | takes | default | servers | |\n|---|---|---|---|---|\n"
 
 
 def generated(kinds: Sequence[Kind]) -> Mapping[str, str]:
-    """Every generated file, by its path in the repository."""
-    files = {
-        f"schemas/{name}.schema.json": json.dumps(found, indent=2, ensure_ascii=False) + "\n"
-        for name, found in editor_schemas(kinds).items()
-    }
-    files["docs/reference/workspace.md"] = _page("workspace", "`reconciler.yaml`")
+    """Return the text of every generated page by its path in the repository."""
+    files = {"docs/reference/workspace.md": _page("workspace", "`reconciler.yaml`")}
     for kind in kinds:
         where = f"An entry of `{kind.collection}:` in a resource file."
         files[f"docs/reference/{kind.name}.md"] = _page(kind.name, where)
@@ -77,13 +75,12 @@ def _diagnostics_page() -> str:
 
 
 def _examples() -> dict[str, str]:
-    """By code, the shortest text of the corpus that tells just this one thing."""
+    """Return by code the shortest text of the corpus with only this diagnostic."""
     texts: dict[str, str] = {}
-    for path in sorted((ROOT / "tests/corpus").rglob("*.txt")):
-        text = path.read_text(encoding="utf-8")
-        codes = _CODE.findall(text)
-        if len(codes) == 1 and _is_plain(text):
-            shown = text.rsplit("\n", 2)[0] + "\n"
+    for case in CASES:
+        codes = _CODE.findall(case.expected)
+        if len(codes) == 1 and _is_plain(case.expected):
+            shown = case.expected.rsplit("\n", 2)[0] + "\n"
             if len(shown) < len(texts.get(codes[0], shown + " ")):
                 texts[codes[0]] = shown
     return texts
@@ -96,9 +93,8 @@ def _is_plain(text: str) -> bool:
 def _index(files: Mapping[str, str]) -> str:
     lines = []
     for name, text in files.items():
-        if name.startswith("docs/"):
-            title = text.split("\n# ", 1)[1].split("\n", 1)[0]
-            lines.append(f"- [{title}]({name.rpartition('/')[2]})\n")
+        title = text.split("\n# ", 1)[1].split("\n", 1)[0]
+        lines.append(f"- [{title}]({name.rpartition('/')[2]})\n")
     return (
         f"{_NOTE}\n# Reference\n\nEvery field of the files, from the schemas that check them.\n\n"
         f"{''.join(lines)}\n"
@@ -212,8 +208,9 @@ def _found(name: str) -> Schema:
 
 
 def main() -> None:
-    """Write all of them."""
-    for name, text in generated(all_kinds()).items():
+    """Write the pages and the schemas for editors."""
+    kinds = all_kinds()
+    for name, text in {**generated(kinds), **editor_files(kinds)}.items():
         path = ROOT / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,23 +14,31 @@ from tests.support.emulator import RunningEmulator, start_emulator
 
 LONG = os.environ.get("LONG_TESTS") == "1"
 """Whether this is the long run (`scripts/test --long`): more and random examples."""
+_SLOW_IS_FINE = [HealthCheck.too_slow]
 settings.register_profile(
-    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "short",
+    deadline=None,
+    derandomize=True,
+    max_examples=50,
+    suppress_health_check=_SLOW_IS_FINE,
 )
-settings.load_profile("steady")
+settings.register_profile(
+    "long", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=_SLOW_IS_FINE
+)
+settings.load_profile("long" if LONG else "short")
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-golden", action="store_true", help="rewrite the expected texts; review them"
+        "--update-golden", action="store_true", help="rewrite the expected texts, for review"
     )
 
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
-    """Compares a text with a file, or rewrites the file with --update-golden."""
+    """Compare a text with a file; with --update-golden, rewrite the file."""
 
     def compare(path: Path, text: str) -> None:
         if request.config.getoption("--update-golden"):
@@ -39,6 +50,31 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
     return compare
 
 
+StartService = Callable[..., RunningEmulator]
+
+
+@pytest.fixture(scope="module")
+def service_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartService]:
+    """Return a function of a seed and options: it starts a service once, and resets it."""
+    running: dict[str, RunningEmulator] = {}
+    with ExitStack() as stack:
+
+        def start(seed: Mapping[str, Any] | None = None, *options: str) -> RunningEmulator:
+            text = json.dumps(seed)
+            key = f"{text} {options}"
+            if key in running:
+                running[key].reset()
+                return running[key]
+            file = None
+            if seed is not None:
+                file = tmp_path_factory.mktemp("seed") / "seed.json"
+                file.write_text(text, encoding="utf-8")
+            running[key] = stack.enter_context(start_emulator(seed=file, extra=options))
+            return running[key]
+
+        yield start
+
+
 @pytest.fixture(scope="session")
 def shared_emulator() -> Iterator[RunningEmulator]:
     with start_emulator() as running:
@@ -47,6 +83,6 @@ def shared_emulator() -> Iterator[RunningEmulator]:
 
 @pytest.fixture
 def emulator(shared_emulator: RunningEmulator) -> RunningEmulator:
-    """A service as it is when new."""
+    """Return the shared service as it is when new."""
     shared_emulator.reset()
     return shared_emulator

@@ -1,4 +1,4 @@
-"""The README says what is so."""
+"""The README agrees with the code."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.conftest import ROOT
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_gate_runs_the_readmes_test_command() -> None:
+def test_the_gate_runs_the_test_command_of_the_readme() -> None:
     (command,) = re.findall(r"^python3 .*pytest$", README, re.MULTILINE)
     assert command in (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
 
 
-def test_the_table_of_commands_is_whole() -> None:
+def test_the_table_of_commands_is_complete() -> None:
     table = README.split("## Commands")[1].split("`-C DIR`")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(_COMMANDS)
 
@@ -31,4 +31,4 @@ def test_every_consequence_is_documented() -> None:
         for rule in re.findall(r'Consequence\(\s*"([\w-]+)"', path.read_text(encoding="utf-8"))
     }
     assert used == documented
-    assert used == {each for kind in all_kinds() for each in kind.consequences}
+    assert used == {rule for kind in all_kinds() for rule in kind.consequences}

@@ -35,12 +35,12 @@ _json = st.recursive(
 
 def _schema_pairs() -> Iterator[tuple[str, dict[str, object], tuple[Field, ...]]]:
     for kind in KINDS:
-        found = schema(kind.name)
-        assert found is not None
-        yield kind.name, found, kind.fields
+        document = schema(kind.name)
+        assert document is not None
+        yield kind.name, document, kind.fields
         for field in kind.fields:
             if isinstance(field.shape, Tagged):
-                variants = found["properties"][field.name]["x-variants"]
+                variants = document["properties"][field.name]["x-variants"]
                 for tag, fields in field.shape.variants.items():
                     inner = schema(f"{variants['folder']}/{tag}")
                     assert inner is not None, tag
@@ -53,13 +53,13 @@ def test_schemas_are_schemas(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "found", "fields"), list(_schema_pairs()), ids=lambda v: str(v)[:20]
+    ("name", "document", "fields"), list(_schema_pairs()), ids=lambda v: str(v)[:20]
 )
 def test_schema_and_fields_agree(
-    name: str, found: dict[str, object], fields: tuple[Field, ...]
+    name: str, document: dict[str, object], fields: tuple[Field, ...]
 ) -> None:
-    properties = dict(found["properties"])
-    own = {each for field in fields for each in (field.name, *field.aliases)}
+    properties = dict(document["properties"])
+    own = {name for field in fields for name in (field.name, *field.aliases)}
     parents = {kind.parent_key for kind in KINDS if kind.name == name}
     assert set(properties) - COMMON - parents == own
     for field in fields:
@@ -76,7 +76,7 @@ def test_schema_and_fields_agree(
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_names_within_a_kind_are_unique(kind: Kind) -> None:
-    names = [each for field in kind.fields for each in (field.name, *field.aliases)]
+    names = [name for field in kind.fields for name in (field.name, *field.aliases)]
     assert len(names) == len(set(names))
 
 
@@ -86,10 +86,10 @@ def test_normalising_twice_is_once(kind: Kind, value: object) -> None:
     for field in kind.fields:
         fields = [field]
         if isinstance(field.shape, Tagged):
-            fields = [each for variant in field.shape.variants.values() for each in variant]
-        for each in fields:
-            once = each.shape.canonical(value)
-            assert canonical_text(each.shape.canonical(once)) == canonical_text(once), each.name
+            fields = [inner for variant in field.shape.variants.values() for inner in variant]
+        for inner in fields:
+            once = inner.shape.canonical(value)
+            assert canonical_text(inner.shape.canonical(once)) == canonical_text(once), inner.name
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -32,7 +32,7 @@ from tests.support.worlds import NOW, desired_of, export, live_of, planned, proj
 
 PLAN, EVENT = schema("plan") or {}, schema("event") or {}
 REGISTRY: Registry[Any] = Registry().with_resources(
-    [(each["$id"], Resource.from_contents(each)) for each in (PLAN, EVENT)]
+    [(document["$id"], Resource.from_contents(document)) for document in (PLAN, EVENT)]
 )
 A_PLAN = planned(desired_of(project(), export(destination=with_secrets())), live_of())
 CREATED = Change(Address("project", "web"), Action.CREATE, "Web")
@@ -50,7 +50,7 @@ EVENTS: tuple[Event, ...] = (
 
 def wrong(form: dict[str, Any], value: Any) -> list[str]:
     validator = Draft202012Validator(form, registry=REGISTRY)
-    return [f"{each.json_path}: {each.message}" for each in validator.iter_errors(value)]
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
 
 
 @pytest.mark.parametrize("form", [PLAN, EVENT], ids=lambda form: form["title"])
@@ -113,25 +113,25 @@ def test_the_schema_knows_every_word(place: tuple[str, ...], words: Any) -> None
     node = PLAN["$defs"][place[0]]
     for part in place[1:]:
         node = node[part] if part == "items" else node["properties"][part]
-    assert node["enum"] == [each.value for each in words]
+    assert node["enum"] == [word.value for word in words]
 
 
 def test_the_schema_knows_every_dialect() -> None:
     known = PLAN["properties"]["source"]["properties"]["dialect"]["enum"]
-    assert known == [*(each.value for each in Dialect), None]
+    assert known == [*(dialect.value for dialect in Dialect), None]
 
 
 def test_every_line_of_an_audit_log_is_as_its_schema_says(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     journal = Journal(path, mask=str, now=lambda: NOW)
-    for each in EVENTS:
-        journal(each)
+    for event in EVENTS:
+        journal(event)
     journal.close()
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [wrong(EVENT, line) for line in lines] == [[]] * len(EVENTS)
     assert wrong(EVENT, {**lines[1], "more": 1})
-    told = {line["event"] for line in lines}
-    assert told == {each["properties"]["event"]["const"] for each in EVENT["oneOf"]}
+    logged = {line["event"] for line in lines}
+    assert logged == {form["properties"]["event"]["const"] for form in EVENT["oneOf"]}
 
 
 def _undescribed(node: Any) -> Iterator[str]:

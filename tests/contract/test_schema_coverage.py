@@ -108,18 +108,19 @@ def test_every_project_field_of_the_interface_is_known() -> None:
     assert set(PROJECT_FIELDS) <= set(properties)
     # Two of them are nullable by the interface, and refuse null on every real server.
     refused = {"test_account_filters", "autocapture_exceptions_errors_to_ignore", "data_attributes"}
-    told = {name for name in PROJECT_NULLABLE if not _takes_null(properties[name])}
-    assert told <= refused
+    refusing = {name for name in PROJECT_NULLABLE if not _takes_null(properties[name])}
+    assert refusing <= refused
 
 
 @pytest.mark.parametrize("name", DESTINATIONS)
 def test_every_config_field_of_a_destination_is_known(name: str) -> None:
-    found = schema(f"destinations/{name}")
-    properties = found["properties"]
-    for told in DESTINATIONS[name] | EVENTS:
-        field, sign = (told[:-1], told[-1]) if told[-1] in "!*?=" else (told, "")
+    document = schema(f"destinations/{name}")
+    properties = document["properties"]
+    for documented in DESTINATIONS[name] | EVENTS:
+        signed = documented[-1] in "!*?="
+        field, sign = (documented[:-1], documented[-1]) if signed else (documented, "")
         node = properties[field]
-        assert (field in found.get("required", ())) == (sign == "!"), field
+        assert (field in document.get("required", ())) == (sign == "!"), field
         assert node.get("x-secret", False) == (sign == "*"), field
         assert sign != "?" or _takes_null(node), field
         assert sign != "=" or "default" in node, field

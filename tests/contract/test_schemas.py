@@ -1,4 +1,4 @@
-"""The schemas: whole, in step with the kinds, and the source of all that is generated from them."""
+"""The schemas: complete, consistent with the kinds, and the source of generated pages."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_every_value_is_described(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DESCRIBED)
-def test_every_value_says_which_types_it_takes(name: str) -> None:
+def test_every_value_has_a_type(name: str) -> None:
     for path, node in _nodes(schema(name), name):
         assert "type" in node, path
 
@@ -77,7 +77,7 @@ def test_defaults_and_examples_fit_their_own_schema(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DESCRIBED)
-def test_dialects_are_those_that_there_are(name: str) -> None:
+def test_dialects_exist(name: str) -> None:
     known = {dialect.value for dialect in Dialect}
     for path, node in _nodes(schema(name), name):
         assert set(node.get("x-dialects", ())) <= known, path
@@ -90,7 +90,7 @@ def test_what_needs_a_flag_is_a_known_value(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_resources_begin_with_who_they_are_and_end_with_how_they_are_treated(kind: Kind) -> None:
+def test_resources_begin_with_identity_and_end_with_the_common_keys(kind: Kind) -> None:
     names = list(schema(kind.name)["properties"])
     parent = [kind.parent_key] if kind.parent_key else []
     assert names[: len(parent) + 3] == [*parent, "id", "state", "name"]
@@ -138,7 +138,7 @@ def test_credentials_are_secrets_of_their_type(
 ) -> None:
     for tag, fields in shape.variants.items():
         inner = schema(f"{node['x-variants']['folder']}/{tag}")
-        secrets = {each.name for each in fields if each.secret}
+        secrets = {field.name for field in fields if field.secret}
         groups = inner.get("x-credentials", ())
         assert bool(groups) is bool(secrets), tag
         for group in groups:
@@ -149,10 +149,10 @@ def test_credentials_are_secrets_of_their_type(
 
 @pytest.mark.parametrize("name", [name for name in DESCRIBED if name.startswith("destinations/")])
 def test_what_is_required_is_a_field(name: str) -> None:
-    found = schema(name)
+    document = schema(name)
     for word in ("required", "x-required-unless"):
-        assert set(found.get(word, ())) <= set(found["properties"])
-    assert found["additionalProperties"] is False
+        assert set(document.get(word, ())) <= set(document["properties"])
+    assert document["additionalProperties"] is False
 
 
 @pytest.mark.parametrize("name", GENERATED)
@@ -162,27 +162,23 @@ def test_what_is_generated_is_current(name: str) -> None:
     assert path.read_text(encoding="utf-8") == GENERATED[name], "run scripts/reference.py"
 
 
-def test_nothing_stale_stands_beside_what_is_generated() -> None:
-    found = {
-        str(path.relative_to(ROOT))
-        for folder in ("docs/reference", "schemas/editor")
-        for path in (ROOT / folder).iterdir()
-    }
-    assert found == set(GENERATED)
+def test_every_page_of_the_reference_is_generated() -> None:
+    pages = {str(path.relative_to(ROOT)) for path in (ROOT / "docs/reference").iterdir()}
+    assert pages == set(GENERATED)
 
 
 @pytest.mark.parametrize("name", ["editor/workspace", "editor/resources"])
-def test_references_between_schemas_lead_somewhere(name: str) -> None:
-    found = schema(name)
+def test_references_between_schemas_resolve(name: str) -> None:
+    document = schema(name)
 
     def check(node: Any) -> None:
         if isinstance(node, dict):
             if isinstance(node.get("$ref"), str):
-                assert node["$ref"].removeprefix("#/$defs/") in found["$defs"]
+                assert node["$ref"].removeprefix("#/$defs/") in document["$defs"]
             for below in node.values():
                 check(below)
         elif isinstance(node, list):
             for below in node:
                 check(below)
 
-    check(found)
+    check(document)

@@ -24,7 +24,7 @@ def values(node: dict[str, Any]) -> Iterator[Any]:
     yield from ODD
     for name, below in node.get("properties", {}).items():
         for inner in values(below):
-            yield {name: inner, "nobody knows": 1} if inner == "x" else {name: inner}
+            yield {name: inner, "unknown": 1} if inner == "x" else {name: inner}
     for key in ("additionalProperties", "items"):
         below = node.get(key)
         if isinstance(below, dict):
@@ -34,20 +34,22 @@ def values(node: dict[str, Any]) -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", CHECKING)
 def test_both_validators_find_the_same(name: str) -> None:
-    found = schema(name)
-    assert found is not None
-    reference, fast = Draft202012Validator(found), jsonschema_rs.Draft202012Validator(found)
+    document = schema(name)
+    assert document is not None
+    reference = Draft202012Validator(document)
+    fast = jsonschema_rs.Draft202012Validator(document)
     count = 0
-    for value in values(found):
+    for value in values(document):
         expected = {
-            (tuple(each.absolute_schema_path), tuple(each.absolute_path))
-            for each in reference.iter_errors(value)
+            (tuple(error.absolute_schema_path), tuple(error.absolute_path))
+            for error in reference.iter_errors(value)
         }
         # The reference names the `if` on the way into a `then`; the other does not.
-        told = {
-            (tuple(each.schema_path), tuple(each.instance_path)) for each in fast.iter_errors(value)
+        reported = {
+            (tuple(error.schema_path), tuple(error.instance_path))
+            for error in fast.iter_errors(value)
         }
-        assert {_plain(each) for each in told} == {_plain(each) for each in expected}, value
+        assert {_plain(error) for error in reported} == {_plain(error) for error in expected}, value
         assert fast.is_valid(value) == (not expected)
         count += bool(expected)
     assert count
@@ -55,4 +57,4 @@ def test_both_validators_find_the_same(name: str) -> None:
 
 def _plain(finding: tuple[tuple[Any, ...], tuple[Any, ...]]) -> object:
     keywords, path = finding
-    return tuple(each for each in keywords if each != "if"), path
+    return tuple(keyword for keyword in keywords if keyword != "if"), path

@@ -1,32 +1,38 @@
-"""Finds the cases of the corpus. README.md beside this file says what a case is."""
+"""Find the cases of the corpus. README.md beside this file says what a case is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 CORPUS = Path(__file__).parent
 BASE = {path.name: path.read_bytes() for path in sorted((CORPUS / "base").iterdir())}
 ONE_ENVIRONMENT = "staging"
+_NO_THEMES = frozenset({"base", "__pycache__"})
+_HEADING = re.compile(r"## (?P<name>[a-z0-9-]+)")
+_FILE_NAME = re.compile(r"`(?P<name>[^`]+)`:")
+_FENCE = re.compile(r"(?P<fence>`{3,})(?P<language>yaml|text)")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A workspace with something wrong in it. `files` by name, `links` to what they lead to."""
+    """A broken workspace with the expected text.
+
+    `files` by name, `links` with their targets, `source` is the file that holds the text.
+    """
 
     theme: str
     name: str
     files: Mapping[str, bytes]
     links: tuple[tuple[str, str], ...] = ()
+    expected: str = ""
+    source: Path = CORPUS
 
     @property
     def id(self) -> str:
         return f"{self.theme}/{self.name}"
-
-    @property
-    def golden(self) -> Path:
-        return CORPUS / self.theme / f"{self.name}.txt"
 
     @property
     def environment(self) -> str | None:
@@ -37,7 +43,7 @@ class Case:
         return self.theme == "strict"
 
     def written(self, folder: Path) -> Path:
-        """The folder, with the workspace in it."""
+        """Write the workspace into a folder; return the folder."""
         for name, raw in self.files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,26 +52,96 @@ class Case:
             (folder / name).symlink_to(target)
         return folder
 
+    def update(self, text: str) -> None:
+        """Replace the expected text in its file."""
+        if self.source.suffix == ".txt":
+            self.source.write_text(text, encoding="utf-8")
+        else:
+            self.source.write_text(_replaced(self.source, self.name, text), encoding="utf-8")
 
-def _stored() -> list[Case]:
+
+@dataclass
+class _Section:
+    """A section of a page: the files of a case by name (None: one file in the base), the text."""
+
+    name: str
+    files: dict[str | None, str]
+    expected: str = ""
+    text_at: tuple[int, int] | None = None
+    """First and last line of the text block, fences included, counted from 0."""
+
+
+def _sections(path: Path) -> Iterator[_Section]:
+    """Yield the sections of a page: `## name`, blocks of YAML, one block of text."""
+    section: _Section | None = None
+    file_name: str | None = None
+    lines = path.read_text(encoding="utf-8").split("\n")
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        if heading := _HEADING.fullmatch(line):
+            if section is not None:
+                yield section
+            section = _Section(heading["name"], {})
+        elif named := _FILE_NAME.fullmatch(line):
+            file_name = named["name"]
+        elif (fence := _FENCE.fullmatch(line)) and section is not None:
+            end = lines.index(fence["fence"], number + 1)
+            block = "".join(f"{inside}\n" for inside in lines[number + 1 : end])
+            if fence["language"] == "yaml":
+                section.files[file_name] = block
+                file_name = None
+            else:
+                section.expected, section.text_at = block, (number, end)
+            number = end
+        number += 1
+    if section is not None:
+        yield section
+
+
+def _replaced(path: Path, name: str, text: str) -> str:
+    """Return a page with another text in one section."""
+    (section,) = (section for section in _sections(path) if section.name == name)
+    lines = path.read_text(encoding="utf-8").split("\n")
+    first, last = section.text_at or (len(lines), len(lines) - 1)
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    lines[first : last + 1] = [f"{fence}text", *text.removesuffix("\n").split("\n"), fence]
+    return "\n".join(lines)
+
+
+def _pages() -> Iterator[Case]:
+    for path in CORPUS.glob("*.md"):
+        if path.stem == "README":
+            continue
+        theme = path.stem
+        for section in _sections(path):
+            files, links = _workspace(theme, section)
+            yield Case(theme, section.name, files, links, section.expected, path)
+
+
+def _workspace(
+    theme: str, section: _Section
+) -> tuple[Mapping[str, bytes], tuple[tuple[str, str], ...]]:
+    if theme == "generated":
+        return _generated(section.name)
+    files = {name: text.encode() for name, text in section.files.items() if name is not None}
+    if None in section.files:
+        name = "reconciler.yaml" if theme == "workspace" else f"{section.name}.yaml"
+        return {**BASE, **files, name: section.files[None].encode()}, ()
+    return files, ()
+
+
+def _folders() -> Iterator[Case]:
+    """Yield the cases that are stored byte for byte."""
     themes = [path for path in CORPUS.iterdir() if path.is_dir() and path.name not in _NO_THEMES]
-    found = []
     for theme in themes:
-        for path in theme.iterdir():
-            if path.is_dir():
-                found.append(Case(theme.name, path.name, _tree(path)))
-            elif path.suffix == ".yaml":
-                name = "reconciler.yaml" if theme.name == "workspace" else path.name
-                found.append(Case(theme.name, path.stem, {**BASE, name: path.read_bytes()}))
-    return found
-
-
-_NO_THEMES = frozenset({"base", "generated", "__pycache__"})
-
-
-def _tree(folder: Path) -> dict[str, bytes]:
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+        for path in theme.glob("*.yaml"):
+            name = "reconciler.yaml" if theme.name == "workspace" else path.name
+            files = {**BASE, name: path.read_bytes()}
+            text = path.with_suffix(".txt")
+            expected = text.read_text(encoding="utf-8") if text.exists() else ""
+            yield Case(theme.name, path.stem, files, (), expected, text)
 
 
 def _alias_bomb() -> bytes:
@@ -95,17 +171,22 @@ _BIG: Mapping[str, Callable[[], bytes]] = {
 }
 
 _LINKS: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "link-that-leads-nowhere": (("lake.yaml", "gone.yaml"),),
-    "link-that-leads-outside": (("lake.yaml", "/etc/hosts"),),
+    "link-broken": (("lake.yaml", "gone.yaml"),),
+    "link-outside": (("lake.yaml", "/etc/hosts"),),
     "link-to-itself": (("lake.yaml", "lake.yaml"),),
+}
+_ODD: Mapping[str, Mapping[str, bytes]] = {
+    "file-is-not-text": {
+        "lake.bin": b"\xff\xfe\x00lake",
+        "lake.yaml": b"projects: {lake: {name: '${file:lake.bin}'}}\n",
+    },
+    "file-name-with-line-end": {"a\x1b[31m\n::error::forged.yaml": b"a: no\n"},
 }
 
 
-def _generated() -> list[Case]:
-    big = [Case("generated", name, {**BASE, "big.yaml": make()}) for name, make in _BIG.items()]
-    odd = {**BASE, "a\x1b[31m\n::error::forged.yaml": b"a: no\n"}
-    names = [Case("generated", "file-name-with-line-end", odd)]
-    return [*big, *names, *(Case("generated", name, BASE, each) for name, each in _LINKS.items())]
+def _generated(name: str) -> tuple[Mapping[str, bytes], tuple[tuple[str, str], ...]]:
+    big = {"big.yaml": _BIG[name]()} if name in _BIG else {}
+    return {**BASE, **big, **_ODD.get(name, {})}, _LINKS.get(name, ())
 
 
-CASES = sorted([*_stored(), *_generated()], key=lambda case: case.id)
+CASES = sorted([*_pages(), *_folders()], key=lambda case: case.id)

@@ -1,4 +1,4 @@
-"""A client of the YAML language server, as an editor is one: messages over its standard streams."""
+"""A client of the YAML language server, as an editor: messages over its standard streams."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,11 +16,15 @@ from typing import Any
 from tests.conftest import ROOT
 
 PACKAGE = "yaml-language-server"
-TOLD = "npm install yaml-language-server@1.25.0, and name its folder in YAML_LANGUAGE_SERVER"
+TIMEOUT = 120
+"""Seconds for all tests of a module together."""
+HOW_TO_INSTALL = (
+    "npm install yaml-language-server@1.25.0, and set YAML_LANGUAGE_SERVER to its folder"
+)
 
 
 def server_command() -> list[str] | None:
-    """How to start it, None where it is not there."""
+    """Return the command that starts the server, or None if it is not installed."""
     node = shutil.which("node")
     folders = [os.environ.get("YAML_LANGUAGE_SERVER"), ROOT / "node_modules" / PACKAGE]
     for folder in folders:
@@ -31,14 +36,14 @@ def server_command() -> list[str] | None:
 
 @dataclass
 class LanguageServer:
-    """A running server. Findings are (line from 1, message), as an editor shows them."""
+    """A running server. A finding is (line from 1, message), as an editor shows it."""
 
     process: subprocess.Popen[bytes]
-    _asked: int = 0
-    _found: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _requests: int = 0
+    _published: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def findings(self, path: Path) -> list[tuple[int, str]]:
-        """What the editor would underline in a file."""
+        """Return what the editor underlines in a file."""
         uri = path.as_uri()
         document = {
             "uri": uri,
@@ -47,37 +52,38 @@ class LanguageServer:
             "text": path.read_text(encoding="utf-8"),
         }
         self._send({"method": "textDocument/didOpen", "params": {"textDocument": document}})
-        while uri not in self._found:
+        while uri not in self._published:
             self._handle(self._receive())
         return sorted(
-            (each["range"]["start"]["line"] + 1, str(each["message"])) for each in self._found[uri]
+            (finding["range"]["start"]["line"] + 1, str(finding["message"]))
+            for finding in self._published[uri]
         )
 
     def completions(self, path: Path, *, line: int, column: int) -> list[str]:
-        """What the editor would offer at a place, counted from 1."""
+        """Return what the editor offers at a place, counted from 1."""
         position = {"line": line - 1, "character": column - 1}
         uri = {"uri": path.as_uri()}
         answer = self.ask("textDocument/completion", {"textDocument": uri, "position": position})
         items = answer["items"] if isinstance(answer, dict) else answer
-        return sorted(str(each["label"]) for each in items)
+        return sorted(str(item["label"]) for item in items)
 
     def ask(self, method: str, params: Any) -> Any:
-        """A request and its result."""
-        self._asked += 1
-        asked = self._asked
-        self._send({"id": asked, "method": method, "params": params})
+        """Send a request and return its result."""
+        self._requests += 1
+        number = self._requests
+        self._send({"id": number, "method": method, "params": params})
         while True:
             message = self._receive()
-            if message.get("id") == asked and "method" not in message:
+            if message.get("id") == number and "method" not in message:
                 assert "error" not in message, message
                 return message["result"]
             self._handle(message)
 
     def _handle(self, message: dict[str, Any]) -> None:
         if message.get("method") == "textDocument/publishDiagnostics":
-            self._found[message["params"]["uri"]] = message["params"]["diagnostics"]
+            self._published[message["params"]["uri"]] = message["params"]["diagnostics"]
         elif message.get("method") == "workspace/configuration":
-            result = [self._settings(each["section"]) for each in message["params"]["items"]]
+            result = [self._settings(item["section"]) for item in message["params"]["items"]]
             self._send({"id": message["id"], "result": result})
         elif "id" in message and "method" in message:
             self._send({"id": message["id"], "result": None})
@@ -103,14 +109,17 @@ class LanguageServer:
             assert line, "the language server ended"
             if line.lower().startswith(b"content-length:"):
                 length = int(line.split(b":")[1])
-        found: dict[str, Any] = json.loads(stream.read(length))
-        return found
+        message: dict[str, Any] = json.loads(stream.read(length))
+        return message
 
 
 @contextmanager
 def language_server(command: list[str]) -> Iterator[LanguageServer]:
-    """Start it, and end it. It knows no schema but those that files name."""
+    """Run the server. It knows only the schemas that files name."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        # A server that does not answer ends, and the read of its answer fails.
+        timer = threading.Timer(TIMEOUT, process.kill)
+        timer.start()
         try:
             server = LanguageServer(process)
             capabilities = {"workspace": {"configuration": True}}
@@ -120,4 +129,5 @@ def language_server(command: list[str]) -> Iterator[LanguageServer]:
             server.notify("workspace/didChangeConfiguration", {"settings": None})
             yield server
         finally:
+            timer.cancel()
             process.kill()

@@ -1,4 +1,4 @@
-"""The schemas in a real editor engine: examples have no findings, broken files the right ones."""
+"""The schemas in the engine of editors: no findings in examples, the right ones in broken files."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.editor.language_server import TOLD, LanguageServer, language_server, server_command
+from tests.editor.language_server import (
+    HOW_TO_INSTALL,
+    LanguageServer,
+    language_server,
+    server_command,
+)
 
 SCHEMAS = ROOT / "schemas/editor"
 BROKEN = Path(__file__).parent / "broken"
 EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
 
-pytestmark = pytest.mark.skipif(
-    server_command() is None, reason=f"the YAML language server is not here: {TOLD}"
-)
+if server_command() is None:
+    pytest.skip(
+        f"the YAML language server is not installed: {HOW_TO_INSTALL}", allow_module_level=True
+    )
 
 EXPECTED = {
     "unknown-fields.yaml": [
@@ -69,8 +75,8 @@ def test_examples_name_their_schema(server: LanguageServer, tmp_path: Path, path
         shutil.copytree(ROOT / folder, tmp_path / folder)
     wrong = tmp_path / path.relative_to(ROOT)
     wrong.write_text(f"{wrong.read_text(encoding='utf-8')}nonsense: 1\n", encoding="utf-8")
-    found = [message for _, message in server.findings(wrong)]
-    assert found == ["Property nonsense is not allowed."]
+    messages = [message for _, message in server.findings(wrong)]
+    assert messages == ["Property nonsense is not allowed."]
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -1,4 +1,4 @@
-"""A file as somebody left it, and as `fmt` does: for a person to look at."""
+"""A file before and after `fmt`, for review."""
 
 from __future__ import annotations
 

@@ -21,19 +21,19 @@ ADDRESS = "batch_export.web-events-s3"
 FORMATS = {"json": resolved_as_json, "txt": resolved_as_text}
 
 
-def _drawn(environment: str, address: str = ADDRESS, *, told_as: str = "txt") -> str:
+def _rendered(environment: str, address: str = ADDRESS, *, output_format: str = "txt") -> str:
     options = WorkspaceOptions(HERE / "workspace", environment=environment)
-    found = resolved(address, options, Runtime(environ={}, now=lambda: NOW))
-    return FORMATS[told_as](found.resource)
+    resolution = resolved(address, options, Runtime(environ={}, now=lambda: NOW))
+    return FORMATS[output_format](resolution.resource)
 
 
-@pytest.mark.parametrize("told_as", FORMATS)
+@pytest.mark.parametrize("output_format", FORMATS)
 @pytest.mark.parametrize("environment", ["staging", "production"])
 def test_a_resolved_export_reads_as_expected(
-    environment: str, told_as: str, golden: Callable[[Path, str], None]
+    environment: str, output_format: str, golden: Callable[[Path, str], None]
 ) -> None:
-    drawn = _drawn(environment, told_as=told_as)
-    golden(HERE / "expected" / f"{environment}.{told_as}", drawn)
+    text = _rendered(environment, output_format=output_format)
+    golden(HERE / "expected" / f"{environment}.{output_format}", text)
 
 
 @pytest.mark.parametrize("environment", ["staging", "production"])
@@ -41,9 +41,9 @@ def test_a_resolved_export_reads_as_expected(
 def test_the_text_is_a_file_that_says_the_same(
     environment: str, address: str, tmp_path: Path
 ) -> None:
-    files = {"reconciler.yaml": "version: 1\n", "a.yaml": _drawn(environment, address)}
+    files = {"reconciler.yaml": "version: 1\n", "a.yaml": _rendered(environment, address)}
     if address == ADDRESS:
-        files["b.yaml"] = _drawn(environment, "project.web")
+        files["b.yaml"] = _rendered(environment, "project.web")
     again = load(write(tmp_path, files), kinds=all_kinds(), environment=None, environ={})
     before = load(
         HERE / "workspace", kinds=all_kinds(), environment=environment, environ={}

@@ -1,4 +1,4 @@
-"""The whole way on the example: what a first user does, through the command line."""
+"""The example, end to end: what a first user does on the command line."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def test_a_change_of_one_config_field_is_one_patch_that_leaves_the_secrets(
     before = emulator.exports()["Web persons to S3"]
     edit(applied / "exports/lake.yaml", "prefix: web/persons/", "prefix: people/")
     assert reconciler("apply", "-C", applied, "--auto-approve", environ=environ).code == 0
-    writes = [each for each in emulator.requests() if each["method"] != "GET"]
-    assert [each["method"] for each in writes] == ["PATCH"]
+    writes = [request for request in emulator.requests() if request["method"] != "GET"]
+    assert [request["method"] for request in writes] == ["PATCH"]
     assert writes[0]["body"] == {"destination": {"type": "S3", "config": {"prefix": "people/"}}}
     after = emulator.exports()["Web persons to S3"]
     assert after["destination"]["config"]["prefix"] == "people/"
@@ -126,7 +126,7 @@ def test_rotating_secrets_sends_them_and_nothing_else(
     assert "another-one" not in ran.out + ran.err
 
 
-def test_a_saved_plan_is_carried_out_as_it_is(
+def test_a_saved_plan_is_applied_as_it_is(
     acme: Path, environ: dict[str, str], tmp_path: Path
 ) -> None:
     saved = tmp_path / "plan.json"
@@ -141,7 +141,7 @@ def test_a_saved_plan_is_carried_out_as_it_is(
     assert "it exists by now" in again.err
 
 
-def test_a_plan_is_stale_when_the_live_side_moved(
+def test_a_plan_is_stale_when_live_state_was_modified(
     applied: Path, environ: dict[str, str], emulator: RunningEmulator, tmp_path: Path
 ) -> None:
     edit(applied / "exports/lake.yaml", "prefix: web/persons/", "prefix: people/")
@@ -208,7 +208,7 @@ def test_apply_asks_and_without_a_terminal_it_refuses_to_guess(
     assert emulator.writes() == []
 
 
-def test_the_demo_plays_to_its_end() -> None:
+def test_the_demo_runs_to_its_end() -> None:
     ran = reconciler("demo")
     assert ran.code == 0, ran.err
     assert "No changes" in ran.out

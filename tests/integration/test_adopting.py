@@ -1,4 +1,4 @@
-"""`import` as a person meets it: what it says, what it refuses, and what it never writes."""
+"""`import` for users: what it prints, what it refuses, and what it never writes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pytest
 
 from reconciler.commands.importing import ImportOptions, import_live
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from tests.conftest import StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator, start_emulator
 from tests.support.importing import SECRET, new_workspace
@@ -28,12 +29,9 @@ from tests.support.importing import run_plan as planned
 TWO = "version: 1\nenvironments: {staging: {}, production: {}}\n"
 
 
-@contextmanager
-def service(
-    folder: Path, projects: Mapping[str, list[dict[str, Any]]], *extra: str, **more: Any
-) -> Iterator[RunningEmulator]:
-    """A service with exports by project."""
-    seed = {
+def seed(projects: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Return a seed with exports by project."""
+    return {
         "organizations": [
             {
                 "id": "org",
@@ -45,17 +43,22 @@ def service(
             }
         ],
         "keys": [{"value": "phx_key"}, {"value": "phx_one", "projects": [1]}],
-        **more,
     }
-    (folder / "seed.json").write_text(json.dumps(seed))
+
+
+@contextmanager
+def service(
+    folder: Path, projects: Mapping[str, list[dict[str, Any]]], *extra: str
+) -> Iterator[RunningEmulator]:
+    """Run a service with exports by project."""
+    (folder / "seed.json").write_text(json.dumps(seed(projects)))
     with start_emulator(seed=folder / "seed.json", extra=extra) as running:
         yield running
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Iterator[RunningEmulator]:
-    with service(tmp_path, {"Shop": [export("Orders"), export("Users")], "App": []}) as running:
-        yield running
+def shop(service_of: StartService) -> RunningEmulator:
+    return service_of(seed({"Shop": [export("Orders"), export("Users")], "App": []}))
 
 
 def workspace(folder: Path, text: str = "version: 1\n", **files: str) -> Path:
@@ -63,11 +66,11 @@ def workspace(folder: Path, text: str = "version: 1\n", **files: str) -> Path:
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file())
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 @pytest.mark.parametrize("into", [".hidden", "a/node_modules", "venv"])
-def test_a_folder_that_nobody_looks_into_is_no_place_for_files(
+def test_a_folder_that_is_not_read_is_refused(
     shop: RunningEmulator, tmp_path: Path, into: str
 ) -> None:
     folder = workspace(tmp_path)
@@ -78,7 +81,7 @@ def test_a_folder_that_nobody_looks_into_is_no_place_for_files(
 
 
 @pytest.mark.parametrize("layout", ["by-project", "by-resource"])
-def test_no_name_leads_to_a_file_that_is_not_read_or_can_not_be_checked_out(
+def test_every_name_gets_a_file_that_is_read_and_can_be_checked_out(
     tmp_path: Path, layout: str
 ) -> None:
     exports = [export("con"), export("venv")]
@@ -140,7 +143,7 @@ def test_line_ends_are_those_of_the_first_line(shop: RunningEmulator, tmp_path: 
     assert b"\r" not in (folder / "projects/shop.yaml").read_bytes()
 
 
-def test_a_file_that_can_not_be_extended_is_told(shop: RunningEmulator, tmp_path: Path) -> None:
+def test_a_file_that_can_not_be_extended_is_reported(shop: RunningEmulator, tmp_path: Path) -> None:
     folder = workspace(tmp_path, **{"projects/shop.yaml": "{projects: {shop: {name: Shop}}}\n"})
     ran = run(folder, shop, "--project", "Shop")
     assert "projects/shop.yaml can't be extended line by line" in ran.err
@@ -159,7 +162,7 @@ def test_a_key_that_is_limited_imports_projects_by_id_and_pins_them(
     assert planned(folder, shop, RECONCILER_API_KEY="phx_one").code == 0
 
 
-def test_what_fits_nothing_is_told_and_what_is_like_it(
+def test_a_choice_that_matches_nothing_is_reported_with_close_names(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = workspace(tmp_path)
@@ -173,7 +176,7 @@ def test_what_fits_nothing_is_told_and_what_is_like_it(
     assert "no live object fits App, Users together" in ran.err
 
 
-def test_a_dry_run_is_a_patch_and_tells_the_rest_on_stderr(
+def test_a_dry_run_prints_a_patch_and_the_rest_on_stderr(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
     there = (
@@ -201,10 +204,10 @@ def test_json_for_scripts_keeps_its_keys(shop: RunningEmulator, tmp_path: Path) 
     folder = workspace(tmp_path)
     ran = run(folder, shop, "--format", "json", "--name", "Orders")
     assert ran.code == 0
-    told = json.loads(ran.out)
-    identity = told["resources"][0].pop("id")
+    result = json.loads(ran.out)
+    identity = result["resources"][0].pop("id")
     assert identity in shop.exports()["Orders"]["id"]
-    assert told == {
+    assert result == {
         "format_version": 1,
         "written": True,
         "files": [{"path": "projects/shop.yaml", "new": True}],
@@ -222,23 +225,23 @@ def test_json_for_scripts_keeps_its_keys(shop: RunningEmulator, tmp_path: Path) 
         "dropped": [],
         "namesakes": [],
         "in_the_files_already": 0,
-        "calls": told["calls"],
+        "calls": result["calls"],
     }
-    told = json.loads(run(folder, shop, "--format", "json", "--dry-run").out)
-    assert told["written"] is False
-    assert len(told["resources"]) == 3
+    result = json.loads(run(folder, shop, "--format", "json", "--dry-run").out)
+    assert result["written"] is False
+    assert len(result["resources"]) == 3
 
 
-def test_the_second_environment_gets_keys_of_its_own_and_is_told(
+def test_the_second_environment_gets_keys_of_its_own_and_a_message(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = workspace(tmp_path, TWO)
     assert run(folder, shop, "-e", "staging").code == 0
     ran = run(folder, shop, "-e", "production")
     assert ran.code == 0
-    found = declared(folder)
-    assert set(found["projects"]) == {"app", "app-production", "shop", "shop-production"}
-    assert found["batch_exports"]["orders-production"]["project"] == "shop-production"
+    resources = declared(folder)
+    assert set(resources["projects"]) == {"app", "app-production", "shop", "shop-production"}
+    assert resources["batch_exports"]["orders-production"]["project"] == "shop-production"
     assert "batch_export.orders-production (batch_export.orders)" in ran.err
     assert "ORDERS_PRODUCTION_PASSWORD" in ran.out
     for environment in ("staging", "production"):
@@ -265,7 +268,7 @@ def test_force_changes_nothing_for_other_environments(
     assert path.read_text() == both
 
 
-def test_force_keeps_what_no_live_object_tells_and_names_what_it_drops(
+def test_force_keeps_what_only_files_hold_and_reports_what_it_drops(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
     text = "version: 1\nvars: {host: h.example.com}\npolicy: {allow_literal_secrets: true}\n"
@@ -290,17 +293,17 @@ def test_force_keeps_what_no_live_object_tells_and_names_what_it_drops(
     assert config["host"] == "h.example.com"
     assert config["user"] == "${secret:env:MINE}"
     assert config["password"] == "${secret:env:ORDERS_PASSWORD}"
-    told = [line for line in ran.err.splitlines() if line.startswith("No more in")]
-    assert any("${var:host} in destination.config.host" in line for line in told)
-    assert any("literal secret in destination.config.password" in line for line in told)
-    assert any("1 line of comments" in line for line in told)
+    removed = [line for line in ran.err.splitlines() if line.startswith("No more in")]
+    assert any("${var:host} in destination.config.host" in line for line in removed)
+    assert any("literal secret in destination.config.password" in line for line in removed)
+    assert any("1 line of comments" in line for line in removed)
     assert SECRET not in ran.out + ran.err + path.read_text()
     assert "  ORDERS_PASSWORD  batch_export.orders\n" in ran.out
     assert "MINE" not in ran.out
 
 
 def test_an_unknown_type_is_written_without_what_is_named_like_a_secret(tmp_path: Path) -> None:
-    """A newer server: nobody here knows which of its fields are secrets."""
+    """A newer server: which of its fields are secrets is unknown."""
     database = tmp_path / "service.db"
     config = {
         "bucket": "b",
@@ -355,12 +358,12 @@ def test_projects_whose_names_differ_in_case_only_are_pinned(tmp_path: Path) -> 
     with service(tmp_path, {"Web": [export("a")], "WEB": []}) as running:
         folder = workspace(tmp_path)
         assert run(folder, running).code == 0
-        assert all("id" in each for each in declared(folder)["projects"].values())
+        assert all("id" in project for project in declared(folder)["projects"].values())
         assert reconciler("validate", "-C", folder).err == ""
         assert planned(folder, running).code == 0
 
 
-def test_signs_that_nobody_sees_are_written_as_escapes(tmp_path: Path) -> None:
+def test_invisible_characters_are_written_as_escapes(tmp_path: Path) -> None:
     with service(tmp_path, {"Shop": [export("a\u202eb\u00a0c\u200b")]}) as running:
         folder = workspace(tmp_path)
         assert run(folder, running).code == 0
@@ -369,7 +372,7 @@ def test_signs_that_nobody_sees_are_written_as_escapes(tmp_path: Path) -> None:
         assert planned(folder, running).code == 0
 
 
-def test_what_was_deleted_since_is_planned_anew_and_its_secrets_are_asked_for(
+def test_what_was_deleted_since_is_created_again_and_needs_its_secrets(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = workspace(tmp_path)

@@ -1,20 +1,19 @@
 """No perpetual diff: every field of both kinds, every destination type, every dialect.
 
-Each is created, changed and taken back; `apply` plans again by itself and fails if any is left.
+Every field is created, changed and reset; `apply` plans again and fails if a change is left.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import StartService
 from tests.support.cli import reconciler, write
-from tests.support.emulator import RunningEmulator, start_emulator
+from tests.support.emulator import RunningEmulator
 from tests.support.fields import (
     BY_INTEGRATION,
     EXPORT,
@@ -71,23 +70,15 @@ def workspace(dialect: str, stage: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def running(dialect: str, tmp_path: Path) -> Iterator[RunningEmulator]:
-    seed = tmp_path / "seed.json"
+def running(dialect: str, service_of: StartService) -> RunningEmulator:
     kinds = enumerate(INTEGRATIONS.values(), start=1)
     web = {"id": 1, "name": "Web", "dashboards": PROJECT["primary_dashboard"][:2]}
-    seed.write_text(
-        json.dumps(
-            {
-                "organizations": [{"id": "org", "name": "O", "projects": [web]}],
-                "keys": [{"value": "phx_key"}],
-                "integrations": [
-                    {"id": number, "project": 1, "kind": kind} for number, kind in kinds
-                ],
-            }
-        )
-    )
-    with ExitStack() as stack:
-        yield stack.enter_context(start_emulator(seed=seed, extra=("--dialect", dialect)))
+    seed = {
+        "organizations": [{"id": "org", "name": "O", "projects": [web]}],
+        "keys": [{"value": "phx_key"}],
+        "integrations": [{"id": number, "project": 1, "kind": kind} for number, kind in kinds],
+    }
+    return service_of(seed, "--dialect", dialect)
 
 
 @pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
@@ -114,7 +105,7 @@ def test_after_each_change_of_every_field_a_plan_is_empty(
 def test_an_export_that_no_list_shows_is_never_made_twice(
     dialect: str, running: RunningEmulator, tmp_path: Path
 ) -> None:
-    """Workflows exports are hidden in lists: each plan would make another one."""
+    """Lists hide Workflows exports: every plan would create another one."""
     destination = {"type": "Workflows", "config": {"hog_function_id": "a"}}
     body = {"name": "Flow", "interval": "hour", "destination": destination}
     files = {

@@ -148,23 +148,23 @@ def test_an_ambiguous_name_lists_ids_and_the_lines_to_paste(
     ]
     ran = reconciler("plan", "-C", workspace, environ=emulator.environ())
     assert ran.code == 1
-    assert all(each in ran.err for each in ids)
+    assert all(identity in ran.err for identity in ids)
     assert "created 20" in ran.err
     assert f"{{lake: {{id: {ids[0]}}}}}" in ran.err
 
 
-def test_somebody_elses_live_secret_is_masked_in_a_plan(
+def test_a_secret_in_live_state_is_masked_in_a_plan(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
-    """A colleague pasted the key into the prefix: the plan must not carry it to a reviewer."""
+    """A user pasted the key into the prefix: the plan must not show it to a reviewer."""
     environ = {**emulator.environ(), "KEY_ID": "key-id-1234", "KEY": "hunter2hunter2"}
     assert apply(workspace, environ).code == 0
     export = emulator.exports()["Lake"]
     path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
     leak = {"destination": {"type": "S3", "config": {"prefix": "x/hunter2hunter2/"}}}
     emulator.call("PATCH", path, leak).raise_for_status()
-    for told_as in ("text", "json", "markdown"):
-        ran = reconciler("plan", "-C", workspace, "--format", told_as, environ=environ)
+    for output_format in ("text", "json", "markdown"):
+        ran = reconciler("plan", "-C", workspace, "--format", output_format, environ=environ)
         assert "hunter2" not in ran.out + ran.err
         assert "***" in ran.out
     saved = workspace / "plan.json"
@@ -179,7 +179,7 @@ def test_somebody_elses_live_secret_is_masked_in_a_plan(
     stale = reconciler("apply", saved, "-C", workspace, environ=environ)
     assert stale.code == 4
     assert "hunter2" not in stale.out + stale.err
-    # The same, told by the check just before the write.
+    # The check just before the write reports the same.
     rule = {
         "match": {"method": "GET", "path": f"*{export['id']}/"},
         "fault": "edit",

@@ -1,4 +1,4 @@
-"""`reconciler fmt` as a process: what it writes, what it shows, and what it refuses."""
+"""`reconciler fmt`: what it writes, what it shows, and what it refuses."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_file_that_is_not_of_the_workspace_is_refused(workspace: Path) -> None
         ({"reconciler.yaml": "version: 1\nresources: b/*.yaml\n"}, "reconciler.yaml:2:12"),
     ],
 )
-def test_a_file_that_is_wrong_is_told_and_nothing_is_written(
+def test_a_mistake_is_reported_and_nothing_is_written(
     workspace: Path, files: dict[str, str], code: str
 ) -> None:
     write(workspace, files)
@@ -170,7 +170,7 @@ def test_modes_line_ends_and_links_inside_stay(workspace: Path) -> None:
     ]
 
 
-def test_a_link_that_leads_outside_is_told_and_not_followed(workspace: Path) -> None:
+def test_a_link_to_outside_is_reported_and_not_followed(workspace: Path) -> None:
     elsewhere = write(workspace.parent, {"other.yaml": UNTIDY}) / "other.yaml"
     (workspace / "link.yaml").symlink_to(elsewhere)
     ran = reconciler("fmt", "-C", workspace)

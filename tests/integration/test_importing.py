@@ -1,16 +1,17 @@
-"""`import`: what is live goes into files, and the plan of those files is empty."""
+"""`import`: live state goes into files, and the plan of those files is empty."""
 
 from __future__ import annotations
 
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator, start_emulator
 from tests.support.fields import (
@@ -105,7 +106,7 @@ def export_of(
     kinds = INTEGRATIONS if dialect == "2026" else {"Databricks": "databricks"}
     if type_name in kinds:
         destination["integration"] = 1 + list(INTEGRATIONS).index(type_name) + 100 * project
-    found = {
+    export = {
         "name": name,
         "interval": ["hour", "day", "week", "every 5 minutes"][number % 4],
         "paused": number % 3 == 0,
@@ -113,27 +114,24 @@ def export_of(
         "start_at": [None, "2026-01-01T00:00:00Z"][number % 2],
     }
     if dialect == "2026":
-        found["timezone"] = [None, "Europe/Berlin"][number % 2]
-        found["offset_hour"] = 5 if number % 4 == 1 else None
+        export["timezone"] = [None, "Europe/Berlin"][number % 2]
+        export["offset_hour"] = 5 if number % 4 == 1 else None
     elif number % 5 == 0 and type_name != "HTTP":
-        found["sql_query" if dialect == "interface" else "hogql_query"] = QUERIES[number % 2]
-    return found
+        export["sql_query" if dialect == "interface" else "hogql_query"] = QUERIES[number % 2]
+    return export
 
 
 @pytest.fixture
-def seeded(dialect: str, tmp_path: Path) -> Iterator[RunningEmulator]:
-    seed = tmp_path / "seed.json"
-    seed.write_text(json.dumps(seed_of(dialect, 200)))
-    with start_emulator(seed=seed, extra=("--dialect", dialect)) as running:
-        yield running
+def seeded(dialect: str, service_of: StartService) -> RunningEmulator:
+    return service_of(seed_of(dialect, 200), "--dialect", dialect)
 
 
 def settings_of(running: RunningEmulator) -> dict[str, Any]:
     """All that is stored but the runs, which come by themselves as time passes."""
     state = running.state()
     for project in state["projects"]:
-        for each in project["batch_exports"]:
-            del each["latest_runs"]
+        for export in project["batch_exports"]:
+            del export["latest_runs"]
     return state
 
 
@@ -146,9 +144,9 @@ def test_after_import_of_200_exports_of_all_types_the_plan_is_empty(
     ran = reconciler("import", "-C", folder, environ=seeded.environ())
     assert ran.code == 0, ran.err
     assert "Imported: 5 projects, 200 batch_exports into 5 files" in ran.out
-    found = resources(folder)
-    assert len(found["projects"]) == 5
-    assert len(found["batch_exports"]) == 200
+    declared = resources(folder)
+    assert len(declared["projects"]) == 5
+    assert len(declared["batch_exports"]) == 200
     planned = plan(folder, seeded)
     assert planned.code == 0, planned.out
     assert planned.out.rstrip().endswith("205 unchanged")
@@ -156,7 +154,7 @@ def test_after_import_of_200_exports_of_all_types_the_plan_is_empty(
     assert settings_of(seeded) == before
     assert SECRET not in ran.out + ran.err
     assert not any(SECRET in path.read_text() for path in folder.rglob("*.yaml"))
-    names = {each["name"].replace("$${", "${") for each in found["batch_exports"].values()}
+    names = {export["name"].replace("$${", "${") for export in declared["batch_exports"].values()}
     assert set(ODD_NAMES) <= names
     again = reconciler("import", "-C", folder, environ=seeded.environ())
     assert again.out == "Imported: nothing (205 in the files already)\n"
@@ -196,14 +194,14 @@ def test_objects_of_one_name_are_pinned_by_id(populated: RunningEmulator, tmp_pa
     folder = new_workspace(tmp_path)
     assert run(folder, populated).code == 0
     exports = resources(folder)["batch_exports"]
-    twins = [each for each in exports.values() if each["name"] == "Twin"]
-    assert len({each["id"] for each in twins}) == 2
-    # A name in two projects is clear within each: told apart by the key of the project.
-    assert {key for key, each in exports.items() if each["name"] == "Lake"} == {
+    duplicates = [export for export in exports.values() if export["name"] == "Twin"]
+    assert len({export["id"] for export in duplicates}) == 2
+    # A name that is unique within each project needs no id: the keys differ by project.
+    assert {key for key, export in exports.items() if export["name"] == "Lake"} == {
         "default-project-lake",
         "shop-lake",
     }
-    assert not any("id" in each for each in exports.values() if each["name"] == "Lake")
+    assert not any("id" in export for export in exports.values() if export["name"] == "Lake")
     assert plan(folder, populated).code == 0
 
 
@@ -231,14 +229,15 @@ def test_with_a_git_base_the_plan_is_empty_too(populated: RunningEmulator, tmp_p
 def test_a_choice_by_project_name_kind_and_id(populated: RunningEmulator, tmp_path: Path) -> None:
     one = new_workspace(tmp_path / "one")
     assert run(one, populated, "--project", "Sh*").code == 0
-    found = resources(one)
-    assert list(found["projects"]) == ["shop"]
-    assert list(found["batch_exports"]) == ["lake"]
+    declared = resources(one)
+    assert list(declared["projects"]) == ["shop"]
+    assert list(declared["batch_exports"]) == ["lake"]
     two = new_workspace(tmp_path / "two")
     assert run(two, populated, "--name", "La*", "--kind", "batch_export").code == 0
-    found = resources(two)
-    assert "projects" not in found
-    parents = sorted(each["project"]["name"] for each in found["batch_exports"].values())
+    declared = resources(two)
+    assert "projects" not in declared
+    exports = declared["batch_exports"].values()
+    parents = sorted(export["project"]["name"] for export in exports)
     assert parents == ["Default project", "Shop"]
     assert plan(two, populated).code == 0
     three = new_workspace(tmp_path / "three")
@@ -290,7 +289,7 @@ def test_a_file_that_can_not_be_extended_gets_a_neighbour(
     assert plan(folder, populated).code == 0
 
 
-def test_force_writes_files_anew_and_loses_no_resource(
+def test_force_overwrites_files_and_loses_no_resource(
     populated: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = new_workspace(tmp_path)
@@ -341,11 +340,11 @@ def test_with_several_environments_a_resource_names_its_own(
     text = "version: 1\nenvironments: {staging: {}, production: {}}\n"
     folder = new_workspace(tmp_path, text)
     assert run(folder, populated, "-e", "staging").code == 0
-    found = resources(folder)
+    declared = resources(folder)
     assert all(
-        each["environments"] == ["staging"]
-        for members in (found["projects"], found["batch_exports"])
-        for each in members.values()
+        resource["environments"] == ["staging"]
+        for collection in (declared["projects"], declared["batch_exports"])
+        for resource in collection.values()
     )
     assert plan(folder, populated, "-e", "staging").code == 0
 
@@ -375,7 +374,7 @@ def test_what_defaults_would_set_otherwise_is_written_out(
     assert planned.code == 0, planned.out
 
 
-def test_an_object_that_defaults_make_impossible_is_told(
+def test_an_object_that_contradicts_defaults_is_reported(
     populated: RunningEmulator, tmp_path: Path
 ) -> None:
     text = "version: 1\ndefaults: {batch_export: {destination: {config: {bucket_name: b}}}}\n"
@@ -395,7 +394,7 @@ def test_names_that_the_policy_ignores_stay_out(populated: RunningEmulator, tmp_
     assert "Twin" not in str(resources(folder))
 
 
-def test_a_secret_that_somebody_pasted_is_not_written(
+def test_a_secret_in_a_plain_field_is_not_written(
     populated: RunningEmulator, tmp_path: Path
 ) -> None:
     declared = (
@@ -415,21 +414,21 @@ def test_a_secret_that_somebody_pasted_is_not_written(
     assert SECRET not in ran.out + ran.err
 
 
-def test_an_export_of_a_project_on_its_way_out_is_told(
+def test_an_export_of_a_deleted_project_is_left_out(
     populated: RunningEmulator, tmp_path: Path
 ) -> None:
     projects = f"/api/organizations/{populated.organization}/projects/"
     shop = populated.call("GET", projects).json()["results"]
-    identity = next(each["id"] for each in shop if each["name"] == "Shop")
+    identity = next(project["id"] for project in shop if project["name"] == "Shop")
     assert populated.call("DELETE", f"{projects}{identity}/").status_code == 204
     folder = new_workspace(tmp_path)
     ran = run(folder, populated)
     assert "shop" not in resources(folder)["projects"]
-    assert "Lake" in {each["name"] for each in resources(folder)["batch_exports"].values()}
+    assert "Lake" in {export["name"] for export in resources(folder)["batch_exports"].values()}
     assert plan(folder, populated).code == 0, ran.err
 
 
-def test_files_with_errors_are_told_before_anything_is_read(
+def test_mistakes_in_files_are_reported_before_the_first_request(
     populated: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = new_workspace(tmp_path, **{"bad.yaml": "batch_exports:\n  a: {nam: x}\n"})

@@ -1,4 +1,4 @@
-"""`init`: a new workspace that is valid, in order and known to editors, or full of what is live."""
+"""`init`: a new workspace that is valid, formatted and has schemas, or holds live state."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_address_and_the_names_are_written_so_that_yaml_reads_them_back(tmp_
     assert reconciler("validate", "-C", tmp_path, "-e", "no", environ={"NO_KEY": "x"}).code == 0
 
 
-def test_a_workspace_that_is_there_is_left_alone(tmp_path: Path) -> None:
+def test_an_existing_workspace_is_left_alone(tmp_path: Path) -> None:
     write(tmp_path, {"reconciler.yaml": "version: 1\n"})
     ran = reconciler("init", "-C", tmp_path)
     assert ran.code == 1
@@ -81,7 +81,7 @@ def test_a_workspace_that_is_there_is_left_alone(tmp_path: Path) -> None:
     assert names(tmp_path) == ["reconciler.yaml"]
 
 
-def test_the_schemas_are_written_anew_after_an_upgrade(tmp_path: Path) -> None:
+def test_the_schemas_are_overwritten_after_an_upgrade(tmp_path: Path) -> None:
     assert reconciler("init", "--schemas", "-C", tmp_path).code == 1
     write(tmp_path, {"reconciler.yaml": "version: 1\n", ".reconciler/resources.schema.json": "{}"})
     assert reconciler("init", "--schemas", "-C", tmp_path).code == 0
@@ -90,7 +90,7 @@ def test_the_schemas_are_written_anew_after_an_upgrade(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (["--base-url", "http//x"], 1, "'http//x' is not an address"),
         (["-e", "a b"], 64, "'a b' can't be the name of an environment"),
@@ -98,18 +98,18 @@ def test_the_schemas_are_written_anew_after_an_upgrade(tmp_path: Path) -> None:
         (["--import"], 64, "--import needs --base-url"),
     ],
 )
-def test_what_can_not_be_is_told_before_anything_is_written(
-    tmp_path: Path, arguments: list[str], code: int, told: str
+def test_wrong_options_are_reported_before_anything_is_written(
+    tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     folder = tmp_path / "new"
     ran = reconciler("init", "-C", folder, *arguments)
     assert ran.code == code
-    assert told in ran.err
+    assert message in ran.err
     assert "phx_abcdef" not in ran.out + ran.err
     assert not folder.exists()
 
 
-def test_a_folder_with_other_yaml_is_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_a_folder_with_other_yaml_is_refused_with_a_hint(tmp_path: Path) -> None:
     write(tmp_path, {"compose.yaml": "services: {}\n"})
     ran = reconciler("init", "-C", tmp_path)
     assert ran.code == 1
@@ -118,7 +118,7 @@ def test_a_folder_with_other_yaml_is_refused_with_the_way_out(tmp_path: Path) ->
     assert names(tmp_path) == ["compose.yaml"]
 
 
-def test_a_new_workspace_from_what_is_live(emulator: RunningEmulator, tmp_path: Path) -> None:
+def test_a_new_workspace_from_live_state(emulator: RunningEmulator, tmp_path: Path) -> None:
     path = f"/api/projects/{emulator.project_id}/batch_exports/"
     destination = {"type": "NoOp", "config": {}}
     body = {"name": "Lake", "interval": "hour", "destination": destination}
@@ -133,7 +133,7 @@ def test_a_new_workspace_from_what_is_live(emulator: RunningEmulator, tmp_path: 
     assert emulator.api_key not in "".join(
         path.read_text() for path in folder.rglob("*") if path.is_file()
     )
-    # The address stands in the file now: the key is all that is needed.
+    # The file has the address now: only the key is needed.
     environ = {"RECONCILER_API_KEY": emulator.api_key}
     planned = reconciler("plan", "-C", folder, "--detailed-exitcode", environ=environ)
     assert planned.code == 0, planned.out

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: what is in flight is finished, nothing new is begun, and it is told."""
+"""Ctrl-C and SIGTERM: requests in flight finish, nothing new starts, and it is reported."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_a_stop_is_reported_and_running_again_converges(
     again = reconciler("apply", "-C", tmp_path, "--auto-approve", environ=emulator.environ())
     assert again.code == 0, again.err
     names = [
-        each["name"]
+        export["name"]
         for project in emulator.state()["projects"]
-        for each in project["batch_exports"]
+        for export in project["batch_exports"]
     ]
     assert sorted(names) == sorted(f"E{n}" for n in range(150))
 
 
-def test_a_reader_that_leaves_is_no_error(tmp_path: Path, emulator: RunningEmulator) -> None:
+def test_a_closed_output_is_no_error(tmp_path: Path, emulator: RunningEmulator) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "reconciler", "schema", "batch_export"],
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""What the command line hands to the renderers: colour, width, and where the workspace stands."""
+"""What the command line passes to the renderers: colour, width, and the place of the workspace."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_colour_in_a_pipe(workspace: Path, environ: dict[str, str], coloured: bo
 
 
 def on_a_terminal(*arguments: str | Path, environ: dict[str, str]) -> str:
-    """The output of a command that runs on a terminal."""
+    """Return the output of a process that runs on a terminal."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "reconciler", *map(str, arguments)],
@@ -59,14 +59,14 @@ def on_a_terminal(*arguments: str | Path, environ: dict[str, str]) -> str:
         stderr=theirs,
     ):
         os.close(theirs)
-        told = b""
+        output = b""
         try:
             while read := os.read(ours, 65_536):
-                told += read
-        except OSError:  # how Linux says that the other side is closed
+                output += read
+        except OSError:  # Linux reports the closed end as an error
             pass
     os.close(ours)
-    return told.decode().replace("\r\n", "\n")
+    return output.decode().replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize(
@@ -80,17 +80,22 @@ def on_a_terminal(*arguments: str | Path, environ: dict[str, str]) -> str:
     ],
 )
 def test_colour_on_a_terminal(workspace: Path, environ: dict[str, str], coloured: bool) -> None:
-    told = on_a_terminal("validate", "-C", workspace, environ=environ)
-    assert "unknown field '名前'" in told
-    assert ("\x1b[" in told) is coloured
+    environ = {"TERM": "xterm", **environ}
+    ran = reconciler("validate", "-C", workspace, environ=environ, terminal=True)
+    assert "unknown field '名前'" in ran.out
+    assert ("\x1b[" in ran.out) is coloured
+
+
+def test_a_process_on_a_terminal_has_colours(workspace: Path) -> None:
+    assert "\x1b[1;31merror\x1b[0m" in on_a_terminal("validate", "-C", workspace, environ={})
 
 
 def test_a_narrow_terminal_is_enough(workspace: Path) -> None:
     environ = {"COLUMNS": "40", "NO_COLOR": "1"}
-    told = on_a_terminal("validate", "-C", workspace, environ=environ)
-    shown = [line for line in told.splitlines() if line[:8].endswith(" | ")]
+    output = on_a_terminal("validate", "-C", workspace, environ=environ)
+    shown = [line for line in output.splitlines() if line[:8].endswith(" | ")]
     assert shown[0] == "    2 |   web: {名前: 1, name: Web, ap…"
-    assert "\n                ^^^^\n" in told
+    assert "\n                ^^^^\n" in output
 
 
 def test_annotations_have_paths_from_the_root_of_the_repository(

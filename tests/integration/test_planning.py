@@ -1,14 +1,14 @@
-"""Planning and applying where it matters most: git, replacements, doubt, and somebody else."""
+"""Planning and applying: git, replacements, unknown outcomes and concurrent changes."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import StartService
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator, start_emulator
 
@@ -51,7 +51,7 @@ def apply(folder: Path, running: RunningEmulator, *more: str):
     )
 
 
-def test_git_tells_what_was_removed_what_changed_and_what_drifted(
+def test_git_shows_what_was_removed_what_changed_and_what_drifted(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
     write(workspace, files(a={}, b={}, c={}))
@@ -86,7 +86,7 @@ def _head(folder: Path, ref: str) -> str:
     return ended.stdout.strip()
 
 
-def test_a_base_that_git_does_not_know_is_told(workspace: Path, emulator: RunningEmulator) -> None:
+def test_an_unknown_base_is_reported(workspace: Path, emulator: RunningEmulator) -> None:
     write(workspace, files(a={}))
     git(workspace.parent, "init", "-b", "main")
     commit(workspace, "one")
@@ -96,9 +96,8 @@ def test_a_base_that_git_does_not_know_is_told(workspace: Path, emulator: Runnin
 
 
 @pytest.fixture
-def newest(tmp_path: Path) -> Iterator[RunningEmulator]:
-    with start_emulator(extra=("--dialect", "2026")) as running:
-        yield running
+def newest(service_of: StartService) -> RunningEmulator:
+    return service_of(None, "--dialect", "2026")
 
 
 def test_a_replacement_makes_the_new_one_first_and_keeps_what_is_not_declared(
@@ -128,7 +127,7 @@ def test_a_replacement_makes_the_new_one_first_and_keeps_what_is_not_declared(
     "fault", [{"fault": "drop"}, {"fault": "error", "status": 503}], ids=["drop", "error"]
 )
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_create_that_ends_in_doubt_is_never_made_twice(
+def test_a_create_with_an_unknown_outcome_is_never_repeated_blindly(
     workspace: Path, emulator: RunningEmulator, fault: dict, when: str
 ) -> None:
     """A retried POST made the same thing twice for users of other tools, and was billed."""
@@ -138,11 +137,13 @@ def test_a_create_that_ends_in_doubt_is_never_made_twice(
     emulator.admin("PUT", "faults", [rule])
     done = apply(workspace, emulator)
     assert done.code == 0, done.err
-    project = next(each for each in emulator.state()["projects"] if each["name"] == "Web")
-    assert [each["name"] for each in project["batch_exports"]] == ["a"]
+    project = next(project for project in emulator.state()["projects"] if project["name"] == "Web")
+    assert [export["name"] for export in project["batch_exports"]] == ["a"]
 
 
-def test_a_create_that_stays_in_doubt_is_told(workspace: Path, emulator: RunningEmulator) -> None:
+def test_a_create_whose_outcome_stays_unknown_is_reported(
+    workspace: Path, emulator: RunningEmulator
+) -> None:
     write(workspace, files(a={}))
     rule = {
         "match": {"method": "POST", "path": "*/batch_exports/"},
@@ -153,11 +154,11 @@ def test_a_create_that_stays_in_doubt_is_told(workspace: Path, emulator: Running
     done = apply(workspace, emulator)
     assert done.code == 3
     assert "may or may not have taken effect" in done.err
-    posts = [each for each in emulator.writes() if each == ("POST", "batch_exports")]
+    posts = [write for write in emulator.writes() if write == ("POST", "batch_exports")]
     assert len(posts) == 2
 
 
-def test_somebody_elses_edit_just_before_a_write_is_not_overwritten(
+def test_a_change_just_before_a_write_is_not_overwritten(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
     write(workspace, files(a={}))
@@ -183,7 +184,7 @@ def test_a_create_in_two_steps_sets_what_did_not_stick(
     write(workspace, {"resources.yaml": json.dumps(project)})
     done = apply(workspace, newest)
     assert done.code == 0, done.err
-    made = next(each for each in newest.state()["projects"] if each["name"] == "Web")
+    made = next(project for project in newest.state()["projects"] if project["name"] == "Web")
     assert made["test_account_filters"] == [{"key": "a"}]
     assert [method for method, _ in newest.writes()] == ["POST", "PATCH"]
 
@@ -258,6 +259,6 @@ def test_a_key_that_is_limited_to_a_project_can_plan_what_it_may_read(
         ran = reconciler("plan", "-C", workspace, environ=running.environ())
         assert ran.out.endswith("2 unchanged\n"), ran.err
         write(workspace, files(a={}))
-        told = reconciler("plan", "-C", workspace, environ=running.environ())
-    assert told.code == 1
-    assert "name each project by its id" in told.err
+        refused = reconciler("plan", "-C", workspace, environ=running.environ())
+    assert refused.code == 1
+    assert "name each project by its id" in refused.err

@@ -1,4 +1,4 @@
-"""`show --resolved` as a process: no network, no secret, no key."""
+"""`show --resolved`: no network, no secret, no key."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def test_the_json_names_layers_files_and_lines() -> None:
     shown = reconciler(
         "show", "--resolved", "web-events-s3", "-C", WORKSPACE, "-e", "staging", "--format", "json"
     )
-    told = orjson.loads(shown.out)
-    (bucket,) = [each for each in told["fields"] if each["path"][-1] == "bucket_name"]
+    resource = orjson.loads(shown.out)
+    (bucket,) = [field for field in resource["fields"] if field["path"][-1] == "bucket_name"]
     assert bucket["value"] == "acme-data-staging"
     assert bucket["origin"] == {
         "layer": "resource",
@@ -35,7 +35,7 @@ def test_the_json_names_layers_files_and_lines() -> None:
     assert bucket["references"][0]["origin"]["layer"] == "environments.staging.vars"
 
 
-def test_what_is_not_there_is_told_with_the_way_out(tmp_path: Path) -> None:
+def test_an_unknown_resource_is_reported_with_a_hint(tmp_path: Path) -> None:
     unknown = reconciler("show", "--resolved", "batch_export.web-events-s4", "-C", WORKSPACE)
     assert unknown.code == 64
     assert "did you mean 'batch_export.web-events-s3'?" in unknown.err

@@ -43,9 +43,9 @@ def test_a_thousand_exports_in_twenty_projects_take_twelve_lists_at_most(tmp_pat
     with start_emulator(seed=seed) as running:
         ran = reconciler("plan", "-C", workspace, environ=running.environ())
         lists = [
-            each
-            for each in running.requests()
-            if each["path"].rstrip("/").endswith(("projects", "batch_exports"))
+            request
+            for request in running.requests()
+            if request["path"].rstrip("/").endswith(("projects", "batch_exports"))
         ]
     assert ran.out.endswith("Plan: 0 to create, 0 to update, 0 to delete, 1020 unchanged\n")
     assert len(lists) <= 1 + 10 + 1

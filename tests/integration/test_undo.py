@@ -1,4 +1,4 @@
-"""The way back from what was applied."""
+"""Undo what was applied."""
 
 from __future__ import annotations
 
@@ -44,11 +44,13 @@ def apply(workspace: Path, environ: dict[str, str], *more: object) -> Ran:
 
 
 def undo(workspace: Path, environ: dict[str, str], file: Path) -> Ran:
-    """Plan the way back, and go it."""
-    back = workspace.parent / "back.json"
-    planned = reconciler("plan", "-C", workspace, "--undo", file, "--out", back, environ=environ)
+    """Plan the undo, and apply it."""
+    undo_plan = workspace.parent / "back.json"
+    planned = reconciler(
+        "plan", "-C", workspace, "--undo", file, "--out", undo_plan, environ=environ
+    )
     assert planned.code == 0, planned.err + planned.out
-    ran = reconciler("apply", back, "-C", workspace, environ=environ)
+    ran = reconciler("apply", undo_plan, "-C", workspace, environ=environ)
     assert ran.code == 0, ran.err
     return planned
 
@@ -68,15 +70,15 @@ def test_fields_and_toggles_go_back(
     file.write_text(changed)
     log = tmp_path / "audit.jsonl"
     assert apply(workspace, environ, "--log-file", log).code == 0
-    told = undo(workspace, environ, log)
-    assert "undone" in told.out
+    planned = undo(workspace, environ, log)
+    assert "undone" in planned.out
     after = emulator.exports()["Lake"]
     same = ("paused", "end_at", "destination", "secrets")
     assert [after[name] for name in same] == [before[name] for name in same]
     assert "pass-word" not in log.read_text()
 
 
-def test_what_moved_since_stays_and_is_told(
+def test_what_was_modified_since_stays_and_is_reported(
     workspace: Path, environ: dict[str, str], emulator: RunningEmulator, tmp_path: Path
 ) -> None:
     assert apply(workspace, environ).code == 0
@@ -105,7 +107,7 @@ def test_what_was_created_is_deleted_under_the_same_guards(
     (workspace / "reconciler.yaml").write_text(allowed)
     undo(workspace, environ, log)
     assert emulator.exports() == {}
-    assert [each["name"] for each in emulator.state()["projects"]] == ["Default project"]
+    assert [project["name"] for project in emulator.state()["projects"]] == ["Default project"]
 
 
 def test_what_was_deleted_comes_back_as_far_as_it_can(
@@ -129,15 +131,15 @@ def test_what_was_deleted_comes_back_as_far_as_it_can(
     reconciler("plan", "-C", workspace, "--out", saved, environ=environ)
     assert reconciler("apply", saved, "-C", workspace, environ=environ).code == 0
     assert "Files" not in emulator.exports()
-    told = undo(workspace, environ, saved)
-    assert "comes back with a new id and without history" in told.out
+    planned = undo(workspace, environ, saved)
+    assert "comes back with a new id and without history" in planned.out
     new = emulator.exports()["Files"]
     same = ("interval", "paused", "destination", "model")
     assert [new[name] for name in same] == [old[name] for name in same]
     assert new["id"] != old["id"]
 
 
-def test_a_file_that_is_no_plan_is_told(workspace: Path, environ: dict[str, str]) -> None:
+def test_a_file_that_is_not_a_plan_is_reported(workspace: Path, environ: dict[str, str]) -> None:
     ran = reconciler("plan", "-C", workspace, "--undo", workspace / "all.yaml", environ=environ)
     assert ran.code == 1
     assert "not a plan file" in ran.err

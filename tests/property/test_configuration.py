@@ -1,4 +1,4 @@
-"""Files that went wrong in any way: told as diagnostics at places that exist, and nothing else.
+"""Files broken in any way cause diagnostics at places that exist, and nothing else.
 
 Starts from files that are right (`examples/acme`, and the base of the corpus with an export) and
 breaks them as text and as values. Each break is what a slip of the hand, a merge or a generator
@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from reconciler.config import load, load_all
 from reconciler.errors import BadUsage, Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
-from tests.conftest import ROOT
+from tests.conftest import LONG, ROOT
 from tests.corpus.cases import BASE
 from tests.support.diagnostics import assert_sound
 
@@ -32,8 +32,8 @@ Files = Mapping[str, bytes]
 
 
 def _tree(folder: Path) -> Files:
-    files = sorted(each for each in folder.rglob("*") if each.is_file())
-    return {each.relative_to(folder).as_posix(): each.read_bytes() for each in files}
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 ACME = _tree(ROOT / "examples/acme")
@@ -189,13 +189,13 @@ _json = st.recursive(
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
-    """Every container inside a value with each of its keys or positions."""
+    """Return every container inside a value with every key or position of it."""
     items = list(value.items() if isinstance(value, dict) else enumerate(value))
-    found = [(value, key) for key, _ in items]
+    places = [(value, key) for key, _ in items]
     for _, item in items:
         if isinstance(item, (dict, list)):
-            found += _places(item)
-    return found
+            places += _places(item)
+    return places
 
 
 @st.composite
@@ -228,37 +228,37 @@ def _written(folder: Path, files: Files) -> Path:
     return folder
 
 
-def _told(files: Files, *, strict: bool) -> list[tuple[Diagnostic, ...]]:
-    """What validating tells, and what each command would tell of one environment."""
+def _diagnosed(files: Files, *, strict: bool) -> list[tuple[Diagnostic, ...]]:
+    """Return what `validate` reports, and what a command reports for one environment."""
     with TemporaryDirectory() as path:
         folder = _written(Path(path), files)
-        found = [load_all(folder, kinds=KINDS, environ={"X": "no"}, strict=strict)]
+        reports = [load_all(folder, kinds=KINDS, environ={"X": "no"}, strict=strict)]
         try:
             loaded = load(
                 folder, kinds=KINDS, environment="staging", environ={"X": "no"}, strict=strict
             )
-            found.append(loaded.diagnostics)
+            reports.append(loaded.diagnostics)
         except InvalidConfiguration as invalid:
-            found.append(invalid.diagnostics)
+            reports.append(invalid.diagnostics)
         except BadUsage:
             pass
-    return found
+    return reports
 
 
-@settings(max_examples=150)
+@settings(max_examples=1000 if LONG else 50)
 @given(broken_as_text(), st.booleans())
 def test_no_broken_text_makes_loading_fail(files: Files, strict: bool) -> None:
-    for diagnostics in _told(files, strict=strict):
+    for diagnostics in _diagnosed(files, strict=strict):
         assert_sound(diagnostics, files)
 
 
-@settings(max_examples=80)
+@settings(max_examples=1000 if LONG else 25)
 @given(broken_as_values(), st.booleans())
 def test_no_broken_value_makes_loading_fail(files: Files, strict: bool) -> None:
-    for diagnostics in _told(files, strict=strict):
+    for diagnostics in _diagnosed(files, strict=strict):
         assert_sound(diagnostics, files)
 
 
 def test_nothing_is_wrong_with_what_is_broken_here() -> None:
     for files in WORKSPACES:
-        assert _told(files, strict=False)[0] == ()
+        assert _diagnosed(files, strict=False)[0] == ()

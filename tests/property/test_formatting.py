@@ -1,8 +1,8 @@
-"""`fmt` for anything: no value and no comment is lost, order is found, twice is once."""
+"""`fmt` of any file: no value and no comment is lost, keys are in order, twice is once."""
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.config.formatting import format_file
@@ -16,11 +16,11 @@ KINDS = all_kinds()
 
 def formatted(text: str) -> str:
     problems = Problems()
-    _, found = format_file(text.encode(), "f.yaml", KINDS, problems)
+    _, after = format_file(text.encode(), "f.yaml", KINDS, problems)
     assert not problems.found
-    assert found is not None
-    assert format_file(found.encode(), "f.yaml", KINDS, problems)[1] == found
-    return found
+    assert after is not None
+    assert format_file(after.encode(), "f.yaml", KINDS, problems)[1] == after
+    return after
 
 
 # Any tree, written in any style, with comments anywhere
@@ -77,7 +77,7 @@ def _entries(draw: st.DrawFn, indent: int, depth: int) -> list[str]:
 
 
 @given(lines=_entries(4, 3), head=st.sampled_from(["", "# head\n", "# head\n\n", "---\n"]))
-def test_no_comment_and_no_value_is_lost_and_order_is_found(lines: list[str], head: str) -> None:
+def test_no_comment_and_no_value_is_lost_and_keys_are_in_order(lines: list[str], head: str) -> None:
     text = f"{head}batch_exports:\n  lake:\n" + "\n".join(lines) + "\n"
     before = parse(text.encode(), "f", Problems())
     after = formatted(text)
@@ -123,24 +123,24 @@ def _written(
     draw: st.DrawFn, fields: dict[str, list[str]], *, indent: int, comments: list[str]
 ) -> list[str]:
     lines: list[str] = []
-    blanks = " " * indent
+    margin = " " * indent
     for name in draw(st.permutations(sorted(fields))):
         if draw(st.booleans()):
             lines += [""] * draw(st.integers(0, 2))
         for _ in range(draw(st.integers(0, 2))):
             comments.append(f"# {len(comments)} {name}")
-            lines.append(blanks + comments[-1])
+            lines.append(margin + comments[-1])
         value = draw(st.sampled_from(fields[name]))
         inner = " " * (indent + draw(st.sampled_from([2, 4])))
         first, *rest = value.replace("%s", inner).split("\n")
         beside = "  # beside" if not rest and first[:1] not in "|>" and draw(st.booleans()) else ""
-        lines += [f"{blanks}{name}: {first}{beside}".rstrip(), *rest]
+        lines += [f"{margin}{name}: {first}{beside}".rstrip(), *rest]
     return lines
 
 
 @st.composite
 def _files(draw: st.DrawFn) -> tuple[str, list[str]]:
-    """A resource file, and the comments that stand above its fields: each names the field."""
+    """Draw a resource file, and the comments above its fields, which name the field."""
     comments: list[str] = []
     step = draw(st.sampled_from([2, 4]))
     lines = ["# yaml-language-server: $schema=resources.schema.json", "", "batch_exports:"]
@@ -155,14 +155,13 @@ def _files(draw: st.DrawFn) -> tuple[str, list[str]]:
     return "\n".join(lines) + "\n", comments
 
 
-@settings(max_examples=50)
 @given(file=_files())
 def test_comments_stay_with_their_fields_and_resources_where_they_were(
     file: tuple[str, list[str]],
 ) -> None:
     text, comments = file
     after = formatted(text)
-    before, again = (parse(each.encode(), "f", Problems()).value for each in (text, after))
+    before, again = (parse(file.encode(), "f", Problems()).value for file in (text, after))
     assert again == before
     assert list(again["batch_exports"]) == list(before["batch_exports"])
     lines = [line.strip() for line in after.splitlines()]

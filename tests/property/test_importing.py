@@ -1,4 +1,4 @@
-"""For any live state that the service takes: import, and the plan is empty."""
+"""After an import of any live state that the service takes, the plan is empty."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from reconciler.model.shape import (
     SetOf,
 )
 from reconciler.planning.adopting import key_of
+from tests.conftest import LONG
 from tests.support.emulator import RunningEmulator, start_emulator
 
 KINDS = {kind.name: kind for kind in all_kinds()}
@@ -53,12 +54,12 @@ json_values = st.recursive(
     max_leaves=6,
 )
 MOMENTS = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(
-    lambda each: each.isoformat() + "Z"
+    lambda moment: moment.isoformat() + "Z"
 )
 BY_SHAPE: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (Boolean, st.booleans()),
     (Integer, st.integers(0, 60)),
-    (DecimalText, st.integers(0, 100).map(lambda each: each / 100)),
+    (DecimalText, st.integers(0, 100).map(lambda percent: percent / 100)),
     (Instant, MOMENTS),
     ((ListOf, SetOf), st.lists(text, max_size=3)),
     ((MergedObject, OpenObject), st.dictionaries(text, json_values, max_size=3)),
@@ -67,7 +68,7 @@ DIALECTS = ["interface", "2025", "2026"]
 
 
 def values_of(field: Field, node: Mapping[str, Any]) -> st.SearchStrategy[Any]:
-    """Values that fit a field by its schema and its shape."""
+    """Return values that fit a field by its schema and its shape."""
     listed = node.get("x-open-enum") or node.get("enum")
     if listed:
         return st.sampled_from(listed)
@@ -84,9 +85,9 @@ def destinations(draw: st.DrawFn) -> dict[str, Any]:
     name = draw(st.sampled_from(sorted(tagged.variants)))
     known = (schema(f"destinations/{name}") or {})["properties"]
     config = {
-        each.name: draw(values_of(each, known.get(each.name, {})))
-        for each in tagged.variants[name]
-        if each.required or draw(st.integers(0, 2)) == 0
+        field.name: draw(values_of(field, known.get(field.name, {})))
+        for field in tagged.variants[name]
+        if field.required or draw(st.integers(0, 2)) == 0
     }
     if name == "HTTP":
         config["url"] = "https://eu.i.posthog.com/batch/"
@@ -95,12 +96,12 @@ def destinations(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def bodies(draw: st.DrawFn, kind: Kind) -> dict[str, Any]:
-    """A body for a create; the service may refuse it, and then it is no live state."""
+    """Draw the body of a create; the service may refuse it."""
     known = (schema(kind.name) or {})["properties"]
     body = {
-        each.name: draw(values_of(each, known.get(each.name, {})))
-        for each in kind.fields
-        if not isinstance(each.shape, Tagged) and draw(st.integers(0, 3)) == 0
+        field.name: draw(values_of(field, known.get(field.name, {})))
+        for field in kind.fields
+        if not isinstance(field.shape, Tagged) and draw(st.integers(0, 3)) == 0
     }
     body["name"] = draw(text)
     if kind.parent is not None:
@@ -129,18 +130,18 @@ def service(request: pytest.FixtureRequest) -> Iterator[RunningEmulator]:
 def populate(
     service: RunningEmulator, world: list[tuple[dict[str, Any], list[dict[str, Any]]]]
 ) -> None:
-    """Make what the service takes; of what it refuses, one with fewer fields."""
+    """Create the objects; where the service refuses one, create it with fewer fields."""
     service.reset()
     for project, exports in world:
         path = f"/api/organizations/{service.organization}/projects/"
         made = create(service, path, project)
         path = f"/api/projects/{made or service.project_id}/batch_exports/"
-        for each in exports:
-            create(service, path, each)
+        for export in exports:
+            create(service, path, export)
 
 
 def create(service: RunningEmulator, path: str, body: dict[str, Any]) -> int | None:
-    """The id of what is made, with as many of the fields as the service takes."""
+    """Create an object with as many of the fields as the service takes; return its id."""
     tries = [body]
     for name in sorted(body.keys() - {"name", "interval", "destination"}):
         tries.append({key: value for key, value in tries[-1].items() if key != name})
@@ -155,9 +156,10 @@ def create(service: RunningEmulator, path: str, body: dict[str, Any]) -> int | N
 
 
 @settings(
-    max_examples=25,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-    # Each try is some twenty requests: a failure is told as it is found.
+    # An example takes up to a second: about twenty requests, an import and a plan.
+    max_examples=50 if LONG else 3,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    # Shrinking would take minutes: a failure is reported as it is.
     phases=[Phase.explicit, Phase.generate],
 )
 @given(world=worlds, layout=st.sampled_from(list(Layout)))
@@ -172,15 +174,15 @@ def test_after_import_of_any_live_state_the_plan_is_empty(
         workspace = WorkspaceOptions(folder)
         done = asyncio.run(import_live(ImportOptions(workspace, layout=layout), runtime))
         planned = asyncio.run(plan(PlanRequest(workspace), runtime)).plan
-    changed = [each for each in planned.changes if each.action is not Action.NO_OP]
+    changed = [change for change in planned.changes if change.action is not Action.NO_OP]
     assert changed == []
     live = service.state()["projects"]
-    # Exports of one type are in no list: only who knows their ids can import them.
+    # Lists omit exports of one type: they can be imported by id only.
     listed = [
-        each
+        export
         for project in live
-        for each in project["batch_exports"]
-        if each["destination"]["type"] != "Workflows"
+        for export in project["batch_exports"]
+        if export["destination"]["type"] != "Workflows"
     ]
     everything = len(live) + len(listed)
     assert len(done.adopted) + len(done.refused) == everything, done.refused

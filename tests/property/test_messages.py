@@ -34,14 +34,14 @@ _SPITEFUL = st.text(
 
 
 def steers(text: str) -> bool:
-    return any(is_breaking(each) for each in text)
+    return any(is_breaking(character) for character in text)
 
 
 def messages(plan: Plan) -> list[str]:
     return [
-        *(each.message for each in plan.notes),
-        *(each.message for each in plan.refusals),
-        *(each.message for change in plan.changes for each in change.consequences),
+        *(note.message for note in plan.notes),
+        *(refusal.message for refusal in plan.refusals),
+        *(rule.message for change in plan.changes for rule in change.consequences),
     ]
 
 
@@ -65,23 +65,23 @@ def test_live_values_stay_on_their_lines(name: str, value: str) -> None:
     )
     plan = planned(desired, live)
     assert plan.effective
-    assert not any(steers(each) for each in messages(plan))
+    assert not any(steers(message) for message in messages(plan))
     drawn = plan_as_text(plan, Style(show_unmanaged=True)) + plan_as_markdown(plan)
     assert not steers((drawn + encode(plan).decode()).replace("\n", ""))
     moved = moved_since(plan, live_of(live_project(), live_export(name=name)), KINDS, mask=str)
     assert moved
-    assert not any(steers(str(each)) for each in moved)
+    assert not any(steers(str(difference)) for difference in moved)
 
 
 @given(_SPITEFUL, _SPITEFUL)
 def test_a_name_of_several_objects_has_no_line_of_its_own(name: str, identity: str) -> None:
-    twins = [live_export(f"{identity}{each}", name=name, created_at=identity) for each in "12"]
+    twins = [live_export(f"{identity}{n}", name=name, created_at=identity) for n in "12"]
     with pytest.raises(AmbiguousIdentity) as raised:
         planned(desired_of(project(), export(name=name)), live_of(live_project(), *twins))
     first, *details = raised.value.message.split("\n")
     assert first.startswith("batch_export.lake: 2 live batch_exports are named ")
-    assert [each[:6] for each in details] == ["  id: "] * 2
-    assert not any(steers(each) for each in (first, *details, raised.value.hint or ""))
+    assert [line[:6] for line in details] == ["  id: "] * 2
+    assert not any(steers(line) for line in (first, *details, raised.value.hint or ""))
 
 
 @given(_SPITEFUL, st.sampled_from(["", "'", "`\"'"]))
@@ -89,7 +89,7 @@ def test_a_secret_in_a_name_is_masked_however_it_is_quoted(secret: str, around: 
     resolver = SecretResolver(SecretSettings("."), {"KEY": secret})
     resolver.resolve(SecretRef.of("env", "KEY"))
     name = f"{around}x{secret}x{around}"
-    twins = [live_export(each, name=name) for each in "12"]
+    twins = [live_export(identity, name=name) for identity in "12"]
     with pytest.raises(AmbiguousIdentity) as raised:
         planned(desired_of(project(), export(name=name)), live_of(live_project(), *twins))
     assert "x***x" in resolver.mask(raised.value.message)

@@ -1,4 +1,4 @@
-"""No secret is ever printed, wherever somebody put it."""
+"""No secret is ever printed, wherever it appears."""
 
 from __future__ import annotations
 

@@ -200,4 +200,4 @@ NEWER: dict[str, list[Any]] = {
 
 def at(values: dict[str, list[Any]], stage: int) -> dict[str, Any]:
     """The values of a stage: the last one stays where a field has fewer."""
-    return {name: found[min(stage, len(found) - 1)] for name, found in values.items()}
+    return {name: stages[min(stage, len(stages) - 1)] for name, stages in values.items()}

@@ -1,4 +1,4 @@
-"""What tests of `import` share: an export to import, a workspace, and the commands on it."""
+"""For tests of `import`: an export to import, a workspace, and the commands on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECRET = "pa55word-never-to-be-seen"
 
 
 def an_export(name: str, **fields: Any) -> dict[str, Any]:
-    """The body of an export whose destination holds a secret."""
+    """Return the body of an export whose destination holds a secret."""
     config = {"host": "h.example.com", "database": "d", "user": "u", "password": SECRET}
     destination = {"type": "Postgres", "config": config}
     return {"name": name, "interval": "hour", "destination": destination, **fields}
@@ -29,16 +29,16 @@ def run_import(folder: Path, running: RunningEmulator, *arguments: str, **enviro
 
 
 def run_plan(folder: Path, running: RunningEmulator, *arguments: str, **environ: str) -> Ran:
-    """A plan that exits with 2 if it is not empty."""
+    """Run a plan that exits with 2 if it is not empty."""
     given = {**running.environ(), **environ}
     return reconciler("plan", "-C", folder, "--detailed-exitcode", *arguments, environ=given)
 
 
 def resources(folder: Path) -> dict[str, dict[str, Any]]:
-    """What all files say, by collection and key."""
-    found: dict[str, dict[str, Any]] = {}
+    """Return the resources of all files, by collection and key."""
+    declared: dict[str, dict[str, Any]] = {}
     for path in sorted(folder.rglob("*.yaml")):
         for collection, members in yaml.safe_load(path.read_text()).items():
             if isinstance(members, dict):
-                found.setdefault(collection, {}).update(members)
-    return found
+                declared.setdefault(collection, {}).update(members)
+    return declared

@@ -1,4 +1,4 @@
-"""Desired and live sides made by hand or by hypothesis, and a server small enough to be pure."""
+"""Desired and live state, written out or drawn by hypothesis, and a pure server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ def planned(
 
 def desired_of(*resources: Resource) -> Desired:
     return Desired(
-        "staging", "https://x.example", "org", {each.address: each for each in resources}
+        "staging",
+        "https://x.example",
+        "org",
+        {resource.address: resource for resource in resources},
     )
 
 
@@ -113,21 +116,21 @@ def live_export(
 
 
 def live_of(*objects: LiveObject, dialect: Dialect | None = Dialect.INTERFACE) -> Live:
-    found: dict[str, list[LiveObject]] = {kind.name: [] for kind in KINDS}
-    for each in objects:
-        found[each.kind].append(each)
-    return Live({name: tuple(each) for name, each in found.items()}, dialect=dialect)
+    by_kind: dict[str, list[LiveObject]] = {kind.name: [] for kind in KINDS}
+    for live_object in objects:
+        by_kind[live_object.kind].append(live_object)
+    return Live({kind: tuple(listed) for kind, listed in by_kind.items()}, dialect=dialect)
 
 
 class PureServer:
-    """What a plan leads to, by the interface's rules: PATCH merges, secrets are not shown."""
+    """Apply plans by the rules of the interface: PATCH merges, secrets are not shown."""
 
     def __init__(self, live: Live) -> None:
         self.dialect = live.dialect
         self.objects = {
-            (each.kind, each.id): copy.deepcopy(each)
-            for found in live.objects.values()
-            for each in found
+            (live_object.kind, live_object.id): copy.deepcopy(live_object)
+            for listed in live.objects.values()
+            for live_object in listed
         }
         self.created: dict[Address, str] = {}
         self.deleted: list[str] = []
@@ -135,7 +138,7 @@ class PureServer:
     def carry_out(self, plan: Plan) -> None:
         for change in plan.effective:
             assert all(
-                needed in {each.id for each in plan.effective} for needed in change.depends_on
+                needed in {planned.id for planned in plan.effective} for needed in change.depends_on
             )
             if change.action is Action.CREATE:
                 self._create(change)
@@ -235,7 +238,7 @@ _project_specs = st.fixed_dictionaries(
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[Desired, Live]:
-    """A desired side and a live side that overlap somewhat, without doubled names."""
+    """Draw desired and live state that overlap, without duplicate names."""
     keys = draw(st.lists(st.sampled_from("abcd"), min_size=1, max_size=3, unique=True))
     resources = [
         Resource(Address("project", key), {"name": f"P{key}", **draw(_project_specs)})
@@ -256,7 +259,7 @@ def worlds(draw: st.DrawFn) -> tuple[Desired, Live]:
         )
     for number in range(draw(st.integers(0, 6))):
         if objects:
-            parent = draw(st.sampled_from([each for each in objects if each.kind == "project"]))
+            parent = draw(st.sampled_from([o for o in objects if o.kind == "project"]))
             spec = _shown(draw(_specs))
             objects.append(live_export(f"id{number}", f"E{number}", parent=int(parent.id), **spec))
     return desired_of(*resources), live_of(*objects)

@@ -1,0 +1,40 @@
+"""Rules of the code that ruff does not check: sizes, kinds in generic layers, paths."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+MODULES = sorted((ROOT / "reconciler").rglob("*.py"))
+GENERIC = [
+    path
+    for path in MODULES
+    if not {"kinds", "emulator"} & set(path.relative_to(ROOT / "reconciler").parts)
+]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_have_400_lines_at_most_and_functions_60(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            length = (node.end_lineno or 0) - node.lineno + 1
+            assert length <= 60, f"{path}:{node.lineno} {node.name} has {length} lines"
+
+
+@pytest.mark.parametrize("path", GENERIC, ids=lambda path: str(path.relative_to(ROOT)))
+def test_generic_layers_name_no_kind(path: Path) -> None:
+    text = re.sub(r'"""(.|\n)*?"""|#[^\n]*', "", path.read_text(encoding="utf-8"))
+    assert '"batch_export"' not in text
+    assert '"project"' not in text or path.parent.name == "cli"
+
+
+def test_no_file_names_the_folder_of_the_checkout() -> None:
+    for path in [*MODULES, *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        assert str(ROOT) not in path.read_text(encoding="utf-8")
