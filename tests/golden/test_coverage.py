@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from reconciler.model.change import Action, Origin, Reason, SecretUse
-from reconciler.planning.planfile import decode
+from reconciler.model.codec.plan import decode
 from tests.conftest import ROOT
 from tests.golden.test_plans import CASES
 
