@@ -1,8 +1,8 @@
-"""Doing: a plan to requests, told in events. Decides nothing that the plan has not decided."""
+"""Apply a plan: requests, events and the audit log. The plan makes every decision."""
 
+from reconciler.applying.audit_log import AuditLog
 from reconciler.applying.executor import execute
-from reconciler.applying.freshness import Moved, moved_since
-from reconciler.applying.journal import Journal
+from reconciler.applying.staleness import StaleChange, stale_changes
 from reconciler.applying.stopping import StopRequest
 
-__all__ = ["Journal", "Moved", "StopRequest", "execute", "moved_since"]
+__all__ = ["AuditLog", "StaleChange", "StopRequest", "execute", "stale_changes"]

@@ -19,6 +19,7 @@ from reconciler.model.event import (
     Failed,
     Interrupting,
     Listener,
+    Planned,
     Report,
     Skipped,
     Started,
@@ -50,7 +51,7 @@ async def execute(  # noqa: PLR0913 - a run has these parts
     """Make every change of the plan and report how each ended.
 
     Raises:
-        SecretUnavailable: a secret that would be sent leads nowhere; nothing was sent.
+        SecretUnavailable: a secret that would be sent can't be resolved; nothing was sent.
 
     """
     secrets.check(
@@ -58,6 +59,8 @@ async def execute(  # noqa: PLR0913 - a run has these parts
         for change in plan.effective
         for _, ref in secret_refs([change.body, change.after_create])
     )
+    # Only now every secret is known, so that a listener can mask them in the plan.
+    listen(Planned(plan))
     worker = Worker(service, kinds, mask=secrets.mask)
     run = _Run({change.id: change for change in plan.effective})
     told_of_stop = False

@@ -77,4 +77,4 @@ def _is_named(each: Mapping[str, Any], change: Change) -> bool:
 def _body(body: object, request: Request) -> Mapping[str, Any]:
     if isinstance(body, Mapping) and body.get("id") is not None:
         return body
-    raise AmbiguousOutcome(f"{request.told}: the answer names no id")
+    raise AmbiguousOutcome(f"{request.label}: the answer names no id")

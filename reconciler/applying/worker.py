@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconciler.applying.freshness import moved_fields, told
 from reconciler.applying.recovery import create_carefully
-from reconciler.applying.settling import ignored_fields, unsettled
+from reconciler.applying.staleness import modifications_text, modified_fields
+from reconciler.applying.verification import altered_fields, body_of_altered
 from reconciler.client import Service
 from reconciler.errors import NotFound, ServiceError, StalePlan
 from reconciler.model.address import Address
@@ -79,12 +79,12 @@ class Worker:
     ) -> tuple[str, ...]:
         """Re-read what was created, patch once what did not stick, and tell what still did not."""
         answer = await self._read(kind, place, live_id)
-        patch = {**unsettled(kind, sent, answer), **(change.after_create or {})}
+        patch = {**body_of_altered(kind, sent, answer), **(change.after_create or {})}
         if not patch:
             return ()
         await self._service.send(patch_request(kind, place, live_id, patch))
         answer = await self._read(kind, place, live_id)
-        return _notices(ignored_fields(kind, {**sent, **patch}, answer))
+        return _notices(altered_fields(kind, {**sent, **patch}, answer))
 
     async def _update(self, change: Change) -> Done:
         kind, place, live_id = self._target(change)
@@ -92,7 +92,7 @@ class Worker:
         body = change.body or {}
         answer = await self._service.send(patch_request(kind, place, live_id, body))
         answered = answer.body if isinstance(answer.body, Mapping) else {}
-        return Done(change, live_id, _notices(ignored_fields(kind, body, answered)))
+        return Done(change, live_id, _notices(altered_fields(kind, body, answered)))
 
     async def _toggle(self, change: Change) -> Done:
         kind, place, live_id = self._target(change)
@@ -140,10 +140,10 @@ class Worker:
     async def _check_fresh(self, change: Change, kind: Kind, place: Place, live_id: str) -> None:
         """Raises StalePlan if the object is no longer what the plan saw."""
         body = await self._read(kind, place, live_id)
-        fields = moved_fields(kind, change, body, mask=self._mask)
+        fields = modified_fields(kind, change, body, mask=self._mask)
         if fields:
             raise StalePlan(
-                f"somebody else changed it since the plan was made: {told(fields)}",
+                f"somebody else changed it since the plan was made: {modifications_text(fields)}",
                 hint="plan again, and have the new plan reviewed",
             )
 

@@ -19,7 +19,7 @@ from reconciler.cli.options import (
     workspace_options,
 )
 from reconciler.cli.output import plan_text, progress, read_file, runtime, tell_warnings
-from reconciler.commands.applying import Applied, ApplyRequest, apply
+from reconciler.commands.applying import Applied, ApplyRequest, SavedPlan, apply
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.plan import Plan
@@ -68,7 +68,7 @@ def command(
             "there is no terminal to ask on, and nothing was done",
             hint="pass --auto-approve, or a plan that was saved with `plan --out FILE`",
         )
-    saved = read_file(plan_file) if plan_file is not None else None
+    saved = SavedPlan(str(plan_file), read_file(plan_file)) if plan_file is not None else None
     asked = ApplyRequest(request, saved=saved, verify=verify, log_file=log_file)
 
     def show(plan: Plan, mask: Callable[[str], str]) -> None:

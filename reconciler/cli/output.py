@@ -16,7 +16,6 @@ from reconciler.errors import Diagnostic, ReconcilerError
 from reconciler.model.event import Event
 from reconciler.model.plan import Plan
 from reconciler.planning.masking import masked
-from reconciler.planning.planfile import decode, encode
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.render.plan.markdown import plan_as_markdown
 from reconciler.render.plan.text import Style, plan_as_text
@@ -94,6 +93,8 @@ def plan_text(
     plan: Plan, plan_format: str, *, mask: Callable[[str], str] = str, show_unmanaged: bool = False
 ) -> str:
     """The plan in a format, drawn from its saved form: made now or loaded, it looks the same."""
+    from reconciler.model.codec.plan import decode, encode
+
     data = encode(masked(plan, mask))
     if plan_format == "json":
         return data.decode()

@@ -26,8 +26,8 @@ from reconciler.cli.output import (
 from reconciler.commands.planning import plan
 from reconciler.commands.undoing import plan_undo
 from reconciler.errors import BadUsage, ExitCode
+from reconciler.model.codec.plan import encode
 from reconciler.planning.masking import masked
-from reconciler.planning.planfile import encode
 
 
 @click.command("plan")
@@ -64,7 +64,7 @@ def command(
     if undo is not None:
         if steers(options):
             raise BadUsage("--undo takes a whole plan back: options that steer do not go with it")
-        made = asyncio.run(plan_undo(request, read_file(undo), runtime()))
+        made = asyncio.run(plan_undo(request, read_file(undo), runtime(), name=str(undo)))
     else:
         made = asyncio.run(plan(request, runtime()))
     tell_warnings(made.loaded.diagnostics)

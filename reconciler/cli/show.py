@@ -12,8 +12,8 @@ from reconciler.cli.options import format_option, unmanaged_option, workspace_of
 from reconciler.cli.output import plan_text, read_file, runtime, tell_warnings
 from reconciler.commands.resolving import resolved
 from reconciler.errors import BadUsage
+from reconciler.model.codec.plan import decode
 from reconciler.model.resolved import ResolvedResource
-from reconciler.planning.planfile import decode
 from reconciler.render.resolved import resolved_as_json, resolved_as_text
 
 _RESOLVED_FORMATS: Mapping[str, Callable[[ResolvedResource], str]] = {
@@ -41,7 +41,7 @@ def command(plan_file: Path | None, address: str | None, **options: Any) -> None
     """
     if plan_file is not None and address is None:
         _check_plan_options(options)
-        saved = decode(read_file(plan_file))
+        saved = decode(read_file(plan_file), name=str(plan_file))
         drawn = plan_text(saved, options["plan_format"], show_unmanaged=options["show_unmanaged"])
     elif address is not None and plan_file is None:
         draw = _resolved_format(options)

@@ -43,7 +43,7 @@ def refusal(
     code, attr = _word(body.get("code")), _word(body.get("attr"))
     detail = _sentence(body.get("detail"))
     known = _BY_STATUS.get(status) or (Invalid if status < 500 else Unavailable)
-    what = f"{request.told}: {status}"
+    what = f"{request.label}: {status}"
     where = f" ({attr})" if attr else ""
     said = f": {detail}" if detail else ""
     return known(

@@ -162,7 +162,7 @@ class Service:
             raise fault
         if response.is_redirect:
             raise ServiceError(
-                f"{request.told}: the service redirects elsewhere "
+                f"{request.label}: the service redirects elsewhere "
                 f"({response.status_code}), and the key is not sent there",
                 hint="write the address it redirects to as `base_url`, if it is yours",
                 status=response.status_code,
@@ -173,7 +173,7 @@ class Service:
             return Answer(response.status_code, orjson.loads(response.content))
         except orjson.JSONDecodeError:
             raise Unavailable(
-                f"{request.told}: {response.status_code}, but no JSON in it",
+                f"{request.label}: {response.status_code}, but no JSON in it",
                 hint="check that `base_url` is the address of the API",
                 status=response.status_code,
             ) from None
@@ -206,7 +206,7 @@ def _no_answer(request: Request, error: httpx.HTTPError, base_url: str) -> Unava
     """Httpx's exceptions end here. `not_sent` marks those where nothing can have happened."""
     import httpx
 
-    what = request.told
+    what = request.label
     if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol)):
         return Unavailable(
             f"{what}: can't connect to {base_url}",

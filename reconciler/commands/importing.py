@@ -15,9 +15,9 @@ from reconciler.commands.overwriting import check_nothing_is_lost, gone_with
 from reconciler.commands.placing import Layout, Placing
 from reconciler.commands.planning import (
     connected,
+    errors_masked,
     load_workspace,
     resolver_for,
-    told_without_secrets,
 )
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
 from reconciler.config import FolderSource, Loaded
@@ -86,7 +86,7 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
     async with connected(loaded, resolver, runtime) as service:
         live = await read_live(service, loaded.desired, kinds=kinds, depth=depth)
         calls = service.calls.total
-    with told_without_secrets(resolver):
+    with errors_masked(resolver):
         matching = match(loaded.desired, live, policy=loaded.policy, kinds=kinds)
         found = Found(options.workspace, loaded, live, matching, resolver.mask)
         done = _decided(found, options, placing, runtime, calls)

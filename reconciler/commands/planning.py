@@ -1,4 +1,4 @@
-"""The use case `plan`: load the files, read the live side, decide. Nothing is changed."""
+"""The use case `plan`: load the configuration, read live state, plan. Changes nothing."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from reconciler.version import __version__
 class PlanRequest:
     """What to plan.
 
-    `base` is a git reference, None for what the environment of a CI job tells; `no_base` leaves
-    git out of it. `rotate` are address globs whose secrets are sent again.
+    `base` is a git reference, None for the one of the CI job; `no_base` does not use git. `rotate`
+    are address globs whose secrets are sent again.
     """
 
     workspace: WorkspaceOptions
@@ -39,10 +39,10 @@ class PlanRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """A plan, what it was made from, and how many calls reading took.
+class PlanResult:
+    """A plan, its input, and the number of calls that reading took.
 
-    `mask` hides known secrets in whatever is printed of it.
+    `mask` masks known secrets in output.
     """
 
     plan: Plan
@@ -53,7 +53,7 @@ class Planned:
 
 
 def load_workspace(options: WorkspaceOptions, environ: Mapping[str, str]) -> Loaded:
-    """The workspace for one environment. Raises InvalidConfiguration with all that is wrong."""
+    """Load the workspace for one environment. Raises InvalidConfiguration with all diagnostics."""
     return load(
         options.folder,
         kinds=all_kinds(),
@@ -64,10 +64,10 @@ def load_workspace(options: WorkspaceOptions, environ: Mapping[str, str]) -> Loa
 
 
 def resolver_for(loaded: Loaded, environ: Mapping[str, str]) -> SecretResolver:
-    """A resolver that already knows the secrets that can be had without effort.
+    """Return a resolver that knows the secrets from environment variables and literals.
 
-    A plan needs no secret, but whatever is printed is masked with those that are known: a secret
-    that someone pasted into a field of the live side must not reach a pull request.
+    A plan needs no secret, but masks the known ones: a secret that someone put into a live field
+    must not reach a pull request.
     """
     resolver = SecretResolver(loaded.secrets, environ)
     for resource in loaded.desired.in_order():
@@ -84,8 +84,8 @@ def resolver_for(loaded: Loaded, environ: Mapping[str, str]) -> SecretResolver:
 async def connected(
     loaded: Loaded, resolver: SecretResolver, runtime: Runtime
 ) -> AsyncIterator[Service]:
-    """The service of the environment. Raises ReconcilerError if none is configured."""
-    with told_without_secrets(resolver):
+    """Connect to the service of the environment. Raises ReconcilerError if none is configured."""
+    with errors_masked(resolver):
         async with open_service(
             loaded.reachable(), secrets=resolver, settings=runtime.client, listen=runtime.listen
         ) as service:
@@ -93,8 +93,8 @@ async def connected(
 
 
 @contextmanager
-def told_without_secrets(resolver: SecretResolver) -> Iterator[None]:
-    """Errors tell live values, and one of them may be a secret that somebody put there."""
+def errors_masked(resolver: SecretResolver) -> Iterator[None]:
+    """Mask known secrets in errors, which contain live values."""
     try:
         yield
     except ReconcilerError as error:
@@ -105,19 +105,19 @@ def told_without_secrets(resolver: SecretResolver) -> Iterator[None]:
 
 
 async def read_for(service: Service, loaded: Loaded, base: Desired | None = None) -> Live:
-    """The live side, as deep as this workspace and policy need it."""
+    """Read live state, in as much detail as this workspace and its policy need."""
     kinds = all_kinds()
     prunes = {
         kind.name
         for kind in kinds
         if loaded.policy.prune_of(kind.name) is not Prune.NEVER or base is not None
     }
-    depth = Depth(in_full=lambda each: each.kind in prunes)
+    depth = Depth(in_full=lambda live: live.kind in prunes)
     return await read_live(service, loaded.desired, kinds=kinds, depth=depth)
 
 
 def read_base(request: PlanRequest, loaded: Loaded, runtime: Runtime) -> Base | None:
-    """The workspace at the git base, or None where there is none."""
+    """Return the workspace at the git base, None without one."""
     if request.no_base:
         return None
     folder = request.workspace.folder
@@ -134,7 +134,7 @@ def read_base(request: PlanRequest, loaded: Loaded, runtime: Runtime) -> Base | 
     return Base(desired, commit) if desired is not None else None
 
 
-async def plan(request: PlanRequest, runtime: Runtime) -> Planned:
+async def plan(request: PlanRequest, runtime: Runtime) -> PlanResult:
     """Make a plan.
 
     Raises:
@@ -148,7 +148,7 @@ async def plan(request: PlanRequest, runtime: Runtime) -> Planned:
         live = await read_for(service, loaded, base.desired if base is not None else None)
         made = decide(request, loaded, live, base=base, runtime=runtime)
         calls = service.calls.total
-    return Planned(made, loaded, live, calls, resolver.mask)
+    return PlanResult(made, loaded, live, calls, resolver.mask)
 
 
 def decide(
@@ -159,7 +159,7 @@ def decide(
     base: Base | None,
     runtime: Runtime,
 ) -> Plan:
-    """The pure part, with the clock read once."""
+    """Make the plan, with the clock read once."""
     given = Circumstances(
         now=runtime.now(),
         tool_version=__version__,
@@ -170,6 +170,6 @@ def decide(
             selection=request.selection,
         ),
     )
-    # Planning makes many values and no cycles: the collector would only look at them in vain.
+    # Planning creates many values and no cycles, so collecting garbage only costs time.
     with collector_paused():
         return make_plan(loaded.desired, live, loaded.policy, all_kinds(), given=given)

@@ -1,25 +1,25 @@
-"""One planned action on one address, with what it changes, why, and what follows from it."""
+"""One planned action on one address: its fields, reasons and consequences."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from reconciler.model.address import Address
 from reconciler.model.resource import ParentRef
+from reconciler.model.term import Term
 from reconciler.model.values import JSON, JSONObject, Path, SecretRef
 
 
-class Action(StrEnum):
-    """What is done to an object (design, section 5). The value is the word in the public JSON."""
+class Action(Term):
+    """What is done to an object."""
 
-    CREATE = "create"
-    UPDATE = "update"
-    REPLACE = "replace"
-    PAUSE = "pause"
-    UNPAUSE = "unpause"
-    DELETE = "delete"
-    NO_OP = "no-op"
+    CREATE = "create", "Create the object, which does not exist yet."
+    UPDATE = "update", "Change it in place with one PATCH."
+    REPLACE = "replace", "Create a new one, then delete the old: a field can't change in place."
+    PAUSE = "pause", "Pause it by a call of its own."
+    UNPAUSE = "unpause", "Unpause it by a call of its own."
+    DELETE = "delete", "Delete it."
+    NO_OP = "no-op", "Live state matches the configuration."
 
     @property
     def destructive(self) -> bool:
@@ -27,41 +27,33 @@ class Action(StrEnum):
         return self in (Action.DELETE, Action.REPLACE)
 
 
-class Reason(StrEnum):
-    """Why a change is planned. A reason explains and never steers; the words are in `render`."""
+class Reason(Term):
+    """Why a change is planned. A reason explains and never steers."""
 
-    NOT_LIVE = "not_live"
-    """Declared, and no live object has its id or name."""
-    FIELDS_DIFFER = "fields_differ"
-    CHANGED_IN_FILES = "changed_in_files"
-    """The files changed since the git base; the live side is as the base says."""
-    DRIFTED = "drifted"
-    """The live side moved although the files did not."""
-    CONFLICT = "conflict"
-    """The files and the live side changed, to different values."""
-    REMOVED_KEY = "removed_key"
-    """The key stood in the files at the git base and is gone: the field is reset."""
-    RENAMED = "renamed"
-    STATE_ABSENT = "state_absent"
-    REMOVED_FROM_FILES = "removed_from_files"
-    PRUNED = "pruned"
-    """Live, claimed by no resource, and the policy prunes its scope."""
-    MOVED = "moved"
-    """Its parent changes, which the API can't do in place."""
-    FIXED_FIELD = "fixed_field"
-    """A field differs that the server's dialect can't change in place."""
-    SECRET_ROTATED = "secret_rotated"  # noqa: S105 - a word of the plan
-    SECRET_CHANGED = "secret_changed"  # noqa: S105 - a word of the plan
-    UNDO = "undo"
+    NOT_LIVE = "not_live", "Declared, and no live object has its id or name."
+    FIELDS_DIFFER = "fields_differ", "Live state differs, and there is no git base to tell why."
+    CHANGED_IN_FILES = "changed_in_files", "Changed in the files since the git base."
+    DRIFTED = "drifted", "Live state changed although the files did not."
+    CONFLICT = "conflict", "Files and live state changed, to different values."
+    REMOVED_KEY = "removed_key", "A key was removed from the files: back to null or its default."
+    RENAMED = "renamed", "Its name changes in place."
+    STATE_ABSENT = "state_absent", "The configuration says `state: absent`."
+    REMOVED_FROM_FILES = "removed_from_files", "Removed from the files since the git base."
+    PRUNED = "pruned", "No resource claims it, and the policy prunes its scope."
+    MOVED = "moved", "Its parent changes, which the API can't do in place."
+    FIXED_FIELD = "fixed_field", "A field differs that the server can't change in place."
+    SECRET_ROTATED = "secret_rotated", "Secrets are sent again, as requested."
+    SECRET_CHANGED = "secret_changed", "The reference or version of a secret changed."
+    UNDO = "undo", "Undoes a change of an earlier plan."
 
 
-class Origin(StrEnum):
-    """Which side a field's difference comes from, told with the help of a git base."""
+class Origin(Term):
+    """Which side a difference comes from. Needs a git base."""
 
-    FILES = "files"
-    LIVE = "live"
-    BOTH = "both"
-    UNKNOWN = "unknown"
+    FILES = "files", "The files changed."
+    LIVE = "live", "Live state changed."
+    BOTH = "both", "Both changed: a conflict."
+    UNKNOWN = "unknown", "There is no git base to compare with."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +61,9 @@ class FieldChange:
     """One field that differs.
 
     `before` is the live value and `after` the wanted one, MISSING where there is none. Both are in
-    the canonical form in which they were compared; where the field is verbatim they are as the
-    service shows it and as the files have it. A secret has `secret=True` and no values on either
-    side. `reset` says that the key was removed from the files and goes back to null or its default.
+    the canonical form in which they were compared, or, for a verbatim field, as the service
+    returns it and as configured. A secret has `secret=True` and no values. `reset`: the key was
+    removed from the files, and the field goes back to null or its default.
     """
 
     path: Path
@@ -82,17 +74,15 @@ class FieldChange:
     origin: Origin = Origin.UNKNOWN
 
 
-class SecretUse(StrEnum):
+class SecretUse(Term):
     """Whether a secret is sent, and why or why not."""
 
-    CREATE = "create"
-    ROTATE = "rotate"
-    REFERENCE_CHANGED = "reference_changed"
-    VERSION_CHANGED = "version_changed"
-    NEEDED = "needed"
-    """The patch needs it, as a change of destination type does."""
-    UNREADABLE = "unreadable"
-    """Not sent: the server hides it, and nothing says that it changed."""
+    CREATE = "create", "Sent: the object is new."
+    ROTATE = "rotate", "Sent, as requested."
+    REFERENCE_CHANGED = "reference_changed", "Sent: its reference changed since the git base."
+    VERSION_CHANGED = "version_changed", "Sent: `secret_version` changed since the git base."
+    NEEDED = "needed", "Sent: the change needs it, as a change of destination type does."
+    UNREADABLE = "unreadable", "Not sent: the server does not return it, and no change is detected."
 
     @property
     def sent(self) -> bool:
@@ -102,19 +92,19 @@ class SecretUse(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SecretNote:
-    """A secret field of a change: where it comes from, and whether and why it is sent."""
+    """A secret field of a change: its reference, and whether and why it is sent."""
 
     path: Path
     ref: SecretRef
     use: SecretUse
 
 
-class Danger(StrEnum):
+class Danger(Term):
     """How much a consequence matters."""
 
-    INFO = "info"
-    WARNING = "warning"
-    DANGER = "danger"
+    INFO = "info", "Good to know."
+    WARNING = "warning", "Read it before you apply."
+    DANGER = "danger", "Data, history or access may be lost."
 
     @property
     def rank(self) -> int:
@@ -124,7 +114,7 @@ class Danger(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """What follows from a change, in plain words. `rule` is a stable kebab-case id."""
+    """What follows from a change, in a sentence. `rule` is a stable kebab-case id."""
 
     rule: str
     severity: Danger
@@ -133,10 +123,11 @@ class Consequence:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the plan saw of the live object, so that staleness can be told by object.
+    """The part of the live object that a plan depends on. The plan is stale if it changes.
 
     `fields` are the canonical values of the fields that the resource manages or that the
-    deletion destroys, by path text, without secrets. `updated_at` is the server's own mark.
+    deletion destroys, by path text, without secrets and without `ignore_changes`. `updated_at` is
+    the server's own mark.
     """
 
     updated_at: str | None
@@ -150,15 +141,15 @@ class Change:
     body
         What a create, update or replace sends, secrets as references; empty for the rest.
     after_create
-        What is PATCHed right after a create, since the server does not take it there.
+        What is sent by PATCH after a create, since the server ignores it in the create.
     parent, parent_id
-        The parent as declared, and its live id, None while it is still to be created.
+        The parent as declared, and its live id, None if it does not exist yet.
     live_id
         The object acted on; None for a create.
     old_parent_id
-        For a replacement: where the object that goes away lives.
+        For a replacement: the parent of the object that is deleted.
     depends_on
-        Ids of changes that must have been done before.
+        Ids of changes that come before.
     """
 
     address: Address
@@ -185,5 +176,5 @@ class Change:
     @property
     def danger(self) -> Danger | None:
         """The worst severity among its consequences."""
-        severities = [each.severity for each in self.consequences]
-        return min(severities, key=lambda each: each.rank) if severities else None
+        severities = [consequence.severity for consequence in self.consequences]
+        return min(severities, key=lambda severity: severity.rank) if severities else None

@@ -1,4 +1,4 @@
-"""What the applier can say, one small class an event: screen, audit log and report listen."""
+"""The events of a run. The screen, the audit log and the report are listeners."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconciler.model.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The first event, with all that is about to be done."""
+    """The first event, with the plan that is about to be applied."""
 
     plan: Plan
 
@@ -26,7 +26,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request was answered, or ended without an answer (`status` None). No bodies, no query."""
+    """A request was answered, or ended without an answer (`status` None)."""
 
     method: str
     path: str
@@ -36,7 +36,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A change was made. `live_id` is the object's id; `notices` tell what the server altered."""
+    """A change was made. `live_id` is the object's id; `notices` say what the server altered."""
 
     change: Change
     live_id: str | None
@@ -45,7 +45,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A change was not made, or not wholly. `error` is the message, `hint` the way out."""
+    """A change was not made, or only in part. `ambiguous`: the outcome is unknown."""
 
     change: Change
     error: str
@@ -55,7 +55,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A change was not begun, because of another or because the run was interrupted."""
+    """A change was not started, because of another or because the run was interrupted."""
 
     change: Change
     because: str
@@ -63,7 +63,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Interrupting:
-    """A stop was asked for: requests in flight are finished, no new ones are started."""
+    """A stop was requested: requests in flight are finished, no new ones are started."""
 
 
 Event: TypeAlias = Planned | Started | Sent | Done | Failed | Skipped | Interrupting

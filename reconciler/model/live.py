@@ -10,7 +10,7 @@ from reconciler.model.values import JSON
 
 
 class Dialect(StrEnum):
-    """Which server of the interface is spoken to (service-facts, head and trap 46)."""
+    """The dialect of the interface that a server speaks."""
 
     INTERFACE = "interface"
     V2025 = "2025"

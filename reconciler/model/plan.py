@@ -23,7 +23,7 @@ class Unmanaged:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a reader must know about the plan as a whole. `code` is stable kebab-case."""
+    """A note on the plan as a whole. `code` is a stable kebab-case word."""
 
     code: str
     message: str
@@ -31,7 +31,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A guard's no: the rule, what breaches it, where the rule stands, and the way to allow it."""
+    """A policy violation: the rule, what violates it, where the rule is, and how to allow it."""
 
     rule: str
     message: str
@@ -53,12 +53,12 @@ class PlanSource:
     dialect: Dialect | None = None
     base: str | None = None
     undoes: str | None = None
-    """The digest of the plan that this one takes back. Such a plan does not lead to the files."""
+    """The digest of the plan that this one undoes. Such a plan does not lead to the files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What narrowed the plan. Empty means the whole workspace."""
+    """The options that narrowed the plan. Empty means the whole workspace."""
 
     targets: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Selection:
 class Plan:
     """The plan. `created_at` is metadata: it is outside the digest.
 
-    `changes` stand in the order in which they can be carried out, no-ops last, by address.
+    `changes` are in the order in which they can be made, no-ops last, by address.
     """
 
     source: PlanSource
@@ -90,7 +90,7 @@ class Plan:
     @property
     def effective(self) -> tuple[Change, ...]:
         """The changes that do something, in order."""
-        return tuple(each for each in self.changes if each.action is not Action.NO_OP)
+        return tuple(change for change in self.changes if change.action is not Action.NO_OP)
 
     @property
     def empty(self) -> bool:
@@ -100,5 +100,5 @@ class Plan:
     @property
     def counts(self) -> Mapping[Action, int]:
         """How many changes of each action, zeros included."""
-        found = Counter(each.action for each in self.changes)
-        return {action: found[action] for action in Action}
+        counts = Counter(change.action for change in self.changes)
+        return {action: counts[action] for action in Action}

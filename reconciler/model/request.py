@@ -1,4 +1,4 @@
-"""A call as a value: what is sent, and what may be done when it ends in doubt."""
+"""A call as a value: what is sent, and whether it may be repeated."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from reconciler.model.wording import printable
 
 
 class Repeat(StrEnum):
-    """What may be done after an ambiguous end (a time-out, a reset, a 5xx)."""
+    """Whether a request may be repeated if its outcome is unknown (a timeout, a reset, a 5xx)."""
 
     SAFE = "safe"
     """Repeating has the same effect: GET, PATCH of fixed values, DELETE, pause, unpause."""
     AFTER_LOOKING = "after_looking"
-    """A POST that creates: never repeated by the transport; the applier looks first."""
+    """A POST that creates: the transport never repeats it; the applier searches first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class Request:
     query: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def told(self) -> str:
-        """What messages call it: ids that the service gave stand in the path."""
+    def label(self) -> str:
+        """Method and path for messages, printable: the path contains ids of the service."""
         return printable(f"{self.method} {self.path}")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back: the status and the decoded JSON body, None where there is none."""
+    """The response: its status and decoded JSON body, None without one."""
 
     status: int
     body: JSON

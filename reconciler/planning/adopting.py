@@ -21,7 +21,7 @@ from reconciler.model.resource import ParentRef
 from reconciler.model.shape import MergedObject, OpenObject
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, put_at, value_at
 from reconciler.planning.choosing import Identity, Surroundings
-from reconciler.planning.leaves import Leaf, comparable, leaves, settled
+from reconciler.planning.leaves import Leaf, comparable, field_at, leaves, with_default
 
 _LONGEST_KEY = 60
 _MOST_CANDIDATES = 6
@@ -228,7 +228,7 @@ def _written(known: Field, value: JSON) -> JSON:
         return shape.without_nulls(value)
     if isinstance(shape, OpenObject):
         return OpenObject().canonical(value)
-    return settled(known, value)
+    return with_default(known, value)
 
 
 def _is_stale(kind: Kind, leaf: Leaf, body: JSONObject) -> bool:
@@ -243,21 +243,10 @@ def _is_stale(kind: Kind, leaf: Leaf, body: JSONObject) -> bool:
 def _absent(kind: Kind, body: JSONObject, paths: AbstractSet[Path]) -> Iterator[tuple[Path, JSON]]:
     """What to write for fields that are not there and that a default of the workspace sets."""
     for path in sorted(paths, key=str):
-        known = _field_at(kind, body, path)
+        known = field_at(kind, body, path)
         if known is None or known.secret:
             continue
         if known.default is not MISSING:
             yield path, known.default
         elif known.clearable:
             yield path, None
-
-
-def _field_at(kind: Kind, body: JSONObject, path: Path) -> Field | None:
-    top = kind.field_named(str(path[0]))
-    if top is None or not isinstance(top.shape, Tagged):
-        return top if len(path) == 1 else None
-    if len(path) == 2:
-        return next((each for each in top.shape.extras if each.name == path[1]), None)
-    tag = str(value_at(body, (top.name, top.shape.tag)))
-    inner = top.shape.variants.get(tag, ()) if len(path) == 3 else ()
-    return next((each for each in inner if each.name == path[2]), None)

@@ -1,4 +1,4 @@
-"""One matched resource to its changes: create, update, replace, toggle, delete or nothing."""
+"""Turn one matched resource into changes: create, update, replace, toggle, delete or no-op."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from reconciler.model.change import (
     Reason,
     SecretNote,
     SecretUse,
-    Seen,
 )
 from reconciler.model.kind import Kind, Situation, Tagged
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note
 from reconciler.model.resource import Desired, Resource, State
-from reconciler.model.values import JSON, MISSING, Path, path_text
+from reconciler.model.values import JSON, MISSING, path_text
 from reconciler.model.wording import printable
 from reconciler.planning.bodies import create_bodies, sends_anything, update_body
 from reconciler.planning.differ import Difference, difference, same_at_a_glance, toggled
-from reconciler.planning.leaves import comparable, leaves, seen_fields, told
+from reconciler.planning.leaves import comparable, display_value, leaves
 from reconciler.planning.matcher import Match
 from reconciler.planning.secrets import secrets_of_create, secrets_of_update
+from reconciler.planning.seen import seen_of_object, seen_of_update, seen_paths
 
 
 @dataclass(slots=True)
-class Around:
-    """What every decision may look at besides its own resource."""
+class PlanContext:
+    """The input of every decision besides the resource itself."""
 
     kinds: Mapping[str, Kind]
     live: Live
@@ -43,55 +43,55 @@ class Around:
     _children: dict[tuple[str, str], list[LiveObject]] | None = field(default=None, repr=False)
 
     def children(self, parent: LiveObject) -> Sequence[LiveObject]:
-        """The live objects below one, managed or not. Indexed once, when first asked."""
+        """Return the live children of an object, managed or not. Indexed on first use."""
         if self._children is None:
             self._children = {}
             for objects in self.live.objects.values():
-                for each in objects:
-                    above = self.kinds[each.kind].parent
-                    if above is not None and each.parent_id is not None:
-                        self._children.setdefault((above, each.parent_id), []).append(each)
-        found = self._children.get((parent.kind, parent.id), [])
-        return sorted(found, key=lambda each: (each.name, each.id))
+                for child in objects:
+                    parent_kind = self.kinds[child.kind].parent
+                    if parent_kind is not None and child.parent_id is not None:
+                        self._children.setdefault((parent_kind, child.parent_id), []).append(child)
+        children = self._children.get((parent.kind, parent.id), [])
+        return sorted(children, key=lambda child: (child.name, child.id))
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The changes of one resource, and what a reader must know about them."""
+    """The changes of one resource, with notes for the reader of the plan."""
 
     changes: tuple[Change, ...]
     notes: tuple[Note, ...] = ()
 
 
-def resource_changes(match: Match, around: Around) -> Outcome:
-    """Everything that is to be done about one resource."""
+def resource_changes(match: Match, context: PlanContext) -> Outcome:
+    """Return every change of one resource."""
     resource = match.resource
     if match.live is None:
         if resource.state is State.ABSENT:
             return Outcome((_unchanged(match),))
-        return Outcome((_creation(match, around),))
+        return Outcome((_creation(match, context),))
     if resource.state is State.ABSENT:
-        return Outcome((deletion_of(match, Reason.STATE_ABSENT, around),))
-    return _changes_of_pair(match, match.live, around)
+        return Outcome((deletion_of(match, Reason.STATE_ABSENT, context),))
+    return _changes_of_pair(match, match.live, context)
 
 
-def _changes_of_pair(match: Match, live: LiveObject, around: Around) -> Outcome:
+def _changes_of_pair(match: Match, live: LiveObject, context: PlanContext) -> Outcome:
     resource = match.resource
-    kind = around.kinds[resource.address.kind]
-    base = around.base.resources.get(resource.address) if around.base is not None else None
-    rotate = resource.address.matches(around.rotate)
+    kind = context.kinds[resource.address.kind]
+    base = context.base.resources.get(resource.address) if context.base is not None else None
+    rotate = resource.address.matches(context.rotate)
     if base is None and not rotate and not match.moved and same_at_a_glance(kind, resource, live):
         return Outcome((_unchanged(match),))
-    found = difference(kind, resource, live, base=base)
-    notes = tuple(_unreset_notes(resource, found))
-    fixed = _fixed(kind, found.changes, around)
+    differs = difference(kind, resource, live, base=base)
+    notes = tuple(_unreset_notes(resource, differs))
+    fixed = _fixed(kind, differs.changes, context)
     if match.moved or fixed:
-        true_of_it = {Reason.MOVED: match.moved, Reason.FIXED_FIELD: fixed}
-        reasons = tuple(reason for reason, holds in true_of_it.items() if holds)
-        return Outcome((_replacement(match, live, found, reasons, around),), notes)
+        causes = {Reason.MOVED: match.moved, Reason.FIXED_FIELD: fixed}
+        reasons = tuple(reason for reason, holds in causes.items() if holds)
+        return Outcome((_replacement(match, live, differs, reasons, context),), notes)
     changes = [
-        *_update(match, live, found, base=base, rotate=rotate, around=around),
-        *_toggles(match, live, base=base, around=around),
+        *_update(match, live, differs, base=base, rotate=rotate, context=context),
+        *_toggles(match, live, base=base, context=context),
     ]
     return Outcome(tuple(changes) or (_unchanged(match),), notes)
 
@@ -107,10 +107,10 @@ def _unchanged(match: Match) -> Change:
     )
 
 
-def _creation(match: Match, around: Around) -> Change:
+def _creation(match: Match, context: PlanContext) -> Change:
     resource = match.resource
-    kind = around.kinds[resource.address.kind]
-    bodies = create_bodies(kind, resource, around.live.dialect)
+    kind = context.kinds[resource.address.kind]
+    bodies = create_bodies(kind, resource, context.live.dialect)
     fields = tuple(_all_new(kind, resource))
     return Change(
         resource.address,
@@ -123,7 +123,7 @@ def _creation(match: Match, around: Around) -> Change:
         after_create=bodies.after or None,
         secrets=secrets_of_create(resource),
         reasons=(Reason.NOT_LIVE,),
-        consequences=_consequences(Action.CREATE, kind, resource, None, fields, around),
+        consequences=_consequences(Action.CREATE, kind, resource, None, fields, context),
     )
 
 
@@ -134,24 +134,24 @@ def _all_new(kind: Kind, resource: Resource) -> Iterator[FieldChange]:
         if leaf.field.secret:
             yield FieldChange(leaf.path, MISSING, MISSING, secret=True)
         else:
-            yield FieldChange(leaf.path, MISSING, told(leaf.field, leaf.value))
+            yield FieldChange(leaf.path, MISSING, display_value(leaf.field, leaf.value))
 
 
 def _update(
     match: Match,
     live: LiveObject,
-    found: Difference,
+    differs: Difference,
     *,
     base: Resource | None,
     rotate: bool,
-    around: Around,
+    context: PlanContext,
 ) -> Iterator[Change]:
     resource = match.resource
-    kind = around.kinds[resource.address.kind]
-    secrets = secrets_of_update(kind, resource, found.changes, base=base, rotate=rotate)
-    if not found.changes and not sends_anything(secrets):
+    kind = context.kinds[resource.address.kind]
+    secrets = secrets_of_update(kind, resource, differs.changes, base=base, rotate=rotate)
+    if not differs.changes and not sends_anything(secrets):
         return
-    fields = (*found.changes, *_secret_fields(secrets))
+    fields = (*differs.changes, *_secret_fields(secrets))
     yield Change(
         resource.address,
         Action.UPDATE,
@@ -164,14 +164,14 @@ def _update(
             kind,
             resource,
             live,
-            changes=found.changes,
+            changes=differs.changes,
             secrets=secrets,
-            dialect=around.live.dialect,
+            dialect=context.live.dialect,
         ),
         secrets=secrets,
-        reasons=_reasons(found.changes, secrets),
-        consequences=_consequences(Action.UPDATE, kind, resource, live, fields, around),
-        seen=_seen_of_update(kind, resource, live, found.changes),
+        reasons=_reasons(differs.changes, secrets),
+        consequences=_consequences(Action.UPDATE, kind, resource, live, fields, context),
+        seen=seen_of_update(kind, resource, live, differs.changes),
     )
 
 
@@ -188,21 +188,23 @@ def _reasons(changes: Sequence[FieldChange], secrets: Sequence[SecretNote]) -> t
         Origin.LIVE: Reason.DRIFTED,
         Origin.BOTH: Reason.CONFLICT,
     }
-    found = {Reason.REMOVED_KEY if each.reset else by_origin[each.origin] for each in changes}
-    found |= {Reason.RENAMED for each in changes if each.path == ("name",)}
+    reasons = {
+        Reason.REMOVED_KEY if change.reset else by_origin[change.origin] for change in changes
+    }
+    reasons |= {Reason.RENAMED for change in changes if change.path == ("name",)}
     uses = {note.use for note in secrets}
     if SecretUse.ROTATE in uses:
-        found.add(Reason.SECRET_ROTATED)
+        reasons.add(Reason.SECRET_ROTATED)
     if uses & {SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED}:
-        found.add(Reason.SECRET_CHANGED)
-    return tuple(reason for reason in Reason if reason in found)
+        reasons.add(Reason.SECRET_CHANGED)
+    return tuple(reason for reason in Reason if reason in reasons)
 
 
 def _toggles(
-    match: Match, live: LiveObject, *, base: Resource | None, around: Around
+    match: Match, live: LiveObject, *, base: Resource | None, context: PlanContext
 ) -> Iterator[Change]:
     resource = match.resource
-    kind = around.kinds[resource.address.kind]
+    kind = context.kinds[resource.address.kind]
     for toggled_field, wanted in toggled(kind, resource, live):
         if toggled_field.toggle is None:
             continue
@@ -222,14 +224,14 @@ def _toggles(
             parent_id=live.parent_id,
             fields=fields,
             reasons=_reasons(fields, ()),
-            consequences=_consequences(action, kind, resource, live, fields, around),
-            seen=_seen(kind, live, frozenset({(toggled_field.name,)})),
+            consequences=_consequences(action, kind, resource, live, fields, context),
+            seen=seen_paths(kind, live, [(toggled_field.name,)]),
         )
 
 
-def _fixed(kind: Kind, changes: Sequence[FieldChange], around: Around) -> bool:
-    """Whether a field differs that this dialect's servers can't change in place."""
-    dialect = around.live.dialect
+def _fixed(kind: Kind, changes: Sequence[FieldChange], context: PlanContext) -> bool:
+    """Return whether a field differs that servers of this dialect can't change in place."""
+    dialect = context.live.dialect
     if dialect is None:
         return False
     for change in changes:
@@ -247,14 +249,15 @@ def _fixed(kind: Kind, changes: Sequence[FieldChange], around: Around) -> bool:
 def _replacement(
     match: Match,
     live: LiveObject,
-    found: Difference,
+    differs: Difference,
     reasons: tuple[Reason, ...],
-    around: Around,
+    context: PlanContext,
 ) -> Change:
     resource = match.resource
-    kind = around.kinds[resource.address.kind]
-    bodies = create_bodies(kind, resource, around.live.dialect)
-    fields = (*_move(kind, match, live), *found.changes)
+    kind = context.kinds[resource.address.kind]
+    bodies = create_bodies(kind, resource, context.live.dialect)
+    fields = (*_move(kind, match, live), *differs.changes)
+    carried = _carried(kind, resource, live, context)
     return Change(
         resource.address,
         Action.REPLACE,
@@ -264,45 +267,47 @@ def _replacement(
         parent_id=match.parent_id if match.moved else live.parent_id,
         old_parent_id=live.parent_id,
         fields=fields,
-        body={**_carried(kind, resource, live, around), **bodies.create},
+        body={**carried, **bodies.create},
         after_create=bodies.after or None,
         secrets=secrets_of_create(resource),
         reasons=reasons,
-        consequences=_consequences(Action.REPLACE, kind, resource, live, fields, around),
-        seen=_seen(kind, live, None),
+        consequences=_consequences(Action.REPLACE, kind, resource, live, fields, context),
+        seen=seen_of_object(kind, live, resource.lifecycle, used=carried),
     )
 
 
 def _move(kind: Kind, match: Match, live: LiveObject) -> Iterator[FieldChange]:
-    """Where it comes from and where it goes, by the live ids, or the key of what is yet to be."""
+    """Yield the change of parent, by live ids, or the key of a parent that does not exist yet."""
     if match.moved and kind.parent_key is not None:
         target = match.parent_id or str(match.resource.parent)
         yield FieldChange((kind.parent_key,), live.parent_id, target)
 
 
-def _carried(kind: Kind, resource: Resource, live: LiveObject, around: Around) -> dict[str, JSON]:
-    """Settings that the files leave to the server go along.
+def _carried(
+    kind: Kind, resource: Resource, live: LiveObject, context: PlanContext
+) -> dict[str, JSON]:
+    """Return the live settings that the configuration does not manage, for the new object.
 
-    So a replacement changes no more than it says: a paused export does not come back running.
+    Without them a replacement would change more than it shows: a paused export would run again.
     """
     carried: dict[str, JSON] = {}
     for leaf in leaves(kind.fields, live.body, live=True):
         undeclared = len(leaf.path) == 1 and leaf.field.name not in resource.spec
         value = comparable(leaf.field, leaf.value) if undeclared else None
         if value is not None and value != comparable(leaf.field, None):
-            for name in leaf.field.sent_as(around.live.dialect):
-                carried[name] = told(leaf.field, leaf.value)
+            for name in leaf.field.sent_as(context.live.dialect):
+                carried[name] = display_value(leaf.field, leaf.value)
     return carried
 
 
-def deletion_of(match: Match, reason: Reason, around: Around) -> Change:
-    """The deletion of a live object, with everything that could be brought back by hand."""
+def deletion_of(match: Match, reason: Reason, context: PlanContext) -> Change:
+    """Return the deletion of a live object, with every field that an undo can restore."""
     live = match.live
     if live is None:
         raise ValueError(f"{match.resource.address} is not live")
-    kind = around.kinds[live.kind]
+    kind = context.kinds[live.kind]
     fields = tuple(
-        FieldChange(leaf.path, told(leaf.field, leaf.value), MISSING)
+        FieldChange(leaf.path, display_value(leaf.field, leaf.value), MISSING)
         for leaf in leaves(kind.fields, live.body, live=True)
         if leaf.value is not None
     )
@@ -315,8 +320,8 @@ def deletion_of(match: Match, reason: Reason, around: Around) -> Change:
         parent_id=live.parent_id,
         fields=fields,
         reasons=(reason,),
-        consequences=_consequences(Action.DELETE, kind, None, live, fields, around),
-        seen=_seen(kind, live, None),
+        consequences=_consequences(Action.DELETE, kind, None, live, fields, context),
+        seen=seen_of_object(kind, live, match.resource.lifecycle),
     )
 
 
@@ -326,9 +331,9 @@ def _consequences(
     resource: Resource | None,
     live: LiveObject | None,
     fields: tuple[FieldChange, ...],
-    around: Around,
+    context: PlanContext,
 ) -> tuple[Consequence, ...]:
-    """What follows, worst first."""
+    """Return the consequences of a change, worst first."""
     address = resource.address if resource else Address.of_unmanaged(kind.name, _id_of(live))
     situation = Situation(
         action=action,
@@ -336,42 +341,25 @@ def _consequences(
         desired=resource,
         live=live,
         fields=fields,
-        now=around.now,
-        dialect=around.live.dialect,
-        children=around.children(live) if live is not None and action is Action.DELETE else (),
+        now=context.now,
+        dialect=context.live.dialect,
+        children=context.children(live) if live is not None and action is Action.DELETE else (),
     )
-    found = [consequence for rule in kind.rules if (consequence := rule(situation)) is not None]
-    # Values of the live side stand in them.
-    told = [replace(each, message=printable(each.message)) for each in found]
-    return tuple(sorted(told, key=lambda each: (each.severity.rank, each.rule)))
+    consequences = [
+        # Messages contain live values.
+        replace(consequence, message=printable(consequence.message))
+        for rule in kind.rules
+        if (consequence := rule(situation)) is not None
+    ]
+    return tuple(sorted(consequences, key=lambda item: (item.severity.rank, item.rule)))
 
 
 def _id_of(live: LiveObject | None) -> str:
     return live.id if live is not None else ""
 
 
-def _seen_of_update(
-    kind: Kind, resource: Resource, live: LiveObject, changes: Sequence[FieldChange]
-) -> Seen:
-    """The managed fields, but not those with calls of their own: those changes see them."""
-    declared = {
-        leaf.path
-        for leaf in leaves(kind.fields, resource.spec, live=False)
-        if not leaf.field.secret and leaf.field.toggle is None
-    }
-    return _seen(kind, live, frozenset(declared | {change.path for change in changes}))
-
-
-def _seen(kind: Kind, live: LiveObject, paths: frozenset[Path] | None) -> Seen:
-    updated = live.body.get(kind.last_changed) if kind.last_changed else None
-    return Seen(
-        updated_at=str(updated) if updated is not None else None,
-        fields=seen_fields(kind, live.body, paths),
-    )
-
-
-def _unreset_notes(resource: Resource, found: Difference) -> Iterator[Note]:
-    for path in found.unreset:
+def _unreset_notes(resource: Resource, differs: Difference) -> Iterator[Note]:
+    for path in differs.unreset:
         yield Note(
             "stays-as-it-is",
             f"{resource.address}: {printable(path_text(path))} was removed from the files, and the "

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from reconciler.model.change import FieldChange, Origin
 from reconciler.model.kind import Field, Kind, Tagged
 from reconciler.model.live import LiveObject
-from reconciler.model.resource import Resource
+from reconciler.model.resource import Lifecycle, Resource
 from reconciler.model.shape import MergedObject
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, path_text, value_at
-from reconciler.planning.leaves import Leaf, comparable, leaves, tag_field, told
+from reconciler.planning.leaves import Leaf, comparable, display_value, leaves, tag_field
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def difference(
     changes: list[FieldChange] = []
     declared = _declared(kind, resource.spec)
     for leaf in declared.values():
-        if leaf.field.secret or leaf.field.toggle or _ignored(leaf.path, resource):
+        if leaf.field.secret or leaf.field.toggle or is_ignored(leaf.path, resource.lifecycle):
             continue
         change = _compared(leaf, found.get(leaf.path), was=before.get(leaf.path), based=base)
         if change is not None:
@@ -44,7 +44,7 @@ def difference(
     unreset: list[Path] = []
     for path, leaf in before.items():
         gone = path not in declared and not leaf.field.secret and not leaf.field.toggle
-        if not gone or _ignored(path, resource) or path[0] in tag_moves:
+        if not gone or is_ignored(path, resource.lifecycle) or path[0] in tag_moves:
             continue
         reset = _reset(leaf, found.get(path))
         if reset is None:
@@ -61,7 +61,7 @@ def toggled(kind: Kind, resource: Resource, live: LiveObject) -> Iterator[tuple[
             continue
         wanted = comparable(field, resource.spec[field.name])
         is_now = comparable(field, field.live_value(live.body))
-        if wanted != is_now and not _ignored((field.name,), resource):
+        if wanted != is_now and not is_ignored((field.name,), resource.lifecycle):
             yield field, bool(wanted)
 
 
@@ -69,11 +69,12 @@ def _declared(kind: Kind, spec: JSONObject) -> dict[Path, Leaf]:
     return {leaf.path: leaf for leaf in leaves(kind.fields, spec, live=False)}
 
 
-def _ignored(path: Path, resource: Resource) -> bool:
+def is_ignored(path: Path, lifecycle: Lifecycle) -> bool:
+    """Return whether `ignore_changes` names a path or one above it."""
     text = path_text(path)
     return any(
-        text == each or text.startswith((f"{each}.", f"{each}["))
-        for each in resource.lifecycle.ignore_changes
+        text == prefix or text.startswith((f"{prefix}.", f"{prefix}["))
+        for prefix in lifecycle.ignore_changes
     )
 
 
@@ -107,7 +108,7 @@ def _compared(
         have = {**(have if isinstance(have, dict) else {}), **removed_keys}
         want = {**want, **dict.fromkeys(removed_keys)}
     if leaf.field.verbatim:
-        have, want = told(leaf.field, raw), told(leaf.field, leaf.value)
+        have, want = display_value(leaf.field, raw), display_value(leaf.field, leaf.value)
     return FieldChange(leaf.path, have, want, reset=bool(removed_keys), origin=origin)
 
 
@@ -151,7 +152,7 @@ def _reset(leaf: Leaf, found: Leaf | None) -> FieldChange | None:
     """The way back of a key that was removed from the files (traps 8 and 9), if there is one."""
     field = leaf.field
     raw = found.value if found is not None else MISSING
-    have, shown = comparable(field, raw), told(field, raw)
+    have, shown = comparable(field, raw), display_value(field, raw)
     if field.reset is not MISSING:
         after = field.reset
     elif field.clearable:

@@ -1,8 +1,7 @@
-"""Walks the fields of a resource or live body leaf by leaf, each with the `Field` that knows it.
+"""Iterate over the fields of a resource or live body, leaf by leaf, with their `Field`.
 
-A *leaf* is what is compared and told as one: a field of the top level, or one field of a tagged
-object's body (`destination.config.prefix`). Differ, freshness check and undo all walk leaves, so
-that they can't disagree about what a field is or when two values are equal.
+A *leaf* is compared and shown as one value: a top-level field, or one field of a tagged object's
+body (`destination.config.prefix`). Differ, staleness check and undo use the same leaves.
 """
 
 from __future__ import annotations
@@ -19,12 +18,13 @@ from reconciler.model.values import (
     Path,
     SecretRef,
     path_text,
+    value_at,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A field at its path. `value` is as written or as answered, MISSING where it is not there."""
+    """A field at its path, with its value as configured or as the API returned it."""
 
     path: Path
     field: Field
@@ -32,10 +32,10 @@ class Leaf:
 
 
 def leaves(fields: Sequence[Field], body: JSONObject, *, live: bool) -> Iterator[Leaf]:
-    """Every leaf of a body that has a value, in the order of the fields.
+    """Yield every leaf of a body that has a value, in field order.
 
-    With `live`, the body is an answer: values are also looked for under the field's other names
-    and places, and secrets, which no answer holds, are passed over.
+    With `live`, the body is a response of the API: values are also read from a field's aliases,
+    and secrets are skipped.
     """
     for field in fields:
         value = field.live_value(body) if live else body.get(field.name, MISSING)
@@ -60,7 +60,7 @@ def _tagged_leaves(
     body = value.get(tagged.body)
     if not isinstance(body, Mapping):
         return
-    known = {each.name: each for each in tagged.variants.get(str(tag), ())}
+    known = {inner.name: inner for inner in tagged.variants.get(str(tag), ())}
     for name in (*known, *sorted(set(body) - set(known))):
         if name not in body:
             continue
@@ -71,17 +71,17 @@ def _tagged_leaves(
 
 
 def tag_field(tagged: Tagged) -> Field:
-    """The tag of a tagged object, as a field."""
+    """Return the tag of a tagged object as a field."""
     return Field(tagged.tag, Text(), required=True, fixed_in=tagged.fixed_in)
 
 
 def unknown_field(name: str) -> Field:
-    """A config field that no table knows: any JSON, cleared by null."""
+    """Return a field for a name that its type does not define: any JSON, cleared by null."""
     return Field(name, OpenObject(numbers_as_text=True), clearable=True)
 
 
-def settled(field: Field, value: JSON) -> JSON:
-    """The canonical form in which absent, null and the server's default are equal."""
+def with_default(field: Field, value: JSON) -> JSON:
+    """Return the canonical form, in which absent, null and the server's default are equal."""
     if value is MISSING or value is None:
         value = None if field.default is MISSING else field.default
     if isinstance(field.shape, Tagged):
@@ -90,9 +90,9 @@ def settled(field: Field, value: JSON) -> JSON:
 
 
 def without_secrets(value: JSON) -> JSON:
-    """The value without secret references, and without what is empty then.
+    """Return the value without secret references and without objects that become empty.
 
-    Servers strip secrets at any depth and leave the empty object behind (service-facts 1.3).
+    Servers remove secrets at any depth and keep the empty object (docs/service.md 1.3).
     """
     if isinstance(value, Mapping):
         kept = {}
@@ -109,34 +109,37 @@ def without_secrets(value: JSON) -> JSON:
 
 
 def comparable(field: Field, value: JSON) -> JSON:
-    """What two sides are compared by: settled, and without secrets."""
-    canonical = settled(field, value)
+    """Return the form in which two values are compared: with defaults, without secrets."""
+    canonical = with_default(field, value)
     return without_secrets(canonical) if isinstance(canonical, (dict, list)) else canonical
 
 
-def told(field: Field, value: JSON) -> JSON:
-    """What a change tells of a value: as it is written or shown where the field says so.
-
-    Everywhere else that is what is compared.
-    """
+def display_value(field: Field, value: JSON) -> JSON:
+    """Return the value that a change shows: comparable, but text as it is in a verbatim field."""
     return value if field.verbatim and isinstance(value, str) else comparable(field, value)
 
 
 def live_fields(kind: Kind, body: JSONObject) -> dict[str, JSON]:
-    """The comparable live values by path text. What is as the server has it anyway is left out.
-
-    So a default that is written out and one that is not are the same to whoever compares.
-    """
-    found: dict[str, JSON] = {}
+    """Return the comparable live values by path text, without those that equal their default."""
+    values: dict[str, JSON] = {}
     for leaf in leaves(kind.fields, body, live=True):
         value = comparable(leaf.field, leaf.value)
         if value is not None and value != comparable(leaf.field, None):
-            found[path_text(leaf.path)] = value
-    return found
+            values[path_text(leaf.path)] = value
+    return values
 
 
-def seen_fields(kind: Kind, body: JSONObject, paths: frozenset[Path] | None) -> dict[str, JSON]:
-    """The live values of the given paths, or of all, with None for "not set, or the default"."""
-    found = live_fields(kind, body)
-    wanted = found if paths is None else sorted(path_text(path) for path in paths)
-    return {path: found.get(path) for path in wanted}
+def field_at(kind: Kind, body: JSONObject, path: Path) -> Field | None:
+    """Return the field at a path of a body, None for one that its kind or type does not define.
+
+    Types share field names, so the tag in the body decides which field a name means.
+    """
+    top = kind.field_named(str(path[0]))
+    if top is None or not isinstance(top.shape, Tagged):
+        return top if len(path) == 1 else None
+    if len(path) == 2:
+        beside = (tag_field(top.shape), *top.shape.extras)
+        return next((field for field in beside if field.name == path[1]), None)
+    tag = str(value_at(body, (top.name, top.shape.tag)))
+    inside = top.shape.variants.get(tag, ()) if len(path) == 3 else ()
+    return next((field for field in inside if field.name == path[2]), None)

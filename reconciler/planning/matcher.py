@@ -45,7 +45,7 @@ class Matching:
     unmanaged: tuple[LiveObject, ...]
     ignored: tuple[LiveObject, ...]
     untouchable: tuple[Address, ...]
-    """Resources whose own name is one that the policy says never to touch."""
+    """Resources whose own name, or that of the object they pin, is in `policy.ignore`."""
     near_names: tuple[tuple[Address, LiveObject], ...] = ()
     """Resources to create although a live name differs in case only."""
 
@@ -91,12 +91,17 @@ def match(
     open_objects: dict[str, list[LiveObject]] = {}
     for kind in kinds:
         objects = open_objects.setdefault(kind.name, [])
+        ignored_ids = set()
         for each in live.of(kind.name):
-            (ignored if _is_ignored(each.name, policy) else objects).append(each)
+            if _is_ignored(each.name, policy):
+                ignored.append(each)
+                ignored_ids.add(each.id)
+            else:
+                objects.append(each)
         resources = [each for each in desired.in_order() if each.address.kind == kind.name]
         touched = []
         for resource in resources:
-            if _is_ignored(resource.name, policy):
+            if _is_ignored(resource.name, policy) or resource.pinned_id in ignored_ids:
                 untouchable.append(resource.address)
             else:
                 touched.append(resource)

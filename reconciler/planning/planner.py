@@ -16,11 +16,11 @@ from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired
 from reconciler.model.shape import canonical_text
 from reconciler.model.wording import printable, quoted
-from reconciler.planning.changes import Around, deletion_of, resource_changes
+from reconciler.planning.changes import PlanContext, deletion_of, resource_changes
 from reconciler.planning.guards import Proposal, refusals
 from reconciler.planning.matcher import Matching, match
 from reconciler.planning.ordering import in_order
-from reconciler.planning.pruning import Condemned, condemned
+from reconciler.planning.pruning import PrunedObject, to_prune
 from reconciler.planning.selection import is_selected, selected_addresses
 
 
@@ -34,14 +34,16 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What the caller asked for.
+    """The options of one plan.
 
-    `rotate` are address globs whose secrets are sent again; ("*",) means all.
+    `rotate` are address globs whose secrets are sent again; ("*",) means all. `only` limits the
+    plan to some addresses without making it a partial plan for the reader, as undo needs it.
     """
 
     rotate: tuple[str, ...] = ()
     allow_replace: bool = False
     selection: Selection = field(default_factory=Selection)
+    only: frozenset[Address] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,8 @@ class Circumstances:
     options: PlanOptions = field(default_factory=PlanOptions)
 
     @property
-    def told_now(self) -> str:
-        """The moment as plans tell it: ISO 8601, to the second, in UTC."""
+    def timestamp(self) -> str:
+        """`now` as plans show it: ISO 8601, to the second, in UTC."""
         return self.now.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -83,15 +85,15 @@ def make_plan(
     """
     base = given.base.desired if given.base is not None else None
     matching = match(desired, live, policy=policy, kinds=kinds, base=base)
-    around = Around(
+    context = PlanContext(
         kinds={kind.name: kind for kind in kinds},
         live=live,
         base=base,
         now=given.now,
         rotate=given.options.rotate,
     )
-    doomed = tuple(_selected_doomed(condemned(matching, policy, around), given, kinds))
-    changes, notes, circles = _decided(matching, doomed, around, given, kinds)
+    pruned = tuple(_selected_pruned(to_prune(matching, policy, context), given, kinds))
+    changes, notes, circles = _decided(matching, pruned, context, given, kinds)
     proposal = Proposal(
         changes=changes,
         policy=policy,
@@ -104,47 +106,43 @@ def make_plan(
     )
     gone = {(each.address.kind, each.live_id) for each in changes if each.action is Action.DELETE}
     return Plan(
-        source=source_of(desired, live, kinds, given),
+        source=_source(desired, live, kinds, given),
         changes=changes,
-        unmanaged=tuple(_told(_left_alone(matching, gone, around.kinds), live, around.kinds)),
-        ignored=tuple(_told(matching.ignored, live, around.kinds)),
+        unmanaged=tuple(_told(_left_alone(matching, gone, context.kinds), live, context.kinds)),
+        ignored=tuple(_told(matching.ignored, live, context.kinds)),
         notes=(*notes, *_notes(matching, policy, given)),
         refusals=refusals(proposal),
         selection=given.options.selection,
-        created_at=given.told_now,
+        created_at=given.timestamp,
     )
 
 
 def _decided(
     matching: Matching,
-    doomed: Sequence[Condemned],
-    around: Around,
+    pruned: Sequence[PrunedObject],
+    context: PlanContext,
     given: Circumstances,
     kinds: Sequence[Kind],
 ) -> tuple[tuple[Change, ...], tuple[Note, ...], tuple[tuple[Address, ...], ...]]:
     """The changes in order, what a reader must know, and names that go round in a circle."""
-    selected, told = selected_addresses(matching.matches, given.options.selection, kinds)
+    selected, selection_notes = selected_addresses(matching.matches, given.options.selection, kinds)
+    if given.options.only is not None:
+        selected &= given.options.only
     changes: list[Change] = []
-    notes = list(told)
+    notes = list(selection_notes)
     for address in sorted(selected):
-        outcome = resource_changes(matching.matches[address], around)
+        outcome = resource_changes(matching.matches[address], context)
         changes += outcome.changes
         notes += outcome.notes
-    changes += [deletion_of(each.match, each.reason, around) for each in doomed]
+    changes += [deletion_of(each.match, each.reason, context) for each in pruned]
     ordered = in_order([each for each in changes if each.action is not Action.NO_OP], kinds)
     idle = [each for each in changes if each.action is Action.NO_OP]
     return (*ordered.changes, *idle), tuple(notes), ordered.circles
 
 
-def source_of(
-    desired: Desired,
-    live: Live,
-    kinds: Sequence[Kind],
-    given: Circumstances,
-    *,
-    undoes: str | None = None,
+def _source(
+    desired: Desired, live: Live, kinds: Sequence[Kind], given: Circumstances
 ) -> PlanSource:
-    """What a plan is computed from."""
     return PlanSource(
         environment=desired.environment,
         organization=desired.organization,
@@ -154,18 +152,17 @@ def source_of(
         live_digest=live_digest(live, kinds),
         dialect=live.dialect,
         base=given.base.commit if given.base is not None else None,
-        undoes=undoes,
     )
 
 
-def _selected_doomed(
-    doomed: Iterable[Condemned], given: Circumstances, kinds: Sequence[Kind]
-) -> Iterator[Condemned]:
+def _selected_pruned(
+    pruned: Iterable[PrunedObject], given: Circumstances, kinds: Sequence[Kind]
+) -> Iterator[PrunedObject]:
     roots = frozenset(kind.parent for kind in kinds if kind.parent is not None)
-    for each in doomed:
-        address = each.match.resource.address
-        if is_selected(address, given.options.selection, parent=each.parent_word, roots=roots):
-            yield each
+    for item in pruned:
+        address = item.match.resource.address
+        if is_selected(address, given.options.selection, parent=item.parent_word, roots=roots):
+            yield item
 
 
 def _left_alone(

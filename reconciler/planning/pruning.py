@@ -1,7 +1,7 @@
-"""What may be deleted although no resource says `state: absent` (design, section 6).
+"""What may be deleted although no resource says `state: absent`.
 
-Two ways only: the policy prunes a scope that the files manage, or the resource stood in the files
-at the git base and is gone. An empty workspace therefore never condemns anything.
+Only objects in a scope that the policy prunes, and resources that the git base declares and the
+configuration no longer does. An empty workspace therefore deletes nothing.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from reconciler.model.change import Reason
 from reconciler.model.live import LiveObject
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Resource, State
-from reconciler.planning.changes import Around
+from reconciler.planning.changes import PlanContext
 from reconciler.planning.matcher import Match, Matching
 
 
 @dataclass(frozen=True, slots=True)
-class Condemned:
+class PrunedObject:
     """An object to delete, with the reason, and how `--project` may name its parent."""
 
     match: Match
@@ -27,54 +27,52 @@ class Condemned:
     parent_word: str | None
 
 
-def condemned(matching: Matching, policy: Policy, around: Around) -> Iterator[Condemned]:
-    """Every object that the policy has deleted, by address."""
+def to_prune(matching: Matching, policy: Policy, context: PlanContext) -> Iterator[PrunedObject]:
+    """Yield every object that the policy prunes: removed resources, then unmanaged objects."""
     parents = {
         (address.kind, match.live.id): address
         for address, match in matching.matches.items()
         if match.live is not None
     }
+    removed_ids = set()
     for address in sorted(matching.removed):
         match = matching.removed[address]
-        parent = _parent(match.live, parents, around)
+        if match.live is not None:
+            removed_ids.add((match.live.kind, match.live.id))
+        parent = _parent(match.live, parents, context)
         mode = policy.prune_of(address.kind, str(parent) if parent else None)
         if mode is not Prune.NEVER:
-            yield Condemned(match, Reason.REMOVED_FROM_FILES, parent.key if parent else None)
+            yield PrunedObject(match, Reason.REMOVED_FROM_FILES, parent.key if parent else None)
     declared = {address.kind for address in matching.matches}
-    told = {
-        (found.live.kind, found.live.id)
-        for found in matching.removed.values()
-        if found.live is not None
-    }
-    for each in matching.unmanaged:
-        if (each.kind, each.id) in told:
+    for live in matching.unmanaged:
+        parent = _parent(live, parents, context)
+        if (live.kind, live.id) in removed_ids or not _in_managed_scope(
+            live, parent, declared, context
+        ):
             continue
-        parent = _parent(each, parents, around)
-        if not _in_a_managed_scope(each, parent, declared, around):
-            continue
-        if policy.prune_of(each.kind, str(parent) if parent else None) is Prune.UNMANAGED:
+        if policy.prune_of(live.kind, str(parent) if parent else None) is Prune.UNMANAGED:
             resource = Resource(
-                Address.of_unmanaged(each.kind, each.id), {"name": each.name}, state=State.ABSENT
+                Address.of_unmanaged(live.kind, live.id), {"name": live.name}, state=State.ABSENT
             )
-            found_match = Match(resource, each, parent_id=each.parent_id)
-            yield Condemned(found_match, Reason.PRUNED, parent.key if parent else None)
+            match = Match(resource, live, parent_id=live.parent_id)
+            yield PrunedObject(match, Reason.PRUNED, parent.key if parent else None)
 
 
 def _parent(
-    each: LiveObject | None, parents: dict[tuple[str, str], Address], around: Around
+    live: LiveObject | None, parents: dict[tuple[str, str], Address], context: PlanContext
 ) -> Address | None:
-    if each is None:
+    if live is None:
         return None
-    parent_kind = around.kinds[each.kind].parent
-    if parent_kind is None or each.parent_id is None:
+    parent_kind = context.kinds[live.kind].parent
+    if parent_kind is None or live.parent_id is None:
         return None
-    return parents.get((parent_kind, each.parent_id))
+    return parents.get((parent_kind, live.parent_id))
 
 
-def _in_a_managed_scope(
-    each: LiveObject, parent: Address | None, declared: set[str], around: Around
+def _in_managed_scope(
+    live: LiveObject, parent: Address | None, declared: set[str], context: PlanContext
 ) -> bool:
-    """A parent that the files manage; for kinds without one, at least one declared resource."""
-    if around.kinds[each.kind].parent is not None:
+    """Return whether the parent is declared; for kinds without one, whether any resource is."""
+    if context.kinds[live.kind].parent is not None:
         return parent is not None
-    return each.kind in declared
+    return live.kind in declared

@@ -1,76 +1,52 @@
-"""The way back: what a plan did, taken back as far as that is possible.
+"""Undo: the state before an applied plan as `Desired`, from which the planner makes a plan.
 
-Built from the plan that was carried out and from what is live now. A field goes back only where
-it still has the value that the plan gave it; what moved since, or can't be brought back, is told.
+A field is restored only while it has the value that the plan gave it. What was modified since, or
+can't be restored, becomes a note.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change, FieldChange, Reason
+from reconciler.model.codec.plan import digest
 from reconciler.model.kind import Field, Kind, Tagged
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy
-from reconciler.model.resource import Desired, ParentRef, Resource, State
-from reconciler.model.values import JSON, MISSING, Path, path_text
+from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
+from reconciler.model.values import JSON, MISSING, Path, path_text, put_at, value_at
 from reconciler.model.wording import printable
-from reconciler.planning.changes import Around, deletion_of, resource_changes
-from reconciler.planning.guards import Proposal, refusals
-from reconciler.planning.leaves import comparable, leaves, live_fields
+from reconciler.planning.differ import is_ignored
+from reconciler.planning.leaves import comparable, field_at, live_fields, unknown_field
 from reconciler.planning.masking import holds_mask
-from reconciler.planning.matcher import Match
-from reconciler.planning.ordering import in_order
-from reconciler.planning.planfile import digest
-from reconciler.planning.planner import Circumstances, source_of
+from reconciler.planning.planner import Circumstances, make_plan
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
-    """What is to be taken back: a plan, and which of its changes were made.
+class AppliedPlan:
+    """A plan and how much of it was applied.
 
-    `done` is None where the file does not tell (a saved plan): then all were. `created` are the
-    ids of what was created, by address, as far as they are known.
+    `done` are the ids of the changes that were made, None if not recorded: then all of them.
+    `created` are the ids of created objects by address, as far as recorded.
     """
 
     plan: Plan
     done: frozenset[str] | None = None
     created: Mapping[Address, str] = field(default_factory=dict)
 
-    def changes(self) -> Iterator[Change]:
-        """The changes that were made, in order."""
+    def changes(self, *actions: Action) -> Iterator[Change]:
+        """Yield the changes that were made with one of the actions, in order."""
         for change in self.plan.effective:
-            if self.done is None or change.id in self.done:
+            if change.action in actions and (self.done is None or change.id in self.done):
                 yield change
 
 
-@dataclass(slots=True)
-class _Back:
-    """The way back while it is being found."""
-
-    live: Live
-    around: Around
-    undone: Undone
-    changes: list[Change] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-
-    def tell(self, change: Change, what: str) -> None:
-        self.notes.append(Note("not-undone", printable(f"{change.address}: {what}")))
-
-    def kind(self, change: Change) -> Kind:
-        return self.around.kinds[change.address.kind]
-
-    def found(self, change: Change, live_id: str | None) -> LiveObject | None:
-        return next(
-            (each for each in self.live.of(change.address.kind) if each.id == live_id), None
-        )
-
-
 def undo_plan(
-    undone: Undone,
+    applied: AppliedPlan,
     desired: Desired,
     live: Live,
     policy: Policy,
@@ -78,178 +54,231 @@ def undo_plan(
     *,
     given: Circumstances,
 ) -> Plan:
-    """The plan that takes another one back. Pure, and under the same guards as any plan."""
-    by_name = {kind.name: kind for kind in kinds}
-    around = Around(kinds=by_name, live=live, base=None, now=given.now, rotate=())
-    back = _Back(live, around, undone)
-    updates: dict[Address, list[Change]] = {}
-    for change in undone.changes():
-        match change.action:
-            case Action.CREATE:
-                _uncreate(change, back)
-            case Action.DELETE:
-                _recreate(change, back)
-            case Action.REPLACE:
-                back.tell(
-                    change, "a replacement can't be taken back: the old id and history are gone"
-                )
-            case Action.UPDATE | Action.PAUSE | Action.UNPAUSE:
-                updates.setdefault(change.address, []).append(change)
-            case Action.NO_OP:
-                continue
-    for changes in updates.values():
-        _unchange(changes, back)
-    ordered = in_order(back.changes, kinds)
-    proposal = Proposal(
-        changes=ordered.changes,
-        policy=policy,
-        kinds=kinds,
-        resources=desired.resources,
-        managed=len(desired.resources),
-        allow_replace=False,
-        untouchable=(),
-        circles=ordered.circles,
-    )
-    return Plan(
-        source=source_of(desired, live, kinds, given, undoes=digest(undone.plan)),
-        changes=tuple(
-            replace(each, reasons=(Reason.UNDO, *each.reasons)) for each in ordered.changes
+    """Return the plan that undoes an applied one: `make_plan` of the former state. Pure.
+
+    The rest of the workspace takes part in matching and in the limits of the policy, not in the
+    plan. Raises AmbiguousIdentity like `make_plan`.
+    """
+    former = _FormerState(applied, desired, live, {kind.name: kind for kind in kinds})
+    former.collect()
+    plan = make_plan(
+        former.as_desired(),
+        live,
+        replace(policy, prune={}),
+        kinds,
+        given=replace(
+            given, base=None, options=replace(given.options, only=frozenset(former.resources))
         ),
-        notes=tuple(back.notes),
-        refusals=refusals(proposal),
-        created_at=given.told_now,
+    )
+    return replace(
+        plan,
+        source=replace(plan.source, undoes=digest(applied.plan)),
+        changes=tuple(replace(change, reasons=_reasons(change)) for change in plan.effective),
+        unmanaged=(),
+        ignored=(),
+        notes=tuple(former.notes),
     )
 
 
-def _uncreate(change: Change, back: _Back) -> None:
-    """What was created is deleted, if it can be told which object that is."""
-    known = back.undone.created.get(change.address)
-    name = change.name.strip()
-    found = [
-        each
-        for each in back.live.of(change.address.kind)
-        if (each.id == known if known is not None else each.name.strip() == name)
-        and (change.parent_id is None or each.parent_id == change.parent_id)
-    ]
-    if len(found) != 1:
-        how = "it is gone already" if not found else "several live objects have its name"
-        back.tell(change, f"{how}: nothing is deleted")
-        return
-    resource = Resource(change.address, {"name": change.name}, state=State.ABSENT)
-    match = Match(resource, found[0], parent_id=found[0].parent_id)
-    back.changes.append(deletion_of(match, Reason.UNDO, back.around))
+def _reasons(change: Change) -> tuple[Reason, ...]:
+    """UNDO first. `state: absent` is not in the configuration, so it is no reason."""
+    rest = (reason for reason in change.reasons if reason is not Reason.STATE_ABSENT)
+    return (Reason.UNDO, *rest)
 
 
-def _recreate(change: Change, back: _Back) -> None:
-    """What was deleted is created again, with a new id, without history and without secrets."""
-    kind = back.kind(change)
-    twin = any(
-        each.name.strip() == change.name.strip() and each.parent_id == change.parent_id
-        for each in back.live.of(kind.name)
-    )
-    if twin:
-        back.tell(change, "an object of its name is there again: nothing is created")
-        return
-    hidden = [path_text(each.path) for each in change.fields if holds_mask(each.before)]
-    if hidden:
-        back.tell(change, f"{', '.join(hidden)} held a secret, which is needed again")
-    spec = _spec(
-        kind, {each.path: each.before for each in change.fields if not holds_mask(each.before)}
-    )
-    parent = ParentRef(id=change.parent_id) if change.parent_id is not None else None
-    resource = Resource(change.address, spec, parent=parent)
-    outcome = resource_changes(Match(resource, None, parent_id=change.parent_id), back.around)
-    back.changes.extend(outcome.changes)
-    lost = "it comes back with a new id and without history"
-    if _has_secrets(kind, spec):
-        lost += "; its secrets are needed again, and are not in this plan"
-    back.tell(change, lost)
+@dataclass(slots=True)
+class _FormerState:
+    """The resources that restore the state before a plan, and notes on what they can't."""
+
+    applied: AppliedPlan
+    desired: Desired
+    live: Live
+    kinds: Mapping[str, Kind]
+    resources: dict[Address, Resource] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+
+    def collect(self) -> None:
+        """Fill `resources` and `notes` from every change that was made."""
+        for change in self.applied.changes(Action.CREATE):
+            self._remove_created(change)
+        deleted = list(self.applied.changes(Action.DELETE))
+        for kind in self.kinds:  # Parents first: their children refer to them.
+            for change in deleted:
+                if change.address.kind == kind:
+                    self._restore_deleted(change)
+        for change in self.applied.changes(Action.REPLACE):
+            self._note(change, "a replacement can't be undone: the old id and history are lost")
+        in_place: dict[Address, list[Change]] = {}
+        for change in self.applied.changes(Action.UPDATE, Action.PAUSE, Action.UNPAUSE):
+            in_place.setdefault(change.address, []).append(change)
+        for changes in in_place.values():
+            self._restore_fields(changes)
+
+    def as_desired(self) -> Desired:
+        """Return the workspace with these resources in place of those for the same objects."""
+        pinned = {
+            (resource.address.kind, resource.pinned_id)
+            for resource in self.resources.values()
+            if resource.pinned_id is not None
+        }
+        others = {
+            address: resource
+            for address, resource in self.desired.resources.items()
+            if (address.kind, resource.pinned_id) not in pinned
+        }
+        return replace(self.desired, resources={**others, **self.resources})
+
+    def _remove_created(self, change: Change) -> None:
+        created_id = self.applied.created.get(change.address)
+        name = change.name.strip()
+        candidates = [
+            live
+            for live in self.live.of(change.address.kind)
+            if (live.id == created_id if created_id is not None else live.name.strip() == name)
+            and (change.parent_id is None or live.parent_id == change.parent_id)
+        ]
+        if len(candidates) != 1:
+            cause = "several live objects have its name" if candidates else "already deleted"
+            self._note(change, f"{cause}: nothing is deleted")
+            return
+        spec = {"name": candidates[0].name}
+        self._add(change, spec, pinned_id=candidates[0].id, state=State.ABSENT)
+
+    def _restore_deleted(self, change: Change) -> None:
+        """Create it again: with a new id, without history and without secrets."""
+        kind = self.kinds[change.address.kind]
+        if any(
+            live.name.strip() == change.name.strip() and live.parent_id == change.parent_id
+            for live in self.live.of(kind.name)
+        ):
+            self._note(change, "an object of its name exists again: nothing is created")
+            return
+        parent = self._parent(kind, change)
+        if parent is None and change.parent_id is not None:
+            self._note(change, f"its {kind.parent} no longer exists: nothing is created")
+            return
+        spec: dict[str, JSON] = {}
+        for entry in change.fields:
+            if not holds_mask(entry.before):
+                put_at(spec, entry.path, entry.before)
+        masked = [path_text(entry.path) for entry in change.fields if holds_mask(entry.before)]
+        if masked:
+            self._note(change, f"{', '.join(masked)} contained a secret, which is needed again")
+        self._add(change, spec, parent=parent)
+        lost = "it comes back with a new id and without history"
+        if _has_secrets(kind, spec):
+            lost += "; its secrets are needed again, and are not in this plan"
+        self._note(change, lost)
+
+    def _parent(self, kind: Kind, change: Change) -> ParentRef | None:
+        """Return the live parent, or the one that this undo creates again, or None."""
+        if kind.parent is None or change.parent_id is None:
+            return None
+        if any(live.id == change.parent_id for live in self.live.of(kind.parent)):
+            return ParentRef(id=change.parent_id)
+        for deleted in self.applied.changes(Action.DELETE):
+            same = (deleted.address.kind, deleted.live_id) == (kind.parent, change.parent_id)
+            if same and deleted.address in self.resources:
+                return ParentRef(key=deleted.address.key)
+        return None
+
+    def _restore_fields(self, changes: Sequence[Change]) -> None:
+        """Restore fields and toggles of one object that still are as the plan set them."""
+        first = changes[0]
+        kind = self.kinds[first.address.kind]
+        live = next((item for item in self.live.of(kind.name) if item.id == first.live_id), None)
+        if live is None:
+            self._note(first, "already deleted: nothing is restored")
+            return
+        former: dict[Path, JSON] = {}
+        for change in changes:
+            for entry in change.fields:
+                reason = self._not_restorable(kind, change, entry, live)
+                if reason is None:
+                    former[entry.path] = entry.before
+                else:
+                    self._note(change, f"{path_text(entry.path)}{reason}")
+        if former:
+            spec = {"name": live.name, **_former_spec(kind, former, live)}
+            parent = ParentRef(id=live.parent_id) if live.parent_id is not None else None
+            self._add(first, spec, parent=parent, pinned_id=live.id)
+
+    def _not_restorable(
+        self, kind: Kind, change: Change, entry: FieldChange, live: LiveObject
+    ) -> str | None:
+        """Return why a field is not restored, None if it can be."""
+        tag = _tag_path(kind, entry.path)
+        if entry.secret:
+            return ": a secret that was sent stays"
+        if holds_mask(entry.before) or holds_mask(entry.after):
+            return " contained a secret: it stays as it is now"
+        if tag is not None and any(other.path == tag for other in change.fields):
+            return f": a change of {path_text(tag)} can't be undone, the old settings are not known"
+        if is_ignored(entry.path, self._lifecycle(change.address)):
+            return " is in ignore_changes: it stays as it is now"
+        if not _is_unmodified(kind, entry, live):
+            return " moved since: it stays as it is now"
+        return None
+
+    def _lifecycle(self, address: Address) -> Lifecycle:
+        declared = self.desired.resources.get(address)
+        return declared.lifecycle if declared is not None else Lifecycle()
+
+    def _add(self, change: Change, spec: Mapping[str, JSON], **parts: Any) -> None:
+        """Add a resource, with the lifecycle and the position of the declared one."""
+        declared = self.desired.resources.get(change.address)
+        self.resources[change.address] = Resource(
+            change.address,
+            spec,
+            lifecycle=replace(self._lifecycle(change.address), renamed_from=()),
+            mark=declared.mark if declared is not None else None,
+            marks=declared.marks if declared is not None else {},
+            **parts,
+        )
+
+    def _note(self, change: Change, message: str) -> None:
+        self.notes.append(Note("not-undone", printable(f"{change.address}: {message}")))
 
 
-def _unchange(changes: Sequence[Change], back: _Back) -> None:
-    """Fields and toggles of one object go back where they still are as the plan left them."""
-    first = changes[0]
-    live = back.found(first, first.live_id)
-    if live is None:
-        back.tell(first, "it is gone, so nothing of it is taken back")
-        return
-    kind = back.kind(first)
-    now = live_fields(kind, live.body)
-    wanted: dict[Path, JSON] = {}
-    for change in changes:
-        for each in change.fields:
-            if each.secret:
-                back.tell(change, f"{path_text(each.path)}: a secret that was sent stays")
-            elif holds_mask(each.before) or holds_mask(each.after):
-                back.tell(change, f"{path_text(each.path)} held a secret: it stays as it is now")
-            elif _still(kind, each, now):
-                wanted[each.path] = each.before
-            else:
-                back.tell(change, f"{path_text(each.path)} moved since: it stays as it is now")
-    if not wanted:
-        return
-    spec = {"name": live.name, **_spec(kind, wanted, live)}
-    resource = Resource(
-        first.address, spec, parent=ParentRef(id=live.parent_id) if live.parent_id else None
-    )
-    outcome = resource_changes(Match(resource, live, parent_id=live.parent_id), back.around)
-    back.changes.extend(each for each in outcome.changes if each.action is not Action.NO_OP)
-
-
-def _still(kind: Kind, each: FieldChange, now: Mapping[str, JSON]) -> bool:
-    """Whether a field has the value that the plan gave it."""
-    have = now.get(path_text(each.path))
-    known = _field_at(kind, each.path)
-    after = None if each.after is MISSING else each.after
-    if known is None:
-        return bool(have == after)
-    return bool(comparable(known, have) == comparable(known, after))
-
-
-def _field_at(kind: Kind, path: Path) -> Field | None:
+def _tag_path(kind: Kind, path: Path) -> Path | None:
+    """Return the path of the tag that decides what a path means, None outside tagged objects."""
     top = kind.field_named(str(path[0]))
-    if top is None or len(path) == 1 or not isinstance(top.shape, Tagged):
-        return top
-    inner = (each for variant in top.shape.variants.values() for each in variant)
-    return next((each for each in inner if each.name == path[-1]), None)
+    return (top.name, top.shape.tag) if top is not None and isinstance(top.shape, Tagged) else None
 
 
-def _spec(
-    kind: Kind, values: Mapping[Path, JSON], live: LiveObject | None = None
-) -> dict[str, JSON]:
-    """Values by path as the fields of a resource, tags included."""
+def _is_unmodified(kind: Kind, entry: FieldChange, live: LiveObject) -> bool:
+    """Return whether a field has the value that the plan gave it."""
+    known = _field(kind, entry.path, live)
+    current = live_fields(kind, live.body).get(path_text(entry.path))
+    return bool(comparable(known, current) == comparable(known, entry.after))
+
+
+def _field(kind: Kind, path: Path, live: LiveObject) -> Field:
+    return field_at(kind, live.body, path) or unknown_field(str(path[-1]))
+
+
+def _former_spec(kind: Kind, former: Mapping[Path, JSON], live: LiveObject) -> dict[str, JSON]:
+    """Return values by path as the fields of a resource, with the tag that they need."""
     spec: dict[str, JSON] = {}
-    for path, value in values.items():
-        known = _field_at(kind, path)
+    for path, value in former.items():
+        known = _field(kind, path, live)
         absent = value is MISSING or value is None
-        if absent and known is not None and not known.clearable and known.default is not MISSING:
-            value = known.default  # noqa: PLW2901 - what "not set" means for this field
-        holder = spec
-        for part in path[:-1]:
-            holder = holder.setdefault(str(part), {})
-        holder[str(path[-1])] = None if value is MISSING else value
-    if live is not None:
-        _with_tags(kind, spec, live)
+        if absent and not known.clearable and known.default is not MISSING:
+            put_at(spec, path, known.default)
+        else:
+            put_at(spec, path, None if absent else value)
+        tag = _tag_path(kind, path)
+        if tag is not None:
+            put_at(spec, tag, value_at(live.body, tag))
     return spec
 
 
-def _with_tags(kind: Kind, spec: dict[str, JSON], live: LiveObject) -> None:
-    """The tag of a tagged object stands beside whatever of its body goes back."""
-    tags = {
-        leaf.path: leaf.value
-        for leaf in leaves(kind.fields, live.body, live=True)
-        if len(leaf.path) == 2
-    }
-    for each in kind.fields:
-        if isinstance(each.shape, Tagged) and each.name in spec:
-            tag = tags.get((each.name, each.shape.tag))
-            spec[each.name].setdefault(each.shape.tag, tag)
-
-
 def _has_secrets(kind: Kind, spec: Mapping[str, JSON]) -> bool:
-    for each in kind.fields:
-        if isinstance(each.shape, Tagged) and isinstance(spec.get(each.name), dict):
-            variant = each.shape.variants.get(str(spec[each.name].get(each.shape.tag)), ())
-            if any(inner.secret for inner in variant):
-                return True
-    return False
+    return any(
+        inner.secret
+        for known in kind.fields
+        if isinstance(known.shape, Tagged)
+        for inner in known.shape.variants.get(
+            str(value_at(spec, (known.name, known.shape.tag))), ()
+        )
+    )

@@ -8,8 +8,8 @@ import pytest
 
 from reconciler.errors import AmbiguousIdentity
 from reconciler.model.change import Action, Origin, Reason, SecretUse
+from reconciler.model.codec.plan import decode
 from reconciler.model.plan import Plan
-from reconciler.planning.planfile import decode
 from tests.conftest import ROOT
 from tests.golden.test_plans import CASES, plan_of
 

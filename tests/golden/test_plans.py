@@ -22,11 +22,11 @@ import yaml
 from reconciler.config import load
 from reconciler.errors import AmbiguousIdentity
 from reconciler.kinds import all_kinds
+from reconciler.model.codec.plan import decode, encode
 from reconciler.model.live import Dialect, Live, LiveObject
 from reconciler.model.plan import Plan, Selection
-from reconciler.planning.planfile import decode, encode
 from reconciler.planning.planner import Base, Circumstances, PlanOptions, make_plan
-from reconciler.planning.undo import Undone, undo_plan
+from reconciler.planning.undo import AppliedPlan, undo_plan
 from reconciler.render.plan.markdown import plan_as_markdown
 from reconciler.render.plan.text import Style, plan_as_text
 from reconciler.render.progress import error_as_text
@@ -118,7 +118,7 @@ def plan_of(case: Path) -> Plan:
         return make_plan(loaded.desired, live, loaded.policy, KINDS, given=given)
     former = _live(case / options["undo"] / "live.yaml")
     made = make_plan(loaded.desired, former, loaded.policy, KINDS, given=given)
-    return undo_plan(Undone(made), loaded.desired, live, loaded.policy, KINDS, given=given)
+    return undo_plan(AppliedPlan(made), loaded.desired, live, loaded.policy, KINDS, given=given)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

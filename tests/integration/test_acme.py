@@ -173,7 +173,7 @@ def test_a_plan_is_only_for_the_files_it_was_made_from(
     saved.write_text(json.dumps(data))
     forged = reconciler("apply", saved, "-C", applied, environ=environ)
     assert forged.code == 1
-    assert "digest does not fit" in forged.err
+    assert "digest does not match" in forged.err
 
 
 def test_state_absent_deletes_and_max_deletes_refuses(

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.applying import moved_since
+from reconciler.applying import stale_changes
 from reconciler.client import SecretResolver
 from reconciler.errors import AmbiguousIdentity
+from reconciler.model.codec.plan import encode
 from reconciler.model.connection import SecretSettings
 from reconciler.model.plan import Plan
 from reconciler.model.values import SecretRef
 from reconciler.model.wording import is_breaking
-from reconciler.planning.planfile import encode
 from reconciler.render.plan.markdown import plan_as_markdown
 from reconciler.render.plan.text import Style, plan_as_text
 from tests.support.worlds import (
@@ -68,9 +68,9 @@ def test_live_values_stay_on_their_lines(name: str, value: str) -> None:
     assert not any(steers(message) for message in messages(plan))
     drawn = plan_as_text(plan, Style(show_unmanaged=True)) + plan_as_markdown(plan)
     assert not steers((drawn + encode(plan).decode()).replace("\n", ""))
-    moved = moved_since(plan, live_of(live_project(), live_export(name=name)), KINDS, mask=str)
-    assert moved
-    assert not any(steers(str(difference)) for difference in moved)
+    stale = stale_changes(plan, live_of(live_project(), live_export(name=name)), KINDS, mask=str)
+    assert stale
+    assert not any(steers(str(change)) for change in stale)
 
 
 @given(_SPITEFUL, _SPITEFUL)

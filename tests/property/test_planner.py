@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.model.change import Action
+from reconciler.model.codec.plan import decode, encode
 from reconciler.model.live import Live
 from reconciler.model.plan import Selection
 from reconciler.model.policy import Limit, Policy, Prune
 from reconciler.model.resource import Desired, State
-from reconciler.planning.planfile import decode, encode
 from reconciler.planning.planner import PlanOptions
 from reconciler.render.plan.markdown import plan_as_markdown
 from reconciler.render.plan.text import Style, plan_as_text

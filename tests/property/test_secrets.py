@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.client import SecretResolver
+from reconciler.model.codec.plan import encode
 from reconciler.model.connection import SecretSettings
 from reconciler.model.values import SecretRef
 from reconciler.planning.masking import masked
-from reconciler.planning.planfile import encode
 from reconciler.render.plan.markdown import plan_as_markdown
 from reconciler.render.plan.text import Style, plan_as_text
 from tests.support.worlds import (

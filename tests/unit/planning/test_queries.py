@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from reconciler.applying import moved_since
+from reconciler.applying import stale_changes
 from reconciler.model.change import Change
+from reconciler.model.codec.plan import decode, encode
 from reconciler.model.kind import Field
 from reconciler.model.live import Dialect
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Lifecycle, State
 from reconciler.model.values import MISSING
-from reconciler.planning.planfile import decode, encode
-from reconciler.planning.undo import Undone, undo_plan
+from reconciler.planning.undo import AppliedPlan, undo_plan
 from tests.support.worlds import (
     BY_NAME,
     KINDS,
@@ -103,7 +103,7 @@ def test_undoing_brings_back_what_was_shown(state: State) -> None:
     server = PureServer(live_query(SHOWN))
     plan = decode(encode(planned(desired, server.live())))
     server.carry_out(plan)
-    back = undo_plan(Undone(plan), desired, server.live(), Policy(), KINDS, given=given_now())
+    back = undo_plan(AppliedPlan(plan), desired, server.live(), Policy(), KINDS, given=given_now())
     change = told(back)
     assert change.body is not None
     assert change.body["sql_query"] == SHOWN
@@ -117,7 +117,9 @@ def test_undoing_leaves_a_query_that_moved_and_takes_back_one_in_another_form() 
     plan = planned(desired, live_query(SHOWN))
 
     def back(now: str) -> Plan:
-        return undo_plan(Undone(plan), desired, live_query(now), Policy(), KINDS, given=given_now())
+        return undo_plan(
+            AppliedPlan(plan), desired, live_query(now), Policy(), KINDS, given=given_now()
+        )
 
     assert back("select person_id from events").empty
     rewritten = "SELECT event, plus(1, 1) AS two FROM events"
@@ -128,7 +130,7 @@ def test_a_query_that_is_only_written_otherwise_since_the_plan_has_not_moved() -
     plan = planned(desired_of(WEB, export(sql_query=WRITTEN)), live_query(SHOWN))
 
     def moved(now: str) -> bool:
-        return bool(moved_since(plan, live_query(now), KINDS, mask=str))
+        return bool(stale_changes(plan, live_query(now), KINDS, mask=str))
 
     assert not moved("select event, 1 + 2 as two from events")
     assert moved("select event, 1 + 3 as two from events")

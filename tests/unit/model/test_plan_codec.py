@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import orjson
@@ -24,11 +28,11 @@ from reconciler.model.change import (
     SecretUse,
     Seen,
 )
+from reconciler.model.codec.plan import InvalidPlanFile, decode, digest, encode
 from reconciler.model.live import Dialect
 from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Selection, Unmanaged
 from reconciler.model.resource import ParentRef
 from reconciler.model.values import MISSING, SecretRef, SecretSource
-from reconciler.planning.planfile import NoPlan, decode, digest, encode
 
 SOURCE = PlanSource("staging", "org", "https://eu.example.com", "1.0", "c" * 64, "l" * 64)
 
@@ -43,6 +47,11 @@ values = st.recursive(
     scalars | references,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
     max_leaves=8,
+)
+anything = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
+    max_leaves=4,
 )
 bodies = st.dictionaries(keys, values, max_size=3)
 paths = st.lists(words | st.integers(0, 9), min_size=1, max_size=3).map(tuple)
@@ -175,13 +184,13 @@ def test_whoever_looks_for_what_is_destructive_finds_all_of_it(action: Action) -
     "data", [b"", b"\xff\xfe", b"- yaml", b"[]", b"null", b"{}", b'{"a": 1}', b"[" * 5000]
 )
 def test_what_is_no_plan_is_told_so(data: bytes) -> None:
-    with pytest.raises(NoPlan, match="not a plan file"):
+    with pytest.raises(InvalidPlanFile, match="not a plan file"):
         decode(data)
 
 
 @pytest.mark.parametrize("version", [0, 2, "1", None])
 def test_a_plan_of_another_format_is_told_so(version: Any) -> None:
-    with pytest.raises(NoPlan, match="reads format 1") as told_so:
+    with pytest.raises(InvalidPlanFile, match="reads format 1") as told_so:
         decode(edited(a_plan(), format_version=version))
     assert told_so.value.hint
 
@@ -190,10 +199,69 @@ def test_a_plan_of_another_format_is_told_so(version: Any) -> None:
     "parts", [{"changes": []}, {"digest": "0" * 64}, {"digest": None}, {"more": 1}]
 )
 def test_an_edited_plan_is_refused(parts: dict[str, Any]) -> None:
-    with pytest.raises(NoPlan, match="was changed after it was made"):
+    with pytest.raises(InvalidPlanFile, match="was changed after it was made"):
         decode(edited(a_plan(), **parts))
 
 
 def test_the_time_of_making_may_differ() -> None:
     plan = a_plan()
     assert decode(edited(plan, created_at="x")) == replace(plan, created_at="x")
+
+
+def forged(plan: Plan, place: tuple[str | int, ...], value: Any) -> bytes:
+    """A plan with another value in it, and with the digest that fits."""
+    content = told(plan)
+    inner = content
+    for part in place[:-1]:
+        inner = inner[part]
+    if value is MISSING:
+        del inner[place[-1]]
+    else:
+        inner[place[-1]] = value
+    rest = {key: part for key, part in content.items() if key not in ("digest", "created_at")}
+    content["digest"] = sha256(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return orjson.dumps(content)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "problem"),
+    [
+        (("changes",), MISSING, "object missing required field `changes`"),
+        (("changes", 0, "action"), "destroy", "changes[0].action: invalid enum value 'destroy'"),
+        (("changes", 0, "name"), 7, "changes[0].name: expected `str`, got `int`"),
+        (("changes", 0, "fields"), {}, "changes[0].fields: expected `array`, got `object`"),
+        (("changes", 0, "extra"), 1, "changes[0]: object contains unknown field `extra`"),
+        (("changes", 0, "fields", 0, "path"), [], "path: expected `array` of length >= 1"),
+        (("changes", 0, "body"), {"a": {"$secret": "x"}}, "expected `array`, got `str`"),
+        (("changes", 0, "body"), {"a": {"$secret": [{"ref": "x"}]}}, "secret reference 'x'"),
+        (("unmanaged",), [{"address": "x"}], "unmanaged[0]: object missing required field"),
+        (("source", "dialect"), "2020", "source.dialect: invalid enum value '2020'"),
+    ],
+)
+def test_a_malformed_plan_is_reported_with_file_place_and_hint(
+    place: tuple[str | int, ...], value: Any, problem: str
+) -> None:
+    plan = a_plan(FieldChange(("a",), 1, 2), body={"a": 2})
+    with pytest.raises(InvalidPlanFile) as raised:
+        decode(forged(plan, place, value), name="plan.json")
+    assert raised.value.message.startswith("plan.json: invalid plan: ")
+    assert problem in raised.value.message
+    assert raised.value.hint
+
+
+@given(anything)
+def test_json_that_is_no_plan_is_reported(content: Any) -> None:
+    with pytest.raises(InvalidPlanFile):
+        decode(orjson.dumps(content))
+
+
+@given(st.sampled_from(["source", "changes", "selection", "notes", "refusals"]), anything)
+def test_no_part_of_a_plan_ends_with_another_error(part: str, value: Any) -> None:
+    with suppress(InvalidPlanFile):
+        decode(forged(a_plan(), (part,), value))
+
+
+@pytest.mark.parametrize("module", ["", ".validate", ".fmt", ".import_"])
+def test_a_command_without_plans_does_not_import_the_codec(module: str) -> None:
+    code = f"import sys, reconciler.cli{module}; sys.exit('msgspec' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

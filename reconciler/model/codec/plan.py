@@ -1,0 +1,91 @@
+"""Encode and decode plans: `Plan` ⇄ JSON without loss, with a digest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+import orjson
+from msgspec import ValidationError, convert, to_builtins
+
+from reconciler.errors import ReconcilerError
+from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm
+from reconciler.model.plan import Plan
+from reconciler.model.wording import plain_json
+
+_OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
+_OUTSIDE_DIGEST = ("digest", "created_at")
+_HINT = "make the plan again with `reconciler plan --out FILE`"
+
+
+class InvalidPlanFile(ReconcilerError):
+    """A file that is no plan or audit log, has another format, or was edited."""
+
+
+def encode(plan: Plan) -> bytes:
+    """Return canonical bytes: the same plan gives the same bytes."""
+    return plain_json(orjson.dumps(encoded(plan), option=_OPTIONS).decode()).encode()
+
+
+def encoded(plan: Plan) -> dict[str, Any]:
+    """Return the public JSON of a plan as a value."""
+    content: dict[str, Any] = to_builtins(PlanForm.of(plan))
+    content["digest"] = _digest(content)
+    return content
+
+
+def digest(plan: Plan) -> str:
+    """Return the SHA-256 (hex) of everything but the time of creation."""
+    return str(encoded(plan)["digest"])
+
+
+def decode(data: bytes, *, name: str = "<plan>") -> Plan:
+    """Return the plan that `encode` encoded. `name` is the file, for errors.
+
+    Raises InvalidPlanFile.
+    """
+    try:
+        content = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise InvalidPlanFile(f"{name}: not a plan file: not valid JSON", hint=_HINT) from None
+    return decode_content(content, name=name)
+
+
+def decode_content(content: object, *, name: str) -> Plan:
+    """Return the plan of its public JSON as a value. Raises InvalidPlanFile."""
+    if not isinstance(content, dict) or "format_version" not in content:
+        raise InvalidPlanFile(f"{name}: not a plan file", hint=_HINT)
+    check_version(content, name=name)
+    if content.get("digest") != _digest(content):
+        raise InvalidPlanFile(
+            f"{name}: the plan was changed after it was made: its digest does not match",
+            hint=f"{_HINT}; a plan can't be edited",
+        )
+    try:
+        return convert(content, PlanForm).value()
+    except (ValidationError, ValueError, RecursionError) as error:
+        raise InvalidPlanFile(f"{name}: invalid plan: {problem(error)}", hint=_HINT) from None
+
+
+def check_version(content: Mapping[str, Any], *, name: str) -> None:
+    """Raise InvalidPlanFile for another format than this version reads."""
+    version = content.get("format_version")
+    if version != FORMAT_VERSION:
+        raise InvalidPlanFile(
+            f"{name}: written in format {version}, and this version of reconciler reads format "
+            f"{FORMAT_VERSION}",
+            hint="make the plan again with this version",
+        )
+
+
+def problem(error: Exception) -> str:
+    """Return what is wrong and where: `changes[0].action: invalid enum value 'x'`."""
+    message, _, place = str(error).partition(" - at `$")
+    message = message[:1].lower() + message[1:]
+    return f"{place.rstrip('`').removeprefix('.')}: {message}" if place else message
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    inside = {name: value for name, value in content.items() if name not in _OUTSIDE_DIGEST}
+    return sha256(orjson.dumps(inside, option=orjson.OPT_SORT_KEYS)).hexdigest()

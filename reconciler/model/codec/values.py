@@ -1,0 +1,86 @@
+"""JSON values of a plan as public JSON: secrets as references, an absent value as no key.
+
+`{"$secret": [...]}` stands for a value with a secret in it, so a name that begins with `$` is
+written with one more `$`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias, cast, get_args
+
+from msgspec import UNSET, Meta, Struct, convert
+
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    SecretRef,
+    SecretSource,
+    SecretSourceName,
+)
+
+_SECRET_KEY = "$secret"  # noqa: S105 - a marker
+_SOURCES = get_args(SecretSourceName)
+
+
+class ReferenceForm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A secret reference."""
+
+    ref: Annotated[
+        str,
+        Meta(
+            description="Such as ${secret:env:NAME}.",
+            extra_json_schema={"pattern": rf"^\$\{{secret:({'|'.join(_SOURCES)}):"},
+        ),
+    ]
+
+
+Parts: TypeAlias = tuple[str | ReferenceForm, ...]
+
+
+def encode_value(value: JSON) -> Any:
+    """Return a value as public JSON, UNSET for MISSING."""
+    if value is MISSING:
+        return UNSET
+    if isinstance(value, SecretRef):
+        return {_SECRET_KEY: encode_secret(value)}
+    if isinstance(value, Mapping):
+        return {
+            f"${name}" if str(name).startswith("$") else str(name): encode_value(item)
+            for name, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [encode_value(item) for item in value]
+    return value
+
+
+def decode_value(value: Any) -> JSON:
+    """Return the value that `encode_value` encoded. Raises ValueError."""
+    if value is UNSET:
+        return MISSING
+    if isinstance(value, Mapping):
+        if set(value) == {_SECRET_KEY}:
+            return decode_secret(convert(value[_SECRET_KEY], Parts))
+        return {name.removeprefix("$"): decode_value(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [decode_value(item) for item in value]
+    return value
+
+
+def encode_secret(secret: SecretRef) -> Parts:
+    """Return text and references in turn."""
+    return tuple(
+        part if isinstance(part, str) else ReferenceForm(ref=str(part)) for part in secret.parts
+    )
+
+
+def decode_secret(parts: Parts) -> SecretRef:
+    """Return the secret of `encode_secret`. Raises ValueError for an unknown source."""
+    return SecretRef(tuple(part if isinstance(part, str) else _source(part.ref) for part in parts))
+
+
+def _source(text: str) -> SecretSource:
+    source, _, argument = text.removeprefix("${secret:").removesuffix("}").partition(":")
+    if source not in _SOURCES:
+        raise ValueError(f"Invalid secret reference '{text}'")
+    return SecretSource(cast("SecretSourceName", source), argument)

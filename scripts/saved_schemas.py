@@ -1,0 +1,103 @@
+"""Write schemas/plan.schema.json and schemas/event.schema.json from the forms of the codec.
+
+Run it after every change of a form or a term; a test fails until then.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec.json import schema
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from reconciler.model.codec.event import AnyLine  # noqa: E402 - found beside this folder
+from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm  # noqa: E402
+from reconciler.model.term import Term  # noqa: E402
+
+Schema = dict[str, Any]
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_TITLES = {
+    "plan": ("Plan", PlanForm, None),
+    "event": ("Event", AnyLine, "One line of an audit log (`apply --log-file FILE`)."),
+}
+
+
+def generated() -> Mapping[str, str]:
+    """Return the text of every generated file, by its path in the repository."""
+    return {
+        f"schemas/{name}.schema.json": json.dumps(saved_schema(name), indent=2) + "\n"
+        for name in _TITLES
+    }
+
+
+def saved_schema(name: str) -> Schema:
+    """Return the schema of `plan` or `event`, with an absolute id and all that it refers to."""
+    title, form, description = _TITLES[name]
+    found = schema(form)
+    definitions = {_name(key): _definition(key, node) for key, node in found["$defs"].items()}
+    root = _node({key: node for key, node in found.items() if key != "$defs"})
+    if "$ref" in root:
+        root = definitions.pop(root["$ref"].rpartition("/")[2])
+    head = {"$schema": _DIALECT, "$id": f"urn:reconciler:schema:{name}:{FORMAT_VERSION}"}
+    text = description or root["description"]
+    rest = {key: value for key, value in root.items() if key not in ("title", "description")}
+    return {**head, "title": title, "description": text, **rest, "$defs": definitions}
+
+
+def _name(key: str) -> str:
+    """`ChangeForm` as `change`, `DoneLine` as `done`."""
+    short = key.removesuffix("Form").removesuffix("Line")
+    return short[:1].lower() + short[1:]
+
+
+def _definition(key: str, node: Schema) -> Schema:
+    """A definition; a term with its words in their order, and what each means."""
+    terms = {term.__name__: term for term in Term.__subclasses__()}
+    if key in terms:
+        words = list(terms[key])
+        meanings = " ".join(f"`{word.value}`: {word.meaning}" for word in words)
+        node = {
+            "description": f"{node['description']} {meanings}",
+            "enum": [word.value for word in words],
+        }
+    made = _node({name: value for name, value in node.items() if name != "title"})
+    if "event" in made.get("properties", {}):
+        made["properties"]["event"]["description"] = "The event."
+    return made
+
+
+def _node(node: Any) -> Any:
+    """A node with short names in references, and without words of other standards."""
+    if isinstance(node, list):
+        return [_node(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    made = {key: _node(value) for key, value in node.items() if key != "discriminator"}
+    if isinstance(made.get("$ref"), str):
+        made["$ref"] = f"#/$defs/{_name(made['$ref'].rpartition('/')[2])}"
+    if isinstance(made.get("enum"), list) and len(made["enum"]) == 1:
+        (made["const"],) = made.pop("enum")
+    choices = made.get("anyOf", [])
+    # The order is that of the msgspec version otherwise.
+    choices.sort(key=lambda choice: (choice == {"type": "null"}, json.dumps(choice)))
+    if choices and all(list(choice) == ["type"] for choice in choices):
+        del made["anyOf"]
+        made["type"] = [choice["type"] for choice in choices]
+    return made
+
+
+def main() -> None:
+    """Write both."""
+    for path, text in generated().items():
+        (ROOT / path).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""What undo plans, case by case. The findings A1 and A2 and their siblings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.model.change import Action
+from reconciler.model.live import Dialect, Live
+from reconciler.model.plan import Plan
+from reconciler.model.policy import Limit, Policy, Prune
+from reconciler.model.resource import Desired, Lifecycle, State
+from reconciler.planning.undo import AppliedPlan, undo_plan
+from tests.support.worlds import (
+    KINDS,
+    desired_of,
+    export,
+    given_now,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+    s3,
+)
+
+WEB = project()
+LIVE_WEB = live_project()
+
+
+def undo_of(
+    desired: Desired,
+    before: Live,
+    after: Live,
+    policy: Policy | None = None,
+    *,
+    created: dict[Any, str] | None = None,
+    applied_policy: Policy | None = None,
+) -> Plan:
+    """The undo of the plan that turned `before` into `desired`, where `after` is live now."""
+    applied = planned(desired, before, applied_policy)
+    undone = AppliedPlan(applied, created=created or {})
+    return undo_plan(undone, desired, after, policy or Policy(), KINDS, given=given_now())
+
+
+def actions(plan: Plan) -> list[tuple[str, str]]:
+    return [(change.action.value, str(change.address)) for change in plan.effective]
+
+
+def notes(plan: Plan) -> list[str]:
+    return [note.message for note in plan.notes]
+
+
+def prefixes(old: str, new: str, **body: Any) -> tuple[Desired, Live, Live]:
+    """An export whose prefix went from `old` to `new`."""
+    desired = desired_of(WEB, export(destination=s3(prefix=new)))
+    before = live_of(LIVE_WEB, live_export(destination=s3(prefix=old), **body))
+    after = live_of(LIVE_WEB, live_export(destination=s3(prefix=new), **body))
+    return desired, before, after
+
+
+# A1: policy.ignore and `managed`
+
+
+def test_a1_undo_refuses_an_object_that_the_policy_ignores() -> None:
+    desired, before, after = prefixes("old/", "new/")
+    plan = undo_of(desired, before, after, Policy(ignore=("La*",)))
+    assert actions(plan) == []
+    assert [refusal.rule for refusal in plan.refusals] == ["ignore"]
+    assert [str(address) for address in plan.refusals[0].addresses] == ["batch_export.lake"]
+
+
+def test_a1_undo_of_a_rename_refuses_an_ignored_live_name() -> None:
+    desired = desired_of(WEB, export(name="tmp-lake", pinned_id="e1"))
+    before = live_of(LIVE_WEB, live_export(name="Lake"))
+    after = live_of(LIVE_WEB, live_export(name="tmp-lake"))
+    plan = undo_of(desired, before, after, Policy(ignore=("tmp-*",)))
+    assert actions(plan) == []
+    assert [refusal.rule for refusal in plan.refusals] == ["ignore"]
+
+
+def test_a1_a_resource_pinned_to_an_ignored_object_is_refused_as_ignored() -> None:
+    desired = desired_of(WEB, export(name="Lake", pinned_id="e1"))
+    live = live_of(LIVE_WEB, live_export(name="tmp-lake"))
+    plan = planned(desired, live, Policy(ignore=("tmp-*",)))
+    assert [refusal.rule for refusal in plan.refusals] == ["ignore"]
+
+
+def test_a1_undo_of_a_create_refuses_an_ignored_object() -> None:
+    desired = desired_of(WEB, export())
+    before, after = live_of(LIVE_WEB), live_of(LIVE_WEB, live_export())
+    plan = undo_of(desired, before, after, Policy(ignore=("Lake",)))
+    assert actions(plan) == []
+    assert [refusal.rule for refusal in plan.refusals] == ["ignore"]
+
+
+@pytest.mark.parametrize("percent", [10.0, 40.0, 60.0])
+def test_a1_a_percentage_means_the_same_in_a_plan_and_in_its_undo(percent: float) -> None:
+    """Four resources, of which two are live: one change is 50 % of the managed objects."""
+    others = [export("one"), export("two")]
+    desired, before, after = prefixes("old/", "new/")
+    resources = {**desired.resources, **{other.address: other for other in others}}
+    desired = replace(desired, resources=resources)
+    policy = Policy(max_changes=Limit(percent, percent=True))
+    undo = undo_of(desired, before, after, policy)
+    same = replace(desired, resources={**resources, **desired_of(*_absent(others)).resources})
+    plan = planned(same, before, policy)
+    assert len(undo.effective) == len(plan.effective) == 1
+    assert [refusal.message for refusal in undo.refusals] == [
+        refusal.message for refusal in plan.refusals
+    ]
+
+
+def _absent(resources: list[Any]) -> list[Any]:
+    return [replace(resource, state=State.ABSENT) for resource in resources]
+
+
+def test_a1_undo_leaves_the_rest_of_the_workspace_alone() -> None:
+    desired, before, after = prefixes("old/", "new/")
+    other = export("other", name="Other")
+    desired = replace(desired, resources={**desired.resources, other.address: other})
+    stray = live_export("stray", name="Stray")
+    after = live_of(LIVE_WEB, *after.of("batch_export"), stray)
+    plan = undo_of(desired, before, after, Policy(prune={"*": Prune.UNMANAGED}))
+    # The undo of the create of `other`, which was never made, adds nothing either.
+    assert actions(plan) == [("update", "batch_export.lake")]
+
+
+def test_a1_undo_honours_protection() -> None:
+    desired = desired_of(WEB, export(lifecycle=Lifecycle(protect=True)))
+    before, after = live_of(LIVE_WEB), live_of(LIVE_WEB, live_export())
+    plan = undo_of(desired, before, after)
+    assert [refusal.rule for refusal in plan.refusals] == ["protect"]
+
+
+def test_a1_undo_leaves_ignored_changes_as_they_are() -> None:
+    desired, before, after = prefixes("old/", "new/")
+    applied = planned(desired, before)
+    life = Lifecycle(ignore_changes=("destination.config.prefix",))
+    now = desired_of(WEB, export(destination=s3(prefix="new/"), lifecycle=life))
+    plan = undo_plan(AppliedPlan(applied), now, after, Policy(), KINDS, given=given_now())
+    assert plan.empty
+    assert any("ignore_changes" in note for note in notes(plan))
+
+
+# A2: fields of a destination by its type
+
+
+def postgres(**config: Any) -> dict[str, Any]:
+    whole = {"host": "h", "database": "d", "port": 5432, "table_name": "t", **config}
+    return {"type": "Postgres", "config": whole}
+
+
+def test_a2_undo_brings_back_a_field_that_several_types_have() -> None:
+    """`schema` has the default "public" in Postgres and another one in Snowflake."""
+    desired = desired_of(WEB, export(destination=postgres(schema="events")))
+    before = live_of(LIVE_WEB, live_export(destination=postgres()))
+    after = live_of(LIVE_WEB, live_export(destination=postgres(schema="events")))
+    plan = undo_of(desired, before, after)
+    assert notes(plan) == []
+    (change,) = plan.effective
+    assert change.body == {"destination": {"type": "Postgres", "config": {"schema": "public"}}}
+
+
+def test_a2_undo_brings_back_a_field_to_its_default() -> None:
+    desired = desired_of(WEB, export(destination=postgres(schema="public")))
+    before = live_of(LIVE_WEB, live_export(destination=postgres(schema="events")))
+    after = live_of(LIVE_WEB, live_export(destination=postgres()))
+    plan = undo_of(desired, before, after)
+    assert notes(plan) == []
+    (change,) = plan.effective
+    assert change.body == {"destination": {"type": "Postgres", "config": {"schema": "events"}}}
+
+
+def test_a2_undo_of_a_change_of_type_says_what_is_missing() -> None:
+    """The plan holds the fields of the new type only, so the old one can't be built from it."""
+    desired = desired_of(WEB, export(destination=postgres()))
+    before = live_of(LIVE_WEB, live_export(destination=s3()))
+    after = live_of(LIVE_WEB, live_export(destination=postgres()))
+    plan = undo_of(desired, before, after)
+    assert plan.empty
+    assert any("destination.type" in note for note in notes(plan))
+
+
+def test_a2_undo_of_a_deletion_keeps_fields_of_its_type() -> None:
+    desired = desired_of(WEB, export(state=State.ABSENT))
+    before = live_of(LIVE_WEB, live_export(destination=postgres(schema="events")))
+    plan = undo_of(desired, before, live_of(LIVE_WEB))
+    (change,) = plan.effective
+    assert change.action is Action.CREATE
+    assert change.body is not None
+    assert change.body["destination"] == postgres(schema="events")
+
+
+# What make_plan brings with it
+
+
+def test_undo_of_a_deleted_project_creates_it_before_its_exports() -> None:
+    desired = desired_of(project(), export(state=State.ABSENT))
+    web = replace(desired.in_order()[1], state=State.ABSENT)
+    desired = replace(desired, resources={**desired.resources, web.address: web})
+    plan = undo_of(desired, live_of(LIVE_WEB, live_export()), live_of(dialect=Dialect.INTERFACE))
+    assert actions(plan) == [("create", "project.web"), ("create", "batch_export.lake")]
+    assert plan.effective[1].depends_on == ("project.web:create",)
+
+
+def test_undo_of_a_deletion_needs_the_parent() -> None:
+    desired = desired_of(WEB, export(state=State.ABSENT))
+    before = live_of(LIVE_WEB, live_export())
+    plan = undo_of(desired, before, live_of(dialect=Dialect.INTERFACE))
+    assert plan.empty
+    assert any("no longer exists" in note for note in notes(plan))
+
+
+def test_undo_follows_the_object_and_not_the_key() -> None:
+    """The key was renamed in the files since: the object is still the one that was changed."""
+    desired, before, after = prefixes("old/", "new/")
+    applied = planned(desired, before)
+    renamed = desired_of(WEB, export("ocean", name="Lake", pinned_id="e1"))
+    plan = undo_plan(AppliedPlan(applied), renamed, after, Policy(), KINDS, given=given_now())
+    assert actions(plan) == [("update", "batch_export.lake")]
