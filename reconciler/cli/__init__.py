@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import click
 
-from reconciler.errors import ExitCode, InvalidConfiguration, ReconcilerError
+from reconciler.errors import ExitCode, ReconcilerError
 from reconciler.version import __version__
 
 _COMMANDS = {
@@ -24,7 +24,7 @@ _COMMANDS = {
     "backfill": "export a past range of one export again",
     "schema": "print a JSON Schema of the files",
     "emulator": "serve the interface on loopback, to try things",
-    "demo": "the whole way, against the embedded service",
+    "demo": "run an end-to-end demo on the embedded service",
 }
 
 
@@ -58,8 +58,9 @@ class _LazyGroup(click.Group):
             from difflib import get_close_matches
 
             close = get_close_matches(args[0], list(_COMMANDS), n=1)
-            meant = f" Did you mean '{close[0]}'?" if close else ""
-            raise click.UsageError(f"No such command '{args[0]}'.{meant}", error.ctx) from None
+            suggestion = f" Did you mean '{close[0]}'?" if close else ""
+            message = f"No such command '{args[0]}'.{suggestion}"
+            raise click.UsageError(message, error.ctx) from None
 
 
 # `color`: click would strip colours from a pipe, which FORCE_COLOR may want. We decide ourselves.
@@ -76,7 +77,7 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    """The entry point. Every way out goes through here, and none shows a traceback."""
+    """Run the command line. Errors and bugs are printed without a traceback."""
     sys.exit(_run(sys.argv[1:]))
 
 
@@ -100,41 +101,26 @@ def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one for each way out
         click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED
     except ReconcilerError as error:
-        _tell(error)
+        _print_error(error)
         return error.exit_code
     except BrokenPipeError:
-        # Whoever read the output has left, as `| head` does: nothing more can be said.
+        # The reader of the output has gone, as with `| head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.FINE
-    except Exception as error:  # noqa: BLE001 - the last resort: our bug, told as one
-        return _tell_bug(error)
+    except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours
+        return _report_bug(error)
     return int(result or 0)
 
 
-def _tell(error: ReconcilerError) -> None:
-    from reconciler.cli.output import colour_wanted, diagnostics_text
+def _print_error(error: ReconcilerError) -> None:
+    from reconciler.cli.output import style_of
     from reconciler.render.progress import error_as_text
 
-    if isinstance(error, InvalidConfiguration):
-        text = diagnostics_text(error.diagnostics, sys.stderr)
-    else:
-        text = error_as_text(error, colour=colour_wanted(sys.stderr))
-    click.echo(text, nl=False, err=True, color=True)
+    click.echo(error_as_text(error, style_of(sys.stderr)), nl=False, err=True, color=True)
 
 
-def _tell_bug(error: Exception) -> int:
-    """Where it happened, without the values that it happened with: they may be secret."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = (
-        f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"  # noqa: PTH119
-        if trace is not None
-        else "?"
-    )
-    click.echo(
-        f"error: this is a bug in reconciler {__version__}: {type(error).__name__} at {place}\n"
-        "  please report it, with the command that you ran",
-        err=True,
-    )
+def _report_bug(error: Exception) -> int:
+    from reconciler.render.progress import bug_as_text
+
+    click.echo(bug_as_text(error, __version__), nl=False, err=True)
     return ExitCode.ERROR

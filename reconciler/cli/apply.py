@@ -18,12 +18,14 @@ from reconciler.cli.options import (
     unmanaged_option,
     workspace_options,
 )
-from reconciler.cli.output import plan_text, progress, read_file, runtime, tell_warnings
+from reconciler.cli.output import print_warnings, progress, render_options, runtime
 from reconciler.commands.applying import Applied, ApplyRequest, apply
+from reconciler.commands.files import read_file
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.plan import Plan
-from reconciler.render.plan.view import summary
+from reconciler.render.formats import DEFAULT, write_plan
+from reconciler.render.plan.words import summary
 from reconciler.render.progress import report_as_text
 
 
@@ -72,8 +74,8 @@ def command(
     asked = ApplyRequest(request, saved=saved, verify=verify, log_file=log_file)
 
     def show(plan: Plan, mask: Callable[[str], str]) -> None:
-        unmanaged = options["show_unmanaged"]
-        click.echo(plan_text(plan, "text", mask=mask, show_unmanaged=unmanaged), nl=False)
+        how = render_options(show_unmanaged=options["show_unmanaged"])
+        click.echo(write_plan(plan, DEFAULT, how, mask=mask), nl=False)
 
     def approve(plan: Plan) -> bool:
         if auto_approve or plan_file is not None:
@@ -97,15 +99,15 @@ async def _interruptibly(
     def ask_first(plan: Plan) -> bool:
         approved = approve(plan)
         if approved:
-            for each in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(each, world.stop.ask)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, world.stop.ask)
         return approved
 
     return await apply(request, world, show=show, approve=ask_first)
 
 
 def _ended(result: Applied) -> int:
-    tell_warnings(result.diagnostics)
+    print_warnings(result.diagnostics)
     if not result.approved:
         click.echo("Nothing was done.", err=True)
         return ExitCode.ERROR
@@ -120,7 +122,7 @@ def _ended(result: Applied) -> int:
     if result.left is not None and not result.left.empty:
         click.echo(
             "error: after applying, a second plan still finds something to do:\n"
-            + plan_text(result.left, "text", mask=result.mask),
+            + write_plan(result.left, DEFAULT, render_options(), mask=result.mask),
             nl=False,
             err=True,
         )

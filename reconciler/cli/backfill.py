@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from reconciler.cli.options import workspace_of, workspace_options
 from reconciler.cli.output import runtime
-from reconciler.commands.backfilling import BackfillRequest, backfill
-from reconciler.errors import BadUsage
+from reconciler.commands.backfilling import BackfillRequest, backfill, parse_instant
 from reconciler.model.wording import printable
-
-
-def _moment(text: str, option: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise BadUsage(
-            f"{option} '{text}' is not a moment", hint="write it like 2026-01-31T00:00:00Z"
-        ) from None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 @click.command("backfill")
@@ -37,8 +25,11 @@ def command(address: str, *, start: str, end: str, **options: Any) -> None:
     export before you try again.
     """
     request = BackfillRequest(
-        workspace_of(options), address, _moment(start, "--start"), _moment(end, "--end")
+        workspace_of(options),
+        address,
+        parse_instant(start, option="--start"),
+        parse_instant(end, option="--end"),
     )
-    done = asyncio.run(backfill(request, runtime()))
-    named = f" (backfill {printable(done.identity)})" if done.identity else ""
-    click.echo(f"Backfilling {done.address} from {done.start} to {done.end}{named}")
+    started = asyncio.run(backfill(request, runtime()))
+    name = f" (backfill {printable(started.identity)})" if started.identity else ""
+    click.echo(f"Backfilling {started.address} from {started.start} to {started.end}{name}")

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from reconciler.cli.options import workspace_of, workspace_options
-from reconciler.cli.output import colour_wanted, runtime
+from reconciler.cli.options import format_option, workspace_of, workspace_options
+from reconciler.cli.output import render_options, runtime
 from reconciler.commands.importing import ImportOptions, import_live
 from reconciler.commands.placing import Layout
-from reconciler.errors import BadUsage, ExitCode
-from reconciler.kinds import all_kinds
+from reconciler.errors import ExitCode
 from reconciler.planning.choosing import Choice
-from reconciler.render.imports import (
-    import_as_diff,
-    import_as_json,
-    imported_as_text,
-    remarks_on_import,
-)
+from reconciler.render.formats import write_imported
+from reconciler.render.imports import remarks_on_import
 
 _GLOBS: dict[str, Any] = {"multiple": True, "metavar": "GLOB"}
 
@@ -30,7 +24,7 @@ def layout_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """--layout of what is imported."""
     return click.option(
         "--layout",
-        type=click.Choice([each.value for each in Layout]),
+        type=click.Choice([layout.value for layout in Layout]),
         default=Layout.BY_PARENT.value,
         show_default=True,
         help="How imported resources are spread over files.",
@@ -52,17 +46,10 @@ def layout_option(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--force",
     is_flag=True,
-    help="Write files that are there anew, as is live; what they lose is told.",
+    help="Overwrite existing files with live state; report anything lost.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be written, as a diff.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to tell what was imported.",
-)
+@format_option("imported")
 def command(*, output_format: str, **options: Any) -> int:
     """Write live objects into files of the workspace. Changes nothing on the live side.
 
@@ -73,23 +60,13 @@ def command(*, output_format: str, **options: Any) -> int:
     listed. Exits with 1 if an object could not be imported; the others are.
     """
     request = _request(options)
-    done = asyncio.run(import_live(request, runtime()))
-    if output_format == "json":
-        click.echo(import_as_json(done), nl=False)
-    elif request.dry_run:
-        click.echo(import_as_diff(done, colour=colour_wanted(sys.stdout)), nl=False)
-    else:
-        click.echo(imported_as_text(done), nl=False)
-    click.echo(remarks_on_import(done), nl=False, err=True)
-    return ExitCode.ERROR if done.refused else ExitCode.FINE
+    imported = asyncio.run(import_live(request, runtime()))
+    click.echo(write_imported(imported, output_format, render_options()), nl=False)
+    click.echo(remarks_on_import(imported), nl=False, err=True)
+    return ExitCode.ERROR if imported.refused else ExitCode.FINE
 
 
 def _request(options: dict[str, Any]) -> ImportOptions:
-    """The import that the options ask for. Raises BadUsage for a kind that there is not."""
-    known = [kind.name for kind in all_kinds()]
-    for each in options["kind"]:
-        if each not in known:
-            raise BadUsage(f"there is no kind '{each}'", hint=f"there are: {', '.join(known)}")
     return ImportOptions(
         workspace=workspace_of(options),
         choice=Choice(

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
-from reconciler.cli.output import PLAN_FORMATS
 from reconciler.commands.planning import PlanRequest
 from reconciler.commands.runtime import WorkspaceOptions
 from reconciler.errors import BadUsage
 from reconciler.model.plan import Selection
+from reconciler.render.formats import DEFAULT, Result, formats_of
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
@@ -75,16 +75,16 @@ def plan_options(function: _Function) -> _Function:
     )
 
 
-def format_option(function: _Function) -> _Function:
-    """--format of a plan."""
+def format_option(result: Result) -> Callable[[_Function], _Function]:
+    """--format of a result."""
     return click.option(
         "--format",
-        "plan_format",
-        type=click.Choice(PLAN_FORMATS),
-        default="text",
+        "output_format",
+        type=click.Choice(formats_of(result)),
+        default=DEFAULT,
         show_default=True,
-        help="How to draw it.",
-    )(function)
+        help="Output format.",
+    )
 
 
 def unmanaged_option(function: _Function) -> _Function:

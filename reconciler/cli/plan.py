@@ -16,25 +16,21 @@ from reconciler.cli.options import (
     unmanaged_option,
     workspace_options,
 )
-from reconciler.cli.output import (
-    plan_text,
-    read_file,
-    runtime,
-    tell_warnings,
-    write_private,
-)
+from reconciler.cli.output import print_warnings, render_options, runtime
+from reconciler.commands.files import read_file, write_private
 from reconciler.commands.planning import plan
 from reconciler.commands.undoing import plan_undo
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.planning.masking import masked
 from reconciler.planning.planfile import encode
+from reconciler.render.formats import write_plan
 
 
 @click.command("plan")
 @workspace_options
 @plan_options
 @unmanaged_option
-@format_option
+@format_option("plan")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -49,7 +45,7 @@ from reconciler.planning.planfile import encode
 )
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there is something to do.")
 def command(
-    plan_format: str,
+    output_format: str,
     out: Path | None,
     *,
     undo: Path | None,
@@ -67,10 +63,9 @@ def command(
         made = asyncio.run(plan_undo(request, read_file(undo), runtime()))
     else:
         made = asyncio.run(plan(request, runtime()))
-    tell_warnings(made.loaded.diagnostics)
-    unmanaged = options["show_unmanaged"]
-    text = plan_text(made.plan, plan_format, mask=made.mask, show_unmanaged=unmanaged)
-    click.echo(text, nl=False)
+    print_warnings(made.loaded.diagnostics)
+    how = render_options(show_unmanaged=options["show_unmanaged"])
+    click.echo(write_plan(made.plan, output_format, how, mask=made.mask), nl=False)
     if out is not None:
         write_private(out, encode(masked(made.plan, made.mask)))
         click.echo(f"saved to {out}; carry it out with: reconciler apply {out}", err=True)

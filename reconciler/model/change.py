@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from reconciler.errors import Mark
 from reconciler.model.address import Address
 from reconciler.model.resource import ParentRef
 from reconciler.model.values import JSON, JSONObject, Path, SecretRef
@@ -159,6 +160,8 @@ class Change:
         For a replacement: where the object that goes away lives.
     depends_on
         Ids of changes that must have been done before.
+    at
+        The place of the resource in the files, None where the change comes from elsewhere.
     """
 
     address: Address
@@ -176,6 +179,7 @@ class Change:
     consequences: tuple[Consequence, ...] = ()
     depends_on: tuple[str, ...] = ()
     seen: Seen | None = None
+    at: Mark | None = None
 
     @property
     def id(self) -> str:

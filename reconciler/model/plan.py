@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from reconciler.errors import Mark
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
 from reconciler.model.live import Dialect
@@ -31,12 +32,12 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A guard's no: the rule, what breaches it, where the rule stands, and the way to allow it."""
+    """A broken rule of the policy, with the place of the rule in the files and how to allow it."""
 
     rule: str
     message: str
     addresses: tuple[Address, ...] = ()
-    where: str | None = None
+    at: Mark | None = None
     allow: str | None = None
 
 

@@ -9,12 +9,13 @@ the user's own that begins with `$` is written with one `$` more.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from hashlib import sha256
 from typing import Any, cast
 
 import orjson
 
-from reconciler.errors import ReconcilerError
+from reconciler.errors import Mark, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.change import (
     Action,
@@ -169,7 +170,12 @@ def _from_change(change: Change) -> dict[str, Any]:
             if change.seen is not None
             else None
         ),
+        "at": _from_mark(change.at),
     }
+
+
+def _from_mark(mark: Mark | None) -> dict[str, Any] | None:
+    return asdict(mark) if mark is not None else None
 
 
 def _from_parent(parent: ParentRef | None) -> dict[str, str | None] | None:
@@ -207,7 +213,7 @@ def _from_refusal(each: Refusal) -> dict[str, Any]:
         "rule": each.rule,
         "message": each.message,
         "addresses": [str(address) for address in each.addresses],
-        "where": each.where,
+        "at": _from_mark(each.at),
         "allow": each.allow,
     }
 
@@ -308,7 +314,12 @@ def _to_change(each: Mapping[str, Any]) -> Change:
         ),
         depends_on=tuple(each["depends_on"]),
         seen=Seen(seen["updated_at"], _to_value(seen["fields"])) if seen is not None else None,
+        at=_to_mark(each["at"]),
     )
+
+
+def _to_mark(mark: Mapping[str, Any] | None) -> Mark | None:
+    return Mark(**mark) if mark is not None else None
 
 
 def _to_field(each: Mapping[str, Any]) -> FieldChange:
@@ -333,6 +344,6 @@ def _to_refusal(each: Mapping[str, Any]) -> Refusal:
         each["rule"],
         each["message"],
         tuple(Address.parse(address) for address in each["addresses"]),
-        each["where"],
+        _to_mark(each["at"]),
         each["allow"],
     )

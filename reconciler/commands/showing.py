@@ -1,0 +1,45 @@
+"""The use case `show`: a saved plan, or a resource with its origins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from reconciler.commands.files import read_file
+from reconciler.commands.resolving import Resolution, resolved
+from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.errors import BadUsage
+from reconciler.model.plan import Plan
+from reconciler.planning.planfile import decode
+
+
+@dataclass(frozen=True, slots=True)
+class ShowRequest:
+    """Exactly one of the file of a saved plan and the address of a resource."""
+
+    plan_file: Path | None
+    address: str | None
+    workspace: WorkspaceOptions
+    show_unmanaged: bool = False
+
+
+def show(request: ShowRequest, runtime: Runtime) -> Plan | Resolution:
+    """Return the saved plan or the resolved resource.
+
+    Raises BadUsage for options that contradict each other, and what reading the files raises.
+    """
+    if request.plan_file is not None and request.address is None:
+        if request.workspace != WorkspaceOptions(Path()):
+            raise BadUsage(
+                "-C, -e and --strict go with --resolved",
+                hint="a saved plan holds all that is drawn",
+            )
+        return decode(read_file(request.plan_file))
+    if request.address is not None and request.plan_file is None:
+        if request.show_unmanaged:
+            raise BadUsage("--show-unmanaged goes with a saved plan")
+        return resolved(request.address, request.workspace, runtime)
+    raise BadUsage(
+        "show takes one of the two: the file of a saved plan, or --resolved ADDRESS",
+        hint="make a file with `plan --out FILE`; an address is written kind.key",
+    )

@@ -1,0 +1,69 @@
+"""The registry of output formats.
+
+A new format is one module in this folder with a `FORMAT`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Literal, TypeAlias
+
+from reconciler.errors import BadUsage, Diagnostic
+from reconciler.model.imported import Imported
+from reconciler.model.plan import Plan
+from reconciler.model.resolved import ResolvedResource
+from reconciler.planning.masking import masked
+from reconciler.render.formats.base import Format, Writer
+from reconciler.render.options import RenderOptions
+
+Result: TypeAlias = Literal["plan", "diagnostics", "resolved", "imported"]
+DEFAULT = "text"
+
+
+@cache
+def all_formats() -> Mapping[str, Format]:
+    """Return every format by name: the default one first, then by name."""
+    modules = (import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__))
+    listed: list[Format] = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
+    listed.sort(key=lambda output: (output.name != DEFAULT, output.name))
+    return {output.name: output for output in listed}
+
+
+def formats_of(result: Result) -> tuple[str, ...]:
+    """Return the names of the formats that can show a result."""
+    return tuple(
+        name for name, output in all_formats().items() if getattr(output, result) is not None
+    )
+
+
+def write_plan(
+    plan: Plan, name: str, options: RenderOptions, *, mask: Callable[[str], str] = str
+) -> str:
+    """Return a plan in a format, with known secrets masked in its values."""
+    writer = all_formats()[name].plan or _unsupported("a plan", "plan")
+    return writer(masked(plan, mask), options)
+
+
+def write_diagnostics(diagnostics: Sequence[Diagnostic], name: str, options: RenderOptions) -> str:
+    """Return diagnostics in a format."""
+    writer = all_formats()[name].diagnostics or _unsupported("validate", "diagnostics")
+    return writer(diagnostics, options)
+
+
+def write_resolved(resource: ResolvedResource, name: str, options: RenderOptions) -> str:
+    """Return a resolved resource in a format."""
+    writer = all_formats()[name].resolved or _unsupported("--resolved", "resolved")
+    return writer(resource, options)
+
+
+def write_imported(imported: Imported, name: str, options: RenderOptions) -> str:
+    """Return what an import wrote, or would write, in a format."""
+    writer = all_formats()[name].imported or _unsupported("import", "imported")
+    return writer(imported, options)
+
+
+def _unsupported(what: str, result: Result) -> Writer[object]:
+    raise BadUsage(f"{what} has the formats {', '.join(formats_of(result))}")
