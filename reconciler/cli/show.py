@@ -11,7 +11,7 @@ from reconciler.cli.options import format_option, unmanaged_option, workspace_of
 from reconciler.cli.output import print_warnings, render_options, runtime
 from reconciler.commands.showing import ShowRequest, show
 from reconciler.model.plan import Plan
-from reconciler.render.formats import write_plan, write_resolved
+from reconciler.render.formats import check_format, write_plan, write_resolved
 
 
 @click.command("show")
@@ -38,6 +38,7 @@ def command(
     With --resolved ADDRESS, defaults, overrides and references are filled in for the environment,
     and each field shows where it comes from. No network, secret or API key is needed.
     """
+    check_format(output_format, "plan" if address is None else "resolved")
     request = ShowRequest(plan_file, address, workspace_of(options), show_unmanaged)
     shown = show(request, runtime())
     how = render_options(show_unmanaged=show_unmanaged)

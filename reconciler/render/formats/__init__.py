@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from reconciler.errors import BadUsage, Diagnostic
 from reconciler.model.imported import Imported
@@ -19,8 +19,15 @@ from reconciler.planning.masking import masked
 from reconciler.render.formats.base import Format, Writer
 from reconciler.render.options import RenderOptions
 
+_Result = TypeVar("_Result")
 Result: TypeAlias = Literal["plan", "diagnostics", "resolved", "imported"]
 DEFAULT = "text"
+_OPTIONS: Mapping[Result, str] = {
+    "plan": "a plan",
+    "diagnostics": "validate",
+    "resolved": "--resolved",
+    "imported": "import",
+}
 
 
 @cache
@@ -43,27 +50,30 @@ def write_plan(
     plan: Plan, name: str, options: RenderOptions, *, mask: Callable[[str], str] = str
 ) -> str:
     """Return a plan in a format, with known secrets masked in its values."""
-    writer = all_formats()[name].plan or _unsupported("a plan", "plan")
-    return writer(masked(plan, mask), options)
+    return _writer(all_formats()[name].plan, "plan")(masked(plan, mask), options)
 
 
 def write_diagnostics(diagnostics: Sequence[Diagnostic], name: str, options: RenderOptions) -> str:
     """Return diagnostics in a format."""
-    writer = all_formats()[name].diagnostics or _unsupported("validate", "diagnostics")
-    return writer(diagnostics, options)
+    return _writer(all_formats()[name].diagnostics, "diagnostics")(diagnostics, options)
 
 
 def write_resolved(resource: ResolvedResource, name: str, options: RenderOptions) -> str:
     """Return a resolved resource in a format."""
-    writer = all_formats()[name].resolved or _unsupported("--resolved", "resolved")
-    return writer(resource, options)
+    return _writer(all_formats()[name].resolved, "resolved")(resource, options)
 
 
 def write_imported(imported: Imported, name: str, options: RenderOptions) -> str:
     """Return what an import wrote, or would write, in a format."""
-    writer = all_formats()[name].imported or _unsupported("import", "imported")
-    return writer(imported, options)
+    return _writer(all_formats()[name].imported, "imported")(imported, options)
 
 
-def _unsupported(what: str, result: Result) -> Writer[object]:
-    raise BadUsage(f"{what} has the formats {', '.join(formats_of(result))}")
+def check_format(name: str, result: Result) -> None:
+    """Raise BadUsage if a format can't show a result."""
+    _writer(getattr(all_formats()[name], result), result)
+
+
+def _writer(writer: Writer[_Result] | None, result: Result) -> Writer[_Result]:
+    if writer is None:
+        raise BadUsage(f"{_OPTIONS[result]} has the formats {', '.join(formats_of(result))}")
+    return writer
