@@ -24,7 +24,8 @@ from reconciler.commands.files import read_file
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.plan import Plan
-from reconciler.render.formats import DEFAULT, write_plan
+from reconciler.planning.masking import masked
+from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan.words import summary
 from reconciler.render.progress import report_as_text
 
@@ -75,7 +76,7 @@ def command(
 
     def show(plan: Plan, mask: Callable[[str], str]) -> None:
         how = render_options(show_unmanaged=options["show_unmanaged"])
-        click.echo(write_plan(plan, DEFAULT, how, mask=mask), nl=False)
+        click.echo(plan_as_text(masked(plan, mask), how), nl=False)
 
     def approve(plan: Plan) -> bool:
         if auto_approve or plan_file is not None:
@@ -122,7 +123,7 @@ def _ended(result: Applied) -> int:
     if result.left is not None and not result.left.empty:
         click.echo(
             "error: after applying, a second plan still finds something to do:\n"
-            + write_plan(result.left, DEFAULT, render_options(), mask=result.mask),
+            + plan_as_text(masked(result.left, result.mask), render_options()),
             nl=False,
             err=True,
         )

@@ -14,7 +14,7 @@ from reconciler.commands.importing import ImportOptions, import_live
 from reconciler.commands.placing import Layout
 from reconciler.errors import ExitCode
 from reconciler.planning.choosing import Choice
-from reconciler.render.formats import write_imported
+from reconciler.render.formats import writer_of
 from reconciler.render.imports import remarks_on_import
 
 _GLOBS: dict[str, Any] = {"multiple": True, "metavar": "GLOB"}
@@ -61,7 +61,8 @@ def command(*, output_format: str, **options: Any) -> int:
     """
     request = _request(options)
     imported = asyncio.run(import_live(request, runtime()))
-    click.echo(write_imported(imported, output_format, render_options()), nl=False)
+    write = writer_of(output_format, "imported")
+    click.echo(write(imported, render_options()), nl=False)
     click.echo(remarks_on_import(imported), nl=False, err=True)
     return ExitCode.ERROR if imported.refused else ExitCode.FINE
 

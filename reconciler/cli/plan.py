@@ -23,7 +23,7 @@ from reconciler.commands.undoing import plan_undo
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.planning.masking import masked
 from reconciler.planning.planfile import encode
-from reconciler.render.formats import write_plan
+from reconciler.render.formats import writer_of
 
 
 @click.command("plan")
@@ -64,10 +64,11 @@ def command(
     else:
         made = asyncio.run(plan(request, runtime()))
     print_warnings(made.loaded.diagnostics)
+    shown = masked(made.plan, made.mask)
     how = render_options(show_unmanaged=options["show_unmanaged"])
-    click.echo(write_plan(made.plan, output_format, how, mask=made.mask), nl=False)
+    click.echo(writer_of(output_format, "plan")(shown, how), nl=False)
     if out is not None:
-        write_private(out, encode(masked(made.plan, made.mask)))
+        write_private(out, encode(shown))
         click.echo(f"saved to {out}; carry it out with: reconciler apply {out}", err=True)
     click.echo(f"{made.calls} calls to read", err=True)
     if made.plan.refusals:

@@ -10,8 +10,7 @@ import click
 from reconciler.cli.options import format_option, unmanaged_option, workspace_of, workspace_options
 from reconciler.cli.output import print_warnings, render_options, runtime
 from reconciler.commands.showing import ShowRequest, show
-from reconciler.model.plan import Plan
-from reconciler.render.formats import check_format, write_plan, write_resolved
+from reconciler.render.formats import writer_of
 
 
 @click.command("show")
@@ -38,13 +37,9 @@ def command(
     With --resolved ADDRESS, defaults, overrides and references are filled in for the environment,
     and each field shows where it comes from. No network, secret or API key is needed.
     """
-    check_format(output_format, "plan" if address is None else "resolved")
+    write = writer_of(output_format, "plan" if address is None else "resolved")
     request = ShowRequest(plan_file, address, workspace_of(options), show_unmanaged)
     shown = show(request, runtime())
+    print_warnings(shown.diagnostics)
     how = render_options(show_unmanaged=show_unmanaged)
-    if isinstance(shown, Plan):
-        text = write_plan(shown, output_format, how)
-    else:
-        print_warnings(shown.diagnostics)
-        text = write_resolved(shown.resource, output_format, how)
-    click.echo(text, nl=False)
+    click.echo(write(shown.result, how), nl=False)

@@ -12,7 +12,7 @@ from reconciler.cli.output import render_options, runtime
 from reconciler.commands.files import path_in_repository
 from reconciler.commands.validating import validate
 from reconciler.errors import ExitCode, Severity
-from reconciler.render.formats import write_diagnostics
+from reconciler.render.formats import writer_of
 
 
 @click.command("validate")
@@ -26,6 +26,7 @@ def command(output_format: str, **options: Any) -> int:
     workspace = workspace_of(options)
     diagnostics = validate(workspace, runtime())
     root = path_in_repository(workspace.folder, os.environ)
-    click.echo(write_diagnostics(diagnostics, output_format, render_options(root=root)), nl=False)
+    write = writer_of(output_format, "diagnostics")
+    click.echo(write(diagnostics, render_options(root=root)), nl=False)
     failed = any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
     return ExitCode.ERROR if failed else ExitCode.FINE

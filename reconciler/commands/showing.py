@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.commands.files import read_file
-from reconciler.commands.resolving import Resolution, resolved
+from reconciler.commands.resolving import resolved
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
-from reconciler.errors import BadUsage
+from reconciler.errors import BadUsage, Diagnostic
 from reconciler.model.plan import Plan
+from reconciler.model.resolved import ResolvedResource
 from reconciler.planning.planfile import decode
 
 
@@ -23,7 +24,15 @@ class ShowRequest:
     show_unmanaged: bool = False
 
 
-def show(request: ShowRequest, runtime: Runtime) -> Plan | Resolution:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The saved plan or the resolved resource, and warnings about the files."""
+
+    result: Plan | ResolvedResource
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def show(request: ShowRequest, runtime: Runtime) -> Shown:
     """Return the saved plan or the resolved resource.
 
     Raises BadUsage for options that contradict each other, and what reading the files raises.
@@ -34,11 +43,12 @@ def show(request: ShowRequest, runtime: Runtime) -> Plan | Resolution:
                 "-C, -e and --strict go with --resolved",
                 hint="a saved plan holds all that is drawn",
             )
-        return decode(read_file(request.plan_file))
+        return Shown(decode(read_file(request.plan_file)))
     if request.address is not None and request.plan_file is None:
         if request.show_unmanaged:
             raise BadUsage("--show-unmanaged goes with a saved plan")
-        return resolved(request.address, request.workspace, runtime)
+        resolution = resolved(request.address, request.workspace, runtime)
+        return Shown(resolution.resource, resolution.diagnostics)
     raise BadUsage(
         "show takes one of the two: the file of a saved plan, or --resolved ADDRESS",
         hint="make a file with `plan --out FILE`; an address is written kind.key",

@@ -18,8 +18,13 @@ _FORMAT_VERSION = 1
 _MOST_NAMES = 10
 
 
-def imported_as_text(imported: Imported) -> str:
-    """Return each resource with its file, the count, and the secrets to set."""
+def imported_as_text(imported: Imported, style: Style = PLAIN) -> str:
+    """Return each resource with its file, the count, and the secrets to set.
+
+    If nothing was written, return what would be, as a unified difference that `patch` takes.
+    """
+    if not imported.written:
+        return _difference(imported, style)
     lines = [
         f'+ {resource.address} "{printable(resource.name)}" in {resource.file}'
         for resource in imported.adopted
@@ -32,8 +37,7 @@ def imported_as_text(imported: Imported) -> str:
     return _joined(imported, lines)
 
 
-def import_as_diff(imported: Imported, style: Style = PLAIN) -> str:
-    """Return what would be written, as a unified difference that `patch` takes."""
+def _difference(imported: Imported, style: Style) -> str:
     files = [
         difference_as_text(
             name, before.lines, after.lines, shown=(before.shown, after.shown), style=style

@@ -16,7 +16,7 @@ from reconciler.model.wording import printable
 from reconciler.render.formats.base import Format
 from reconciler.render.plan.document import Document, Entry, document_of
 from reconciler.render.plan.fields import FieldLine, LineKind
-from reconciler.render.plan.words import SEVERITIES, shortened
+from reconciler.render.plan.words import SEVERITIES, SIGNS, shortened
 
 LIMIT = 65_536
 _MARGIN = 600
@@ -43,7 +43,7 @@ def plan_as_markdown(plan: Plan, *, limit: int = LIMIT) -> str:
     document = document_of(plan)
     environment = _inline(shortened(f"Environment {document.environment}", _LONGEST_LINE))
     parts = [f"### {_inline(document.summary)}\n", f"{environment}\n"]
-    if document.no_changes is not None:
+    if document.no_changes:
         parts.append(f"{document.no_changes}\n")
     room = limit - _MARGIN - sum(len(part) + 1 for part in parts)
     violations, room, missing = _within(_violations(document), room // 3, room)
@@ -82,9 +82,10 @@ def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
     yield "| | action | resource | why |"
     yield "|---|---|---|---|"
     for entry in entries:
-        icon = _ICONS[entry.severity] if entry.severity is not None else ""
+        action, severity = entry.change.action, entry.change.danger
+        icon = _ICONS[severity] if severity is not None else ""
         yield (
-            f"| {icon} | {entry.sign} {entry.action.value} | "
+            f"| {icon} | {SIGNS[action]} {action.value} | "
             f"{_inline(shortened(entry.title))} | {_inline(entry.reason)} |"
         )
 
@@ -95,23 +96,24 @@ def _violations(document: Document) -> Iterator[str]:
     for violation in document.violations:
         place = f" ({violation.at})" if violation.at is not None else ""
         message = f"{place}: {shortened(violation.message, _LONGEST_LINE)}"
-        hint = shortened(violation.hint or "", _LONGEST_LINE)
+        hint = shortened(violation.allow or "", _LONGEST_LINE)
         allow = f"\n>   To allow it: {_inline(hint)}" if hint else ""
         yield f"> - `{violation.rule}`{_inline(message)}{allow}"
 
 
 def _details(entry: Entry) -> str:
+    action, consequences = entry.change.action, entry.change.consequences
     lines = list(_cut(line for field in entry.lines for line in _diff(field)))
     fence = _fence(lines)
     block = [
         "<details>",
         (
-            f"<summary>{entry.sign} {entry.action.value} "
+            f"<summary>{SIGNS[action]} {action.value} "
             f"<code>{html.escape(shortened(entry.title))}</code></summary>"
         ),
         "",
-        *(_consequence(consequence) for consequence in entry.consequences),
-        *([""] if entry.consequences else []),
+        *(_consequence(consequence) for consequence in consequences),
+        *([""] if consequences else []),
         *([f"{fence}diff", *lines, fence] if lines else []),
         "</details>",
         "",
@@ -158,8 +160,8 @@ def _fence(lines: list[str]) -> str:
 
 def _notes(document: Document) -> Iterator[str]:
     yield from (f"- {_inline(note)}" for note in document.notes)
-    if document.unmanaged is not None:
-        yield f"- {document.unmanaged.sentence}"
+    if document.unmanaged:
+        yield f"- {document.unmanaged}"
 
 
 def _inline(text: str) -> str:

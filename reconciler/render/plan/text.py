@@ -9,15 +9,9 @@ from reconciler.model.change import Action, Danger
 from reconciler.model.plan import Plan
 from reconciler.model.wording import printable
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan.document import (
-    Document,
-    Entry,
-    UnmanagedSection,
-    Violation,
-    document_of,
-)
+from reconciler.render.plan.document import Document, Entry, document_of
 from reconciler.render.plan.fields import FieldLine, LineKind
-from reconciler.render.plan.words import SEVERITIES, shortened
+from reconciler.render.plan.words import SEVERITIES, SIGNS, shortened
 from reconciler.render.style import Colour, Style
 
 _COLOURS = {
@@ -38,6 +32,7 @@ _LINE_COLOURS = {"-": Colour.RED, "+": Colour.GREEN, " ": Colour.DIM}
 _LONGEST_TITLE = 200
 _LONGEST_VALUE = 2_000
 _NARROWEST = 40
+_MOST_ADDRESSES = 5
 
 
 def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
@@ -47,29 +42,30 @@ def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     blocks += ["\n".join(_entry(entry, style)) for entry in document.entries]
     remarks = (
         _notes(document, style),
-        _unmanaged(document.unmanaged, options),
-        _violations(document.violations, style),
+        _unmanaged(document, options),
+        _violations(document, style),
     )
     blocks += ["\n".join(lines) for block in remarks if (lines := list(block))]
-    if document.no_changes is not None:
+    if document.no_changes:
         blocks.append(document.no_changes)
     blocks.append(style.paint(Colour.BOLD, document.summary))
     return "\n\n".join(blocks) + "\n"
 
 
 def _heading(document: Document, style: Style) -> str:
-    base = f"\nCompared with git base {document.base}" if document.base is not None else ""
+    base = f"\nCompared with git base {document.base}" if document.base else ""
     return style.paint(Colour.DIM, f"Environment {document.environment}{base}")
 
 
 def _entry(entry: Entry, style: Style) -> Iterator[str]:
-    sign = style.paint(_COLOURS[entry.action], entry.sign)
+    action = entry.change.action
+    sign = style.paint(_COLOURS[action], SIGNS[action])
     name = style.paint(Colour.BOLD, shortened(entry.title, _LONGEST_TITLE))
-    yield f"{sign} {entry.action.value} {name}"
+    yield f"{sign} {action.value} {name}"
     yield from _wrapped(entry.reason, "    ", style, Colour.DIM)
     for line in entry.brief:
         yield from _field(line, style)
-    for consequence in entry.consequences:
+    for consequence in entry.change.consequences:
         label = f"{SEVERITIES[consequence.severity]} [{consequence.rule}]: "
         colour = _SEVERITY_COLOURS[consequence.severity]
         yield from _wrapped(label + consequence.message, "    ! ", style, colour)
@@ -127,24 +123,26 @@ def _notes(document: Document, style: Style) -> Iterator[str]:
         yield from _wrapped(note, "Note: ", style, Colour.DIM)
 
 
-def _unmanaged(section: UnmanagedSection | None, options: RenderOptions) -> Iterator[str]:
-    if section is None:
+def _unmanaged(document: Document, options: RenderOptions) -> Iterator[str]:
+    if not document.unmanaged:
         return
     if not options.show_unmanaged:
-        sentence = f"{section.sentence} (--show-unmanaged lists them)."
+        sentence = f"{document.unmanaged} (--show-unmanaged lists them)."
         yield from _wrapped(sentence, "", options.style, Colour.DIM)
         return
-    yield f"{section.sentence}:"
-    yield from (f"    {line}" for line in section.objects)
+    yield f"{document.unmanaged}:"
+    yield from (f"    {line}" for line in document.unmanaged_objects)
 
 
-def _violations(violations: tuple[Violation, ...], style: Style) -> Iterator[str]:
-    for violation in violations:
+def _violations(document: Document, style: Style) -> Iterator[str]:
+    for violation in document.violations:
         headline = f"[{violation.rule}] {violation.message}"
         yield from _wrapped(headline, "Refused: ", style, Colour.BOLD_RED)
         if violation.at is not None:
             yield from _wrapped(f"the rule stands at {violation.at}", "    ", style)
-        if violation.addresses:
-            yield from _wrapped(violation.addresses, "    ", style)
-        if violation.hint is not None:
-            yield from _wrapped(f"to allow it: {violation.hint}", "    ", style)
+        named = ", ".join(str(address) for address in violation.addresses[:_MOST_ADDRESSES])
+        rest = len(violation.addresses) - _MOST_ADDRESSES
+        if named:
+            yield from _wrapped(f"{named} and {rest} more" if rest > 0 else named, "    ", style)
+        if violation.allow is not None:
+            yield from _wrapped(f"to allow it: {violation.allow}", "    ", style)

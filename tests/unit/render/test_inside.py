@@ -13,7 +13,8 @@ from reconciler.model.change import Action, Change, FieldChange
 from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.shape import canonical_text
 from reconciler.model.values import MISSING, value_at
-from reconciler.render.formats import formats_of, write_plan
+from reconciler.planning.masking import masked
+from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import DEFAULTS
 from reconciler.render.plan.inside import capped, differences, text_lines, value_lines
 
@@ -188,6 +189,6 @@ def test_a_masked_secret_is_not_put_together_from_pieces() -> None:
         return text.replace(secret, "***")
 
     for name in formats_of("plan"):
-        told = write_plan(plan, name, DEFAULTS, mask=mask)
+        told = writer_of(name, "plan")(masked(plan, mask), DEFAULTS)
         assert not re.search("hunter2|and=more|lines$", told, re.MULTILINE)
         assert "***" in told
