@@ -14,7 +14,6 @@ import click
 from reconciler.cli.options import (
     plan_options,
     plan_request,
-    steers,
     unmanaged_option,
     workspace_options,
 )
@@ -62,7 +61,7 @@ def command(
     Without a terminal, --auto-approve or a plan file is needed.
     """
     request = plan_request(options)
-    if plan_file is not None and steers(options):
+    if plan_file is not None and request.steered:
         raise BadUsage(
             "a saved plan is carried out as it is: options that steer planning do not go with it"
         )

@@ -12,6 +12,7 @@ from reconciler.commands.planning import PlanRequest
 from reconciler.commands.runtime import WorkspaceOptions
 from reconciler.errors import BadUsage
 from reconciler.model.plan import Selection
+from reconciler.planning.planner import PlanOptions
 from reconciler.render.formats import DEFAULT, Result, formats_of
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -113,20 +114,16 @@ def plan_request(options: dict[str, Any]) -> PlanRequest:
         raise BadUsage("--base and --no-base contradict each other")
     return PlanRequest(
         workspace=workspace_of(options),
-        selection=Selection(
-            targets=options["target"],
-            excludes=options["exclude"],
-            kinds=options["kind"],
-            parents=options["project"],
+        options=PlanOptions(
+            rotate=options["rotate_secrets"],
+            allow_replace=options["allow_replace"],
+            selection=Selection(
+                targets=options["target"],
+                excludes=options["exclude"],
+                kinds=options["kind"],
+                parents=options["project"],
+            ),
         ),
         base=options["base"],
         no_base=options["no_base"],
-        rotate=options["rotate_secrets"],
-        allow_replace=options["allow_replace"],
     )
-
-
-def steers(options: dict[str, Any]) -> bool:
-    """Whether any option narrows or steers what is planned."""
-    names = ("target", "exclude", "kind", "project", "base", "no_base", "rotate_secrets")
-    return any(options[name] for name in names) or bool(options["allow_replace"])

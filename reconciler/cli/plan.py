@@ -12,7 +12,6 @@ from reconciler.cli.options import (
     format_option,
     plan_options,
     plan_request,
-    steers,
     unmanaged_option,
     workspace_options,
 )
@@ -58,7 +57,7 @@ def command(
     """
     request = plan_request(options)
     if undo is not None:
-        if steers(options):
+        if request.steered:
             raise BadUsage("--undo takes a whole plan back: options that steer do not go with it")
         made = asyncio.run(plan_undo(request, read_file(undo), runtime()))
     else:

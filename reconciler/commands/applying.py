@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reconciler.applying import Journal, execute, moved_since
@@ -114,7 +114,7 @@ async def apply(
 
 
 def _without_rotation(request: PlanRequest) -> PlanRequest:
-    return PlanRequest(request.workspace, request.selection, allow_replace=request.allow_replace)
+    return PlanRequest(request.workspace, replace(request.options, rotate=()))
 
 
 async def _plan_of(
