@@ -1,4 +1,4 @@
-"""The command line: options to a frozen value, the use case, the renderer. No decisions here."""
+"""The command line: options to a request, the use case, the writer of its result."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from reconciler.errors import ExitCode, ReconcilerError
 from reconciler.version import __version__
 
 _COMMANDS = {
-    "init": "make a new workspace, also from what is live",
-    "plan": "show what would be done",
-    "apply": "do it, after showing it",
-    "validate": "check the files, without a network",
-    "fmt": "put the files in order",
+    "init": "create a workspace, optionally from live state",
+    "plan": "show what would change",
+    "apply": "apply a plan after showing it",
+    "validate": "check the files without a network",
+    "fmt": "format the files",
     "import": "write live objects into files",
-    "show": "draw a saved plan, or a resource with its origins",
-    "backfill": "export a past range of one export again",
+    "show": "show a saved plan, or a resource with its origins",
+    "backfill": "run an export again for a past range",
     "schema": "print a JSON Schema of the files",
-    "emulator": "serve the interface on loopback, to try things",
+    "emulator": "serve the interface on loopback for trials and tests",
     "demo": "run an end-to-end demo on the embedded service",
 }
 
@@ -69,9 +69,9 @@ class _LazyGroup(click.Group):
 )
 @click.version_option(__version__, prog_name="reconciler")
 def cli() -> None:
-    """GitOps for data pipelines: YAML files in, a plan, and the calls that carry it out.
+    """GitOps for data pipelines: plan and apply projects and batch exports from YAML files.
 
-    Exit codes: 0 fine, 1 error, 2 changes present (plan --detailed-exitcode), 3 partly applied,
+    Exit codes: 0 success, 1 error, 2 changes present (plan --detailed-exitcode), 3 partly applied,
     4 stale plan, 5 refused by policy, 64 bad usage, 130 interrupted.
     """
 
@@ -81,9 +81,9 @@ def main() -> NoReturn:
     sys.exit(_run(sys.argv[1:]))
 
 
-def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one for each way out
+def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one for each kind of error
     for stream in (sys.stdout, sys.stderr):
-        # A terminal of another encoding must not end a plan with a traceback.
+        # Characters outside the encoding of a terminal must not raise.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         result = cli.main(arguments, prog_name="reconciler", standalone_mode=False)

@@ -16,13 +16,13 @@ from reconciler.model.wording import printable
 @click.command("backfill")
 @click.argument("address")
 @workspace_options
-@click.option("--start", required=True, metavar="TIME", help="Where the range begins, ISO 8601.")
-@click.option("--end", required=True, metavar="TIME", help="Where it ends.")
+@click.option("--start", required=True, metavar="TIME", help="Start of the range, ISO 8601.")
+@click.option("--end", required=True, metavar="TIME", help="End of the range, ISO 8601.")
 def command(address: str, *, start: str, end: str, **options: Any) -> None:
-    """Export a past range again, such as the one that a pause left out.
+    """Run an export again for a past range, such as one that it missed while paused.
 
-    Times without an offset are UTC. It is sent once: if the answer is lost, look at the runs of the
-    export before you try again.
+    Times without an offset are UTC. The request is sent once: if the response is lost, check the
+    runs of the export before you try again.
     """
     request = BackfillRequest(
         workspace_of(options),

@@ -17,15 +17,15 @@ from reconciler.render.difference import difference_as_text
 
 @click.command("fmt")
 @folder_option
-@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is not in order.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change.")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 def command(folder: Path, files: tuple[Path, ...], *, check: bool, diff: bool) -> int:
-    """Put the files in order: keys as the reference has them, indentation, blank lines.
+    """Format the files: keys in the order of the reference, indentation, blank lines.
 
-    Values, quotes and comments stay as they are, and resources stand where they stood. Without
-    FILES, every file of the workspace is looked at; a folder means all in it. The names of the
-    files that were not in order are printed.
+    Values, quotes, comments and the order of resources stay as they are. Without FILES, every file
+    of the workspace is formatted; a folder stands for all files in it. The names of the files that
+    change are printed.
     """
     formatted = format_workspace(FormatOptions(folder, files, write=not (check or diff)))
     print_warnings(formatted.diagnostics)

@@ -21,13 +21,13 @@ _GLOBS: dict[str, Any] = {"multiple": True, "metavar": "GLOB"}
 
 
 def layout_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--layout of what is imported."""
+    """Add --layout."""
     return click.option(
         "--layout",
         type=click.Choice([layout.value for layout in Layout]),
         default=Layout.BY_PARENT.value,
         show_default=True,
-        help="How imported resources are spread over files.",
+        help="How to distribute imported resources over files.",
     )(function)
 
 
@@ -39,7 +39,7 @@ def layout_option(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--name", **_GLOBS, help="Only objects with these names.")
 @click.option("--kind", multiple=True, metavar="KIND", help="Only objects of these kinds.")
 @click.option(
-    "--id", "ids", multiple=True, metavar="ID", help="Only these, also if no list has them."
+    "--id", "ids", multiple=True, metavar="ID", help="Only these, even if no list shows them."
 )
 @layout_option
 @click.option("--into", default="", metavar="DIR", help="Folder below the workspace.")
@@ -51,13 +51,13 @@ def layout_option(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--dry-run", is_flag=True, help="Show what would be written, as a diff.")
 @format_option("imported")
 def command(*, output_format: str, **options: Any) -> int:
-    """Write live objects into files of the workspace. Changes nothing on the live side.
+    """Write live objects into files of the workspace. Does not change live state.
 
-    Without options, everything that is not in the files yet is imported. The plan of what is
-    written is empty: that is checked before a file is touched. Existing files are extended.
+    Without options, imports everything that is not in the files yet. A plan of the written files
+    is empty: this is checked before any file changes. Existing files are extended.
 
-    Secrets can't be read back: each becomes a reference to an environment variable, and those are
-    listed. Exits with 1 if an object could not be imported; the others are.
+    The API hides secrets: each becomes a reference to an environment variable, and these are
+    listed. Exits with 1 if an object can't be imported; the others are.
     """
     request = _request(options)
     imported = asyncio.run(import_live(request, runtime()))

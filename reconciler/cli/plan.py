@@ -34,15 +34,15 @@ from reconciler.render.formats import writer_of
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Save the plan, to be applied as it is with `apply FILE`.",
+    help="Save the plan for `apply FILE`.",
 )
 @click.option(
     "--undo",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Plan the way back from a saved plan or an audit log.",
+    help="Plan the reversal of a saved plan or an audit log.",
 )
-@click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there is something to do.")
+@click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
 def command(
     output_format: str,
     out: Path | None,
@@ -51,14 +51,14 @@ def command(
     detailed_exitcode: bool,
     **options: Any,
 ) -> int:
-    """Show what would be done to make the live side as the files say. Changes nothing.
+    """Show what would change to make live state match the configuration. Changes nothing.
 
     Exits with 5 if the policy refuses the plan.
     """
     request = plan_request(options)
     if undo is not None:
         if request.steered:
-            raise BadUsage("--undo takes a whole plan back: options that steer do not go with it")
+            raise BadUsage("--undo reverses a whole plan: it takes no options that steer planning")
         made = asyncio.run(plan_undo(request, read_file(undo), runtime()))
     else:
         made = asyncio.run(plan(request, runtime()))
@@ -68,7 +68,7 @@ def command(
     click.echo(writer_of(output_format, "plan")(shown, how), nl=False)
     if out is not None:
         write_private(out, encode(shown))
-        click.echo(f"saved to {out}; carry it out with: reconciler apply {out}", err=True)
+        click.echo(f"saved to {out}; apply it with: reconciler apply {out}", err=True)
     click.echo(f"{made.calls} calls to read", err=True)
     if made.plan.refusals:
         return ExitCode.REFUSED

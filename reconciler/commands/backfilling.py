@@ -47,7 +47,7 @@ def parse_instant(text: str, *, option: str) -> datetime:
         instant = datetime.fromisoformat(text)
     except ValueError:
         raise BadUsage(
-            f"{option} '{text}' is not a moment", hint="write it like 2026-01-31T00:00:00Z"
+            f"invalid time '{text}' in {option}", hint="write it like 2026-01-31T00:00:00Z"
         ) from None
     return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant
 

@@ -61,7 +61,7 @@ def _check_kinds(choice: Choice) -> None:
     known = [kind.name for kind in all_kinds()]
     for name in choice.kinds:
         if name not in known:
-            raise BadUsage(f"there is no kind '{name}'", hint=f"there are: {', '.join(known)}")
+            raise BadUsage(f"unknown kind '{name}'", hint=f"kinds: {', '.join(known)}")
 
 
 async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:

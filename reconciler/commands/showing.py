@@ -40,16 +40,16 @@ def show(request: ShowRequest, runtime: Runtime) -> Shown:
     if request.plan_file is not None and request.address is None:
         if request.workspace != WorkspaceOptions(Path()):
             raise BadUsage(
-                "-C, -e and --strict go with --resolved",
-                hint="a saved plan holds all that is drawn",
+                "-C, -e and --strict require --resolved",
+                hint="a saved plan contains everything that is shown",
             )
         return Shown(decode(read_file(request.plan_file)))
     if request.address is not None and request.plan_file is None:
         if request.show_unmanaged:
-            raise BadUsage("--show-unmanaged goes with a saved plan")
+            raise BadUsage("--show-unmanaged requires a saved plan")
         resolution = resolved(request.address, request.workspace, runtime)
         return Shown(resolution.resource, resolution.diagnostics)
     raise BadUsage(
-        "show takes one of the two: the file of a saved plan, or --resolved ADDRESS",
-        hint="make a file with `plan --out FILE`; an address is written kind.key",
+        "show takes either the file of a saved plan or --resolved ADDRESS",
+        hint="save a plan with `plan --out FILE`; an address is kind.key",
     )
