@@ -63,7 +63,7 @@ def test_days_are_asked_for_by_date_where_the_server_wants_it(tmp_path: Path) ->
         (("batch_export.lake", "--start", "2026-01-02", "--end", "2100-01-01"), "in the future"),
         (("batch_export.nope", "--start", "2026-01-01", "--end", "2026-01-02"), "no resource"),
         (("lake", "--start", "2026-01-01", "--end", "2026-01-02"), "not an address"),
-        (("batch_export.lake", "--start", "soon", "--end", "2026-01-02"), "not a moment"),
+        (("batch_export.lake", "--start", "soon", "--end", "2026-01-02"), "invalid time"),
     ],
 )
 def test_a_range_that_makes_no_sense_is_told(
