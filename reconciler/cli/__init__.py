@@ -1,4 +1,4 @@
-"""The command line: options to a frozen value, the use case, the renderer. No decisions here."""
+"""The command line: options to a request, the use case, the writer of its result."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import NoReturn
 
 import click
 
-from reconciler.errors import ExitCode, InvalidConfiguration, ReconcilerError
+from reconciler.errors import ExitCode, ReconcilerError
 from reconciler.version import __version__
 
 _COMMANDS = {
-    "init": "make a new workspace, also from what is live",
-    "plan": "show what would be done",
-    "apply": "do it, after showing it",
-    "validate": "check the files, without a network",
-    "fmt": "put the files in order",
+    "init": "create a workspace, optionally from live state",
+    "plan": "show what would change",
+    "apply": "apply a plan after showing it",
+    "validate": "check the files without a network",
+    "fmt": "format the files",
     "import": "write live objects into files",
-    "show": "draw a saved plan, or a resource with its origins",
-    "backfill": "export a past range of one export again",
+    "show": "show a saved plan, or a resource with its origins",
+    "backfill": "run an export again for a past range",
     "schema": "print a JSON Schema of the files",
-    "emulator": "serve the interface on loopback, to try things",
-    "demo": "the whole way, against the embedded service",
+    "emulator": "serve the interface on loopback for trials and tests",
+    "demo": "run an end-to-end demo on the embedded service",
 }
 
 
@@ -58,8 +58,9 @@ class _LazyGroup(click.Group):
             from difflib import get_close_matches
 
             close = get_close_matches(args[0], list(_COMMANDS), n=1)
-            meant = f" Did you mean '{close[0]}'?" if close else ""
-            raise click.UsageError(f"No such command '{args[0]}'.{meant}", error.ctx) from None
+            suggestion = f" Did you mean '{close[0]}'?" if close else ""
+            message = f"No such command '{args[0]}'.{suggestion}"
+            raise click.UsageError(message, error.ctx) from None
 
 
 # `color`: click would strip colours from a pipe, which FORCE_COLOR may want. We decide ourselves.
@@ -68,21 +69,21 @@ class _LazyGroup(click.Group):
 )
 @click.version_option(__version__, prog_name="reconciler")
 def cli() -> None:
-    """GitOps for data pipelines: YAML files in, a plan, and the calls that carry it out.
+    """GitOps for data pipelines: plan and apply projects and batch exports from YAML files.
 
-    Exit codes: 0 fine, 1 error, 2 changes present (plan --detailed-exitcode), 3 partly applied,
+    Exit codes: 0 success, 1 error, 2 changes present (plan --detailed-exitcode), 3 partly applied,
     4 stale plan, 5 refused by policy, 64 bad usage, 130 interrupted.
     """
 
 
 def main() -> NoReturn:
-    """The entry point. Every way out goes through here, and none shows a traceback."""
+    """Run the command line. Errors and bugs are printed without a traceback."""
     sys.exit(_run(sys.argv[1:]))
 
 
-def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one for each way out
+def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one for each kind of error
     for stream in (sys.stdout, sys.stderr):
-        # A terminal of another encoding must not end a plan with a traceback.
+        # Characters outside the encoding of a terminal must not raise.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         result = cli.main(arguments, prog_name="reconciler", standalone_mode=False)
@@ -100,41 +101,26 @@ def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one for each way out
         click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED
     except ReconcilerError as error:
-        _tell(error)
+        _print_error(error)
         return error.exit_code
     except BrokenPipeError:
-        # Whoever read the output has left, as `| head` does: nothing more can be said.
+        # The reader of the output has gone, as with `| head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.FINE
-    except Exception as error:  # noqa: BLE001 - the last resort: our bug, told as one
-        return _tell_bug(error)
+    except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours
+        return _report_bug(error)
     return int(result or 0)
 
 
-def _tell(error: ReconcilerError) -> None:
-    from reconciler.cli.output import colour_wanted, diagnostics_text
+def _print_error(error: ReconcilerError) -> None:
+    from reconciler.cli.output import style_of
     from reconciler.render.progress import error_as_text
 
-    if isinstance(error, InvalidConfiguration):
-        text = diagnostics_text(error.diagnostics, sys.stderr)
-    else:
-        text = error_as_text(error, colour=colour_wanted(sys.stderr))
-    click.echo(text, nl=False, err=True, color=True)
+    click.echo(error_as_text(error, style_of(sys.stderr)), nl=False, err=True, color=True)
 
 
-def _tell_bug(error: Exception) -> int:
-    """Where it happened, without the values that it happened with: they may be secret."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = (
-        f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"  # noqa: PTH119
-        if trace is not None
-        else "?"
-    )
-    click.echo(
-        f"error: this is a bug in reconciler {__version__}: {type(error).__name__} at {place}\n"
-        "  please report it, with the command that you ran",
-        err=True,
-    )
+def _report_bug(error: Exception) -> int:
+    from reconciler.render.progress import bug_as_text
+
+    click.echo(bug_as_text(error, __version__), nl=False, err=True)
     return ExitCode.ERROR

@@ -3,42 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from reconciler.cli.options import workspace_of, workspace_options
 from reconciler.cli.output import runtime
-from reconciler.commands.backfilling import BackfillRequest, backfill
-from reconciler.errors import BadUsage
+from reconciler.commands.backfilling import BackfillRequest, backfill, parse_instant
 from reconciler.model.wording import printable
-
-
-def _moment(text: str, option: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise BadUsage(
-            f"{option} '{text}' is not a moment", hint="write it like 2026-01-31T00:00:00Z"
-        ) from None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 @click.command("backfill")
 @click.argument("address")
 @workspace_options
-@click.option("--start", required=True, metavar="TIME", help="Where the range begins, ISO 8601.")
-@click.option("--end", required=True, metavar="TIME", help="Where it ends.")
+@click.option("--start", required=True, metavar="TIME", help="Start of the range, ISO 8601.")
+@click.option("--end", required=True, metavar="TIME", help="End of the range, ISO 8601.")
 def command(address: str, *, start: str, end: str, **options: Any) -> None:
-    """Export a past range again, such as the one that a pause left out.
+    """Run an export again for a past range, such as one that it missed while paused.
 
-    Times without an offset are UTC. It is sent once: if the answer is lost, look at the runs of the
-    export before you try again.
+    Times without an offset are UTC. The request is sent once: if the response is lost, check the
+    runs of the export before you try again.
     """
     request = BackfillRequest(
-        workspace_of(options), address, _moment(start, "--start"), _moment(end, "--end")
+        workspace_of(options),
+        address,
+        parse_instant(start, option="--start"),
+        parse_instant(end, option="--end"),
     )
-    done = asyncio.run(backfill(request, runtime()))
-    named = f" (backfill {printable(done.identity)})" if done.identity else ""
-    click.echo(f"Backfilling {done.address} from {done.start} to {done.end}{named}")
+    started = asyncio.run(backfill(request, runtime()))
+    name = f" (backfill {printable(started.identity)})" if started.identity else ""
+    click.echo(f"Backfilling {started.address} from {started.start} to {started.end}{name}")

@@ -1,4 +1,4 @@
-"""`reconciler emulator`: the one door to the embedded service."""
+"""`reconciler emulator`: the only module that imports the embedded service."""
 
 from __future__ import annotations
 

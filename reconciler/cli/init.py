@@ -32,7 +32,7 @@ from reconciler.render.imports import imported_as_text, remarks_on_import
     default="production",
     show_default=True,
     metavar="NAME",
-    help="Its first environment.",
+    help="The first environment.",
 )
 @click.option("--base-url", metavar="URL", help="Address of the service. [RECONCILER_BASE_URL]")
 @click.option("--organization", metavar="ID", help="Organization. [RECONCILER_ORGANIZATION]")
@@ -44,17 +44,17 @@ from reconciler.render.imports import imported_as_text, remarks_on_import
     metavar="VARIABLE",
     help="Variable that holds the API key.",
 )
-@click.option("--import", "with_import", is_flag=True, help="Write what is live into files too.")
+@click.option("--import", "with_import", is_flag=True, help="Import live state too.")
 @layout_option
-@click.option("--schemas", is_flag=True, help="Just write the schemas for editors anew.")
+@click.option("--schemas", is_flag=True, help="Only overwrite the schemas for editors.")
 def command(**options: Any) -> int:
-    """Make a new workspace, with comments that say what may stand in it.
+    """Create a workspace, with comments that explain its files.
 
-    The schemas for editors go into .reconciler/, and files name them. Nothing that is there is
-    written over.
+    The schemas for editors go into .reconciler/, and the files refer to them. Existing files are
+    not overwritten.
     """
     if options["schemas"]:
-        _tell(refresh_schemas(options["folder"]))
+        _print_files(refresh_schemas(options["folder"]))
         return ExitCode.FINE
     importing = options["with_import"]
     asked = InitOptions(
@@ -67,20 +67,18 @@ def command(**options: Any) -> int:
     )
     if importing:
         check_reachable(asked, os.environ)
-    _tell(initialise(asked, os.environ))
+    _print_files(initialise(asked, os.environ))
     if not importing:
-        click.echo(
-            "Next: declare resources, or import what is live; then: reconciler plan", err=True
-        )
+        click.echo("Next: declare resources, or import live state; then: reconciler plan", err=True)
         return ExitCode.FINE
     request = ImportOptions(
         WorkspaceOptions(asked.folder, asked.environment), layout=Layout(options["layout"])
     )
-    done = asyncio.run(import_live(request, runtime()))
-    click.echo(imported_as_text(done), nl=False)
-    click.echo(remarks_on_import(done), nl=False, err=True)
-    return ExitCode.ERROR if done.refused else ExitCode.FINE
+    imported = asyncio.run(import_live(request, runtime()))
+    click.echo(imported_as_text(imported), nl=False)
+    click.echo(remarks_on_import(imported), nl=False, err=True)
+    return ExitCode.ERROR if imported.refused else ExitCode.FINE
 
 
-def _tell(files: tuple[str, ...]) -> None:
+def _print_files(files: tuple[str, ...]) -> None:
     click.echo("".join(f"+ {name}\n" for name in files), nl=False)

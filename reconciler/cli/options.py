@@ -1,4 +1,4 @@
-"""Options that more than one command has."""
+"""Options of several commands."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import Any, TypeVar
 
 import click
 
-from reconciler.cli.output import PLAN_FORMATS
 from reconciler.commands.planning import PlanRequest
 from reconciler.commands.runtime import WorkspaceOptions
 from reconciler.errors import BadUsage
 from reconciler.model.plan import Selection
+from reconciler.planning.planner import PlanOptions
+from reconciler.render.formats import DEFAULT, Result, formats_of
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 
 
 def folder_option(function: _Function) -> _Function:
-    """-C, where no environment is looked at."""
+    """Add -C."""
     return click.option(
         "-C",
         "--workspace",
@@ -27,12 +28,12 @@ def folder_option(function: _Function) -> _Function:
         type=click.Path(path_type=Path),
         default=Path(),
         metavar="DIR",
-        help="Folder of the workspace. Default: here.",
+        help="Folder of the workspace. Default: the current folder.",
     )(function)
 
 
 def workspace_options(function: _Function) -> _Function:
-    """-C, -e, --strict."""
+    """Add -C, -e and --strict."""
     return _all(
         function,
         folder_option,
@@ -42,53 +43,55 @@ def workspace_options(function: _Function) -> _Function:
             metavar="NAME",
             help="Environment. Default: the only one, or `default:` of the workspace.",
         ),
-        click.option("--strict", is_flag=True, help="Take warnings about the files as errors."),
+        click.option("--strict", is_flag=True, help="Treat warnings about the files as errors."),
     )
 
 
 def plan_options(function: _Function) -> _Function:
-    """What narrows or steers a plan."""
+    """Add the options that narrow or steer a plan."""
     globs: dict[str, Any] = {"multiple": True, "metavar": "GLOB"}
     return _all(
         function,
-        click.option("--target", **globs, help="Only these addresses, and what they need."),
-        click.option("--exclude", **globs, help="All but these addresses."),
+        click.option("--target", **globs, help="Only these addresses, and what they depend on."),
+        click.option("--exclude", **globs, help="All except these addresses."),
         click.option("--kind", **globs, help="Only resources of these kinds."),
         click.option("--project", **globs, help="Only these projects and what is in them."),
         click.option(
             "--base",
             metavar="REF",
-            help="Git reference to compare the files with. Default: what the CI job tells.",
+            help="Git reference to compare the files with. Default: the one of the CI job.",
         ),
-        click.option("--no-base", is_flag=True, help="Leave git out of it."),
+        click.option("--no-base", is_flag=True, help="Do not use git."),
         click.option(
             "--rotate-secrets",
             multiple=True,
             is_flag=False,
             flag_value="*",
             metavar="[GLOB]",
-            help="Send the secrets again: all, or those of these addresses.",
+            help="Send secrets again: all, or those of these addresses.",
         ),
         click.option(
-            "--allow-replace", is_flag=True, help="Allow changes that delete and create again."
+            "--allow-replace",
+            is_flag=True,
+            help="Allow changes that delete and create again.",
         ),
     )
 
 
-def format_option(function: _Function) -> _Function:
-    """--format of a plan."""
+def format_option(result: Result) -> Callable[[_Function], _Function]:
+    """Add --format of a result."""
     return click.option(
         "--format",
-        "plan_format",
-        type=click.Choice(PLAN_FORMATS),
-        default="text",
+        "output_format",
+        type=click.Choice(formats_of(result)),
+        default=DEFAULT,
         show_default=True,
-        help="How to draw it.",
-    )(function)
+        help="Output format.",
+    )
 
 
 def unmanaged_option(function: _Function) -> _Function:
-    """--show-unmanaged."""
+    """Add --show-unmanaged."""
     return click.option(
         "--show-unmanaged", is_flag=True, help="List live objects that no resource claims."
     )(function)
@@ -101,32 +104,28 @@ def _all(function: _Function, *decorators: _Decorator[Any]) -> _Function:
 
 
 def workspace_of(options: dict[str, Any]) -> WorkspaceOptions:
-    """The workspace that the options name."""
+    """Return the workspace that the options name."""
     return WorkspaceOptions(
         folder=options["folder"], environment=options["environment"], strict=options["strict"]
     )
 
 
 def plan_request(options: dict[str, Any]) -> PlanRequest:
-    """The plan that the options ask for. Raises BadUsage for options that contradict."""
+    """Return the request for a plan. Raises BadUsage for options that contradict each other."""
     if options["base"] is not None and options["no_base"]:
         raise BadUsage("--base and --no-base contradict each other")
     return PlanRequest(
         workspace=workspace_of(options),
-        selection=Selection(
-            targets=options["target"],
-            excludes=options["exclude"],
-            kinds=options["kind"],
-            parents=options["project"],
+        options=PlanOptions(
+            rotate=options["rotate_secrets"],
+            allow_replace=options["allow_replace"],
+            selection=Selection(
+                targets=options["target"],
+                excludes=options["exclude"],
+                kinds=options["kind"],
+                parents=options["project"],
+            ),
         ),
         base=options["base"],
         no_base=options["no_base"],
-        rotate=options["rotate_secrets"],
-        allow_replace=options["allow_replace"],
     )
-
-
-def steers(options: dict[str, Any]) -> bool:
-    """Whether any option narrows or steers what is planned."""
-    names = ("target", "exclude", "kind", "project", "base", "no_base", "rotate_secrets")
-    return any(options[name] for name in names) or bool(options["allow_replace"])

@@ -1,148 +1,67 @@
-"""Where results go: stdout for the result, stderr for the rest, secrets masked at the edge."""
+"""Streams of the process: stdout for the result, stderr for the rest."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TextIO
 
 import click
 
 from reconciler.commands.runtime import Runtime
-from reconciler.errors import Diagnostic, ReconcilerError
+from reconciler.errors import Diagnostic
 from reconciler.model.event import Event
-from reconciler.model.plan import Plan
-from reconciler.planning.masking import masked
 from reconciler.render.diagnostics import diagnostics_as_text
-from reconciler.render.plan.markdown import plan_as_markdown
-from reconciler.render.plan.text import Style, plan_as_text
+from reconciler.render.options import RenderOptions
 from reconciler.render.progress import Progress
-
-PLAN_FORMATS = ("text", "json", "markdown")
-_FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE")
-_PIPED = 100
+from reconciler.render.style import DEFAULT_WIDTH, Style, colour_wanted
 
 
 def now() -> datetime:
-    """The one clock of the program."""
-    return datetime.now(tz=UTC)  # noqa: TID251 - handed down from here to all who need it
+    """Return the current time. This is the only clock of the program."""
+    return datetime.now(tz=UTC)  # noqa: TID251 - passed down from here
 
 
 def runtime(listen: Callable[[Event], None] | None = None) -> Runtime:
-    """The world as the process sees it."""
+    """Return the environment and the clock of this process."""
     if listen is None:
         return Runtime(environ=os.environ, now=now)
     return Runtime(environ=os.environ, now=now, listen=listen)
 
 
-def colour_wanted(stream: TextIO) -> bool:
-    """Colour on a terminal. NO_COLOR forbids it, FORCE_COLOR wants it in a pipe as well.
-
-    https://no-color.org, https://force-color.org; CLICOLOR=0 and CLICOLOR_FORCE say the same.
-    """
-    if os.environ.get("NO_COLOR"):
-        return False
-    if any(os.environ.get(name, "0") not in ("", "0") for name in _FORCING):
-        return True
-    if os.environ.get("CLICOLOR") == "0" or os.environ.get("TERM") == "dumb":
-        return False
-    return stream.isatty()
+def style_of(stream: TextIO) -> Style:
+    """Return the colours and the width that a stream takes."""
+    return Style(colour_wanted(os.environ, terminal=stream.isatty()), _width_of(stream))
 
 
-def width_of(stream: TextIO) -> int:
-    """How many cells a line of this stream has; 100 where it is no terminal."""
+def _width_of(stream: TextIO) -> int:
     if not stream.isatty():
-        return _PIPED
-    told = os.environ.get("COLUMNS", "")
-    if told.isdecimal() and int(told):
-        return int(told)
+        return DEFAULT_WIDTH
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
     try:
-        return os.get_terminal_size(stream.fileno()).columns or _PIPED
+        return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
     except OSError:
-        return _PIPED
+        return DEFAULT_WIDTH
+
+
+def render_options(*, show_unmanaged: bool = False, root: str = "") -> RenderOptions:
+    """Return how to write a result to stdout."""
+    return RenderOptions(style_of(sys.stdout), show_unmanaged=show_unmanaged, root=root)
 
 
 def progress() -> Progress:
-    """What listens to changes being made, on stderr."""
-    live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    """Return a listener that shows progress on stderr."""
     return Progress(
         lambda text: click.echo(text, nl=False, err=True, color=True),
-        live=live,
-        width=width_of(sys.stderr),
+        live=sys.stderr.isatty() and os.environ.get("TERM") != "dumb",
+        width=_width_of(sys.stderr),
     )
 
 
-def style(*, show_unmanaged: bool = False) -> Style:
-    """How plans are drawn on this stdout."""
-    return Style(
-        colour=colour_wanted(sys.stdout),
-        width=width_of(sys.stdout),
-        show_unmanaged=show_unmanaged,
-    )
-
-
-def diagnostics_text(diagnostics: Sequence[Diagnostic], stream: TextIO) -> str:
-    """Diagnostics as the stream can show them."""
-    return diagnostics_as_text(diagnostics, colour=colour_wanted(stream), width=width_of(stream))
-
-
-def plan_text(
-    plan: Plan, plan_format: str, *, mask: Callable[[str], str] = str, show_unmanaged: bool = False
-) -> str:
-    """The plan in a format, drawn from its saved form: made now or loaded, it looks the same."""
-    from reconciler.model.codec.plan import decode, encode
-
-    data = encode(masked(plan, mask))
-    if plan_format == "json":
-        return data.decode()
-    saved = decode(data)
-    if plan_format == "markdown":
-        return plan_as_markdown(saved)
-    return plan_as_text(saved, style(show_unmanaged=show_unmanaged))
-
-
-def place_in_repository(folder: Path) -> str:
-    """The path of a folder from the root of its repository, "" for the root itself.
-
-    The root is the folder that a workflow runs in, as far as it holds the other; otherwise the
-    nearest one above with a `.git`; otherwise the current one. Annotations and code scanning find
-    files from there.
-    """
-    here = folder.resolve()
-    told = os.environ.get("GITHUB_WORKSPACE")
-    roots = [Path(told).resolve()] if told else []
-    roots += [each for each in (here, *here.parents) if (each / ".git").exists()]
-    for root in (*roots, Path.cwd()):
-        if here.is_relative_to(root):
-            return "" if here == root else here.relative_to(root).as_posix()
-    return ""
-
-
-def tell_warnings(diagnostics: tuple[Diagnostic, ...]) -> None:
-    """Warnings about the files, on stderr."""
-    click.echo(diagnostics_text(diagnostics, sys.stderr), nl=False, err=True)
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """A file that only its owner can read, replacing an older one whole."""
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        draft.unlink(missing_ok=True)
-        draft.touch(mode=0o600, exist_ok=False)
-        draft.write_bytes(data)
-        draft.replace(path)
-    except OSError as error:
-        raise ReconcilerError(
-            f"{path} can't be written: {error.strerror}", hint="choose another file with --out"
-        ) from None
-
-
-def read_file(path: Path) -> bytes:
-    """The bytes of a file that the caller names."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ReconcilerError(f"{path} can't be read: {error.strerror}") from None
+def print_warnings(diagnostics: tuple[Diagnostic, ...]) -> None:
+    """Print warnings about the files to stderr."""
+    click.echo(diagnostics_as_text(diagnostics, style_of(sys.stderr)), nl=False, err=True)

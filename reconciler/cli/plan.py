@@ -12,68 +12,63 @@ from reconciler.cli.options import (
     format_option,
     plan_options,
     plan_request,
-    steers,
     unmanaged_option,
     workspace_options,
 )
-from reconciler.cli.output import (
-    plan_text,
-    read_file,
-    runtime,
-    tell_warnings,
-    write_private,
-)
+from reconciler.cli.output import print_warnings, render_options, runtime
+from reconciler.commands.files import read_file, write_private
 from reconciler.commands.planning import plan
 from reconciler.commands.undoing import plan_undo
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.codec.plan import encode
 from reconciler.planning.masking import masked
+from reconciler.render.formats import writer_of
 
 
 @click.command("plan")
 @workspace_options
 @plan_options
 @unmanaged_option
-@format_option
+@format_option("plan")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Save the plan, to be applied as it is with `apply FILE`.",
+    help="Save the plan for `apply FILE`.",
 )
 @click.option(
     "--undo",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Plan the way back from a saved plan or an audit log.",
+    help="Plan the reversal of a saved plan or an audit log.",
 )
-@click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there is something to do.")
+@click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
 def command(
-    plan_format: str,
+    output_format: str,
     out: Path | None,
     *,
     undo: Path | None,
     detailed_exitcode: bool,
     **options: Any,
 ) -> int:
-    """Show what would be done to make the live side as the files say. Changes nothing.
+    """Show what would change to make live state match the configuration. Changes nothing.
 
     Exits with 5 if the policy refuses the plan.
     """
     request = plan_request(options)
     if undo is not None:
-        if steers(options):
-            raise BadUsage("--undo takes a whole plan back: options that steer do not go with it")
+        if request.steered:
+            raise BadUsage("--undo reverses a whole plan: it takes no options that steer planning")
         made = asyncio.run(plan_undo(request, read_file(undo), runtime(), name=str(undo)))
     else:
         made = asyncio.run(plan(request, runtime()))
-    tell_warnings(made.loaded.diagnostics)
-    unmanaged = options["show_unmanaged"]
-    text = plan_text(made.plan, plan_format, mask=made.mask, show_unmanaged=unmanaged)
-    click.echo(text, nl=False)
+    print_warnings(made.loaded.diagnostics)
+    shown = masked(made.plan, made.mask)
+    how = render_options(show_unmanaged=options["show_unmanaged"])
+    click.echo(writer_of(output_format, "plan")(shown, how), nl=False)
     if out is not None:
-        write_private(out, encode(masked(made.plan, made.mask)))
-        click.echo(f"saved to {out}; carry it out with: reconciler apply {out}", err=True)
+        write_private(out, encode(shown))
+        click.echo(f"saved to {out}; apply it with: reconciler apply {out}", err=True)
     click.echo(f"{made.calls} calls to read", err=True)
     if made.plan.refusals:
         return ExitCode.REFUSED

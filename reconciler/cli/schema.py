@@ -16,11 +16,10 @@ def command(name: str | None) -> None:
     if name is None:
         click.echo("\n".join(schema_names()))
         return
-    found = schema(name) if name in schema_names() else None
-    if found is None:
+    content = schema(name) if name in schema_names() else None
+    if content is None:
         close = nearest_schema(name)
-        meant = f"did you mean '{close}'? " if close is not None else ""
-        raise BadUsage(
-            f"there is no schema '{name}'", hint=f"{meant}There are: {', '.join(schema_names())}"
-        )
-    click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+        suggestion = f"did you mean '{close}'? " if close is not None else ""
+        known = ", ".join(schema_names())
+        raise BadUsage(f"unknown schema '{name}'", hint=f"{suggestion}There are: {known}")
+    click.echo(orjson.dumps(content, option=orjson.OPT_INDENT_2))

@@ -212,5 +212,6 @@ async def _second_plan(
     if not request.verify or incomplete or plan.source.undoes is not None:
         return None
     live = await read_for(service, loaded)
-    again = replace(request.plan, selection=plan.selection, rotate=())
+    options = replace(request.plan.options, selection=plan.selection, rotate=())
+    again = replace(request.plan, options=options)
     return decide(again, loaded, live, base=None, runtime=runtime)

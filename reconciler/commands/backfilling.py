@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from reconciler.client import Service
@@ -39,6 +39,17 @@ class Backfilled:
     start: str
     end: str
     identity: str | None
+
+
+def parse_instant(text: str, *, option: str) -> datetime:
+    """Return the instant of an ISO 8601 text, UTC where it has no offset. Raises BadUsage."""
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadUsage(
+            f"invalid time '{text}' in {option}", hint="write it like 2026-01-31T00:00:00Z"
+        ) from None
+    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant
 
 
 async def backfill(request: BackfillRequest, runtime: Runtime) -> Backfilled:

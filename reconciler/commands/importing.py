@@ -57,6 +57,13 @@ class ImportOptions:
     dry_run: bool = False
 
 
+def _check_kinds(choice: Choice) -> None:
+    known = [kind.name for kind in all_kinds()]
+    for name in choice.kinds:
+        if name not in known:
+            raise BadUsage(f"unknown kind '{name}'", hint=f"kinds: {', '.join(known)}")
+
+
 async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
     """Write the chosen live objects into files of the workspace.
 
@@ -67,6 +74,7 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
         AmbiguousIdentity, ServiceError.
 
     """
+    _check_kinds(options.choice)
     loaded = load_workspace(options.workspace, runtime.environ)
     placing = Placing(
         FolderSource(options.workspace.folder),

@@ -13,7 +13,7 @@ from reconciler.config.loader import collector_paused
 from reconciler.errors import ReconcilerError, SecretUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.live import Live
-from reconciler.model.plan import Plan, Selection
+from reconciler.model.plan import Plan
 from reconciler.model.policy import Prune
 from reconciler.model.resource import Desired
 from reconciler.model.values import secret_refs
@@ -26,16 +26,18 @@ from reconciler.version import __version__
 class PlanRequest:
     """What to plan.
 
-    `base` is a git reference, None for the one of the CI job; `no_base` does not use git. `rotate`
-    are address globs whose secrets are sent again.
+    `base` is a git reference, None for the one of the CI job; `no_base` does not use git.
     """
 
     workspace: WorkspaceOptions
-    selection: Selection = field(default_factory=Selection)
+    options: PlanOptions = field(default_factory=PlanOptions)
     base: str | None = None
     no_base: bool = False
-    rotate: tuple[str, ...] = ()
-    allow_replace: bool = False
+
+    @property
+    def steered(self) -> bool:
+        """Whether any option narrows or steers what is planned."""
+        return self != PlanRequest(self.workspace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +166,7 @@ def decide(
         now=runtime.now(),
         tool_version=__version__,
         base=base,
-        options=PlanOptions(
-            rotate=request.rotate,
-            allow_replace=request.allow_replace,
-            selection=request.selection,
-        ),
+        options=request.options,
     )
     # Planning creates many values and no cycles, so collecting garbage only costs time.
     with collector_paused():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reconciler.errors import Mark
 from reconciler.model.address import Address
 from reconciler.model.resource import ParentRef
 from reconciler.model.term import Term
@@ -150,6 +151,8 @@ class Change:
         For a replacement: the parent of the object that is deleted.
     depends_on
         Ids of changes that come before.
+    at
+        The place of the resource in the files, None where the change comes from elsewhere.
     """
 
     address: Address
@@ -167,6 +170,7 @@ class Change:
     consequences: tuple[Consequence, ...] = ()
     depends_on: tuple[str, ...] = ()
     seen: Seen | None = None
+    at: Mark | None = None
 
     @property
     def id(self) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from reconciler.errors import Mark
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
 from reconciler.model.live import Dialect
@@ -36,7 +37,7 @@ class Refusal:
     rule: str
     message: str
     addresses: tuple[Address, ...] = ()
-    where: str | None = None
+    at: Mark | None = None
     allow: str | None = None
 
 

@@ -41,11 +41,6 @@ class Proposal:
 Guard: TypeAlias = Callable[[Proposal], Iterable[Refusal]]
 
 
-def _where(policy: Policy, rule: str) -> str | None:
-    mark = policy.marks.get(rule)
-    return str(mark) if mark is not None else None
-
-
 def nothing_protected(proposal: Proposal) -> Iterator[Refusal]:
     """`lifecycle.protect` forbids deletion and replacement, removal of the file included."""
     for change in proposal.changes:
@@ -57,7 +52,7 @@ def nothing_protected(proposal: Proposal) -> Iterator[Refusal]:
             "protect",
             f"{change.address} is protected and would be {_past(change.action)}",
             (change.address,),
-            str(mark) if mark is not None else None,
+            mark,
             "set `lifecycle: {protect: false}` on it and apply that first; then remove it",
         )
 
@@ -88,7 +83,7 @@ def _over(
         rule,
         f"{several(len(changes), word)}, and the policy allows {limit}{of}",
         tuple(each.address for each in changes),
-        _where(proposal.policy, rule),
+        proposal.policy.marks.get(rule),
         f"raise `policy: {{{rule}: {len(changes)}}}`, or narrow the plan with --target",
     )
 
@@ -107,7 +102,7 @@ def kinds_may_be_deleted(proposal: Proposal) -> Iterator[Refusal]:
             kind.deletion_switch,
             f"{several(len(gone), kind.name)} would be deleted, and its data destroyed",
             tuple(each.address for each in gone),
-            _where(proposal.policy, kind.deletion_switch),
+            proposal.policy.marks.get(kind.deletion_switch),
             f"set `policy: {{{kind.deletion_switch}: true}}` for this environment",
         )
 
@@ -127,7 +122,7 @@ def replacements_allowed(proposal: Proposal) -> Iterator[Refusal]:
             "allow_replace",
             f"{change.address} can only be replaced: its id and history would be lost",
             (change.address,),
-            str(mark) if mark is not None else None,
+            mark,
             "set `lifecycle: {allow_replace: true}` on it, or pass --allow-replace",
         )
 
@@ -146,7 +141,7 @@ def no_denied_consequence(proposal: Proposal) -> Iterator[Refusal]:
                 f"the policy denies {quoted(rule)}, which follows from "
                 f"{several(len(hit), 'change')}",
                 tuple(each.address for each in hit),
-                _where(proposal.policy, "deny"),
+                proposal.policy.marks.get("deny"),
                 f"take {quoted(rule)} out of `policy.deny`, or leave the change out with --exclude",
             )
 
@@ -160,7 +155,7 @@ def nothing_untouchable(proposal: Proposal) -> Iterator[Refusal]:
             "ignore",
             f"{address} declares a name that the policy says never to touch",
             (address,),
-            _where(proposal.policy, "ignore") or (str(mark) if mark is not None else None),
+            proposal.policy.marks.get("ignore", mark),
             "remove the resource, or narrow the glob in `policy.ignore`",
         )
 

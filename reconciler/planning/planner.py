@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 
@@ -132,7 +132,11 @@ def _decided(
     notes = list(selection_notes)
     for address in sorted(selected):
         outcome = resource_changes(matching.matches[address], context)
-        changes += outcome.changes
+        mark = matching.matches[address].resource.mark
+        changes += (
+            change if change.action is Action.NO_OP else replace(change, at=mark)
+            for change in outcome.changes
+        )
         notes += outcome.notes
     changes += [deletion_of(each.match, each.reason, context) for each in pruned]
     ordered = in_order([each for each in changes if each.action is not Action.NO_OP], kinds)

@@ -1,1 +1,1 @@
-"""Drawing: values to text. Decides nothing, and every plan is drawn from its saved form."""
+"""Values to text: plans, diagnostics, resolved resources, imports, progress. Pure."""

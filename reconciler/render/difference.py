@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
-_AROUND = 3
+from reconciler.render.style import PLAIN, Colour, Style
+
+_CONTEXT = 3
 """Unchanged lines around a change."""
-_BOLD, _RED, _GREEN, _CYAN = "1", "31", "32", "36"
 
 
 def difference_as_text(
@@ -16,34 +17,31 @@ def difference_as_text(
     after: Sequence[str],
     *,
     shown: tuple[Sequence[str], Sequence[str]],
-    colour: bool = False,
+    style: Style = PLAIN,
 ) -> str:
-    """What changes from `before` to `after`, lines with their ends.
+    """Return what changes from `before` to `after`, lines with their ends.
 
-    They are compared as they are, and drawn as `shown` has them: without ends, secrets masked.
+    Lines are compared as they are, and printed as `shown` has them: without ends, secrets masked.
     """
-
-    def paint(code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if colour else text
-
     old = f"a/{name}" if before else "/dev/null"
-    lines = [paint(_BOLD, f"--- {old}"), paint(_BOLD, f"+++ b/{name}")]
+    lines = [style.paint(Colour.BOLD, f"--- {old}"), style.paint(Colour.BOLD, f"+++ b/{name}")]
     matcher = SequenceMatcher(None, before, after, autojunk=False)
-    for group in matcher.get_grouped_opcodes(_AROUND):
+    for group in matcher.get_grouped_opcodes(_CONTEXT):
         (_, first, _, start, _), (_, _, last, _, end) = group[0], group[-1]
-        lines.append(paint(_CYAN, f"@@ -{_range(first, last)} +{_range(start, end)} @@"))
+        hunk = f"@@ -{_range(first, last)} +{_range(start, end)} @@"
+        lines.append(style.paint(Colour.CYAN, hunk))
         for tag, low, high, new_low, new_high in group:
             if tag == "equal":
-                lines += _drawn(" ", before, shown[0], low, high)
+                lines += _signed(" ", before, shown[0], low, high)
                 continue
-            lines += (paint(_RED, each) for each in _drawn("-", before, shown[0], low, high))
-            lines += (
-                paint(_GREEN, each) for each in _drawn("+", after, shown[1], new_low, new_high)
-            )
+            removed = _signed("-", before, shown[0], low, high)
+            lines += (style.paint(Colour.RED, line) for line in removed)
+            added = _signed("+", after, shown[1], new_low, new_high)
+            lines += (style.paint(Colour.GREEN, line) for line in added)
     return "\n".join(lines) + "\n"
 
 
-def _drawn(
+def _signed(
     sign: str, lines: Sequence[str], shown: Sequence[str], low: int, high: int
 ) -> Iterator[str]:
     for number in range(low, high):
@@ -53,7 +51,10 @@ def _drawn(
 
 
 def _range(start: int, end: int) -> str:
-    """Lines from 1, as unified differences count them: an empty range names the line above."""
+    """Return lines from 1, as unified differences count them.
+
+    An empty range names the line above it.
+    """
     length = end - start
     if length == 1:
         return str(start + 1)

@@ -1,4 +1,4 @@
-"""What import wrote, and what it left: lines for people, differences for a dry run, JSON."""
+"""What import wrote and what it left out: lines, a difference for a dry run, JSON."""
 
 from __future__ import annotations
 
@@ -12,132 +12,142 @@ from reconciler.model.live import LiveObject
 from reconciler.model.values import JSON
 from reconciler.model.wording import printable, several
 from reconciler.render.difference import difference_as_text
+from reconciler.render.style import PLAIN, Style
 
 _FORMAT_VERSION = 1
-_MOST = 10
+_MOST_NAMES = 10
 
 
-def imported_as_text(done: Imported) -> str:
-    """Each resource with its file, the count, and the secrets to set."""
-    lines = [f'+ {each.address} "{printable(each.name)}" in {each.file}' for each in done.adopted]
+def imported_as_text(imported: Imported, style: Style = PLAIN) -> str:
+    """Return each resource with its file, the count, and the secrets to set.
+
+    If nothing was written, return what would be, as a unified difference that `patch` takes.
+    """
+    if not imported.written:
+        return _difference(imported, style)
+    lines = [
+        f'+ {resource.address} "{printable(resource.name)}" in {resource.file}'
+        for resource in imported.adopted
+    ]
     if lines:
         lines.append("")
-    lines.append(f"Imported: {_counts(done)}")
-    if done.secrets:
-        lines += ["", *_secrets(done)]
-    return _joined(done, lines)
+    lines.append(f"Imported: {_counts(imported)}")
+    if imported.secrets:
+        lines += ["", *_secrets(imported)]
+    return _joined(imported, lines)
 
 
-def import_as_diff(done: Imported, *, colour: bool = False) -> str:
-    """What would be written, as a unified difference that `patch` takes."""
-    return done.mask(
-        "".join(
-            difference_as_text(
-                name,
-                before.lines,
-                after.lines,
-                shown=(before.shown, after.shown),
-                colour=colour,
-            )
-            for name, (before, after) in done.sides.items()
+def _difference(imported: Imported, style: Style) -> str:
+    files = [
+        difference_as_text(
+            name, before.lines, after.lines, shown=(before.shown, after.shown), style=style
         )
-    )
+        for name, (before, after) in imported.sides.items()
+    ]
+    return imported.mask("".join(files))
 
 
-def import_as_json(done: Imported) -> str:
-    """The same for programs: one object, whose keys stay."""
+def import_as_json(imported: Imported) -> str:
+    """Return one object for programs; its keys are stable."""
     value: dict[str, JSON] = {
         "format_version": _FORMAT_VERSION,
-        "written": done.written,
-        "files": [{"path": name, "new": name not in done.before} for name in done.files],
+        "written": imported.written,
+        "files": [{"path": name, "new": name not in imported.before} for name in imported.files],
         "resources": [
-            {"address": str(each.address), "id": each.id, "name": each.name, "file": each.file}
-            for each in done.adopted
+            {
+                "address": str(resource.address),
+                "id": resource.id,
+                "name": resource.name,
+                "file": resource.file,
+            }
+            for resource in imported.adopted
         ],
-        "secrets": [{"variable": name, "address": str(address)} for name, address in done.secrets],
+        "secrets": [
+            {"variable": name, "address": str(address)} for name, address in imported.secrets
+        ],
         "left_out": [
-            {**_object(done, each.live), "field": each.what, "why": done.mask(each.why)}
-            for each in done.left_out
+            {**_object(imported, left.live), "field": left.what, "why": imported.mask(left.why)}
+            for left in imported.left_out
         ],
         "not_imported": [
-            {**_object(done, each.live), "why": done.mask(each.why)} for each in done.refused
+            {**_object(imported, left.live), "why": imported.mask(left.why)}
+            for left in imported.refused
         ],
-        "ignored": [_object(done, each) for each in done.ignored],
-        "unmatched": list(done.unmatched),
-        "dropped": [{"file": file, "what": what} for file, what in done.gone],
+        "ignored": [_object(imported, live) for live in imported.ignored],
+        "unmatched": list(imported.unmatched),
+        "dropped": [{"file": file, "what": what} for file, what in imported.gone],
         "namesakes": [
-            {"address": str(each.address), "elsewhere": str(each.elsewhere)}
-            for each in done.namesakes
+            {"address": str(pair.address), "elsewhere": str(pair.elsewhere)}
+            for pair in imported.namesakes
         ],
-        "in_the_files_already": done.claimed,
-        "calls": done.calls,
+        "in_the_files_already": imported.claimed,
+        "calls": imported.calls,
     }
-    return done.mask(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()) + "\n"
+    return imported.mask(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()) + "\n"
 
 
-def remarks_on_import(done: Imported) -> str:
-    """What is not in the files, and why: nothing is left out in silence."""
+def remarks_on_import(imported: Imported) -> str:
+    """Return what is not in the files, and why: nothing is left out silently."""
     lines: list[str] = []
-    if not done.written:
-        lines.append(f"Would import: {_counts(done)}. Nothing was written")
-        lines += _secrets(done) if done.secrets else []
-    lines += [f"Not imported: {_told(each)}" for each in done.refused]
-    lines += [f"Left to the service: {_told(each)}" for each in done.left_out]
-    if done.ignored:
-        names = [f"'{printable(each.name)}'" for each in done.ignored]
-        lines.append(f"Ignored, as the policy says: {_some(names)}")
-    lines += [f"Nothing live fits {each}" for each in done.unmatched]
+    if not imported.written:
+        lines.append(f"Would import: {_counts(imported)}. Nothing was written")
+        lines += _secrets(imported) if imported.secrets else []
+    lines += [f"Not imported: {_left(left)}" for left in imported.refused]
+    lines += [f"Left to the service: {_left(left)}" for left in imported.left_out]
+    if imported.ignored:
+        names = [f"'{printable(live.name)}'" for live in imported.ignored]
+        lines.append(f"Ignored, as the policy says: {_first_of(names)}")
+    lines += [f"Nothing live fits {part}" for part in imported.unmatched]
     lines += [
         f"{file} can't be extended line by line and stays as it is: see {beside} beside it"
-        for file, beside in done.beside.items()
+        for file, beside in imported.beside.items()
     ]
-    lines += [f"No more in {file}: {printable(what)}" for file, what in done.gone]
-    if done.namesakes:
-        pairs = [f"{each.address} ({each.elsewhere})" for each in done.namesakes]
-        lines.append(f"Other environments have resources of the same names: {_some(pairs)}")
+    lines += [f"No more in {file}: {printable(what)}" for file, what in imported.gone]
+    if imported.namesakes:
+        pairs = [f"{pair.address} ({pair.elsewhere})" for pair in imported.namesakes]
+        lines.append(f"Other environments have resources of the same names: {_first_of(pairs)}")
         lines.append(
             "  they are kept apart; where two should be one, let it name both environments, with "
             "what differs in `overrides:`, and remove the other"
         )
-    lines.append(f"{done.calls} calls to read")
-    return _joined(done, lines)
+    lines.append(f"{imported.calls} calls to read")
+    return _joined(imported, lines)
 
 
-def _secrets(done: Imported) -> Iterator[str]:
-    width = max(len(name) for name, _ in done.secrets)
-    yield f"Secrets that nobody can read back, to be set as variables: {len(done.secrets)}"
-    yield from (f"  {name:{width}}  {address}" for name, address in done.secrets)
+def _secrets(imported: Imported) -> Iterator[str]:
+    width = max(len(name) for name, _ in imported.secrets)
+    yield f"Secrets that nobody can read back, to be set as variables: {len(imported.secrets)}"
+    yield from (f"  {name:{width}}  {address}" for name, address in imported.secrets)
     yield "A plan needs none of them; creating and changing a destination does."
 
 
-def _object(done: Imported, live: LiveObject) -> dict[str, JSON]:
-    return {"kind": live.kind, "id": live.id, "name": done.mask(live.name)}
+def _object(imported: Imported, live: LiveObject) -> dict[str, JSON]:
+    return {"kind": live.kind, "id": live.id, "name": imported.mask(live.name)}
 
 
-def _told(each: Left) -> str:
-    live = each.live
-    what = f" {each.what}" if each.path else ""
+def _left(left: Left) -> str:
+    live = left.live
+    field = f" {left.what}" if left.path else ""
     name = printable(live.name)
-    return f"{live.kind} '{name}' (id {live.id}){what}: {printable(each.why)}"
+    return f"{live.kind} '{name}' (id {live.id}){field}: {printable(left.why)}"
 
 
-def _some(told: Sequence[str]) -> str:
-    more = f" and {len(told) - _MOST} more" if len(told) > _MOST else ""
-    return ", ".join(told[:_MOST]) + more
+def _first_of(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
-def _counts(done: Imported) -> str:
-    kinds = Counter(each.address.kind for each in done.adopted)
-    told = ", ".join(several(count, kind) for kind, count in kinds.items())
-    parts = [told or "nothing"]
-    extended = len(done.before)
-    if done.files:
-        files = several(len(done.files), "file")
+def _counts(imported: Imported) -> str:
+    kinds = Counter(resource.address.kind for resource in imported.adopted)
+    parts = [", ".join(several(count, kind) for kind, count in kinds.items()) or "nothing"]
+    extended = len(imported.before)
+    if imported.files:
+        files = several(len(imported.files), "file")
         parts.append(f"into {files}" + (f", {extended} of them there before" if extended else ""))
-    if done.claimed:
-        parts.append(f"({done.claimed} in the files already)")
+    if imported.claimed:
+        parts.append(f"({imported.claimed} in the files already)")
     return " ".join(parts)
 
 
-def _joined(done: Imported, lines: list[str]) -> str:
-    return done.mask("".join(f"{line}\n" for line in lines))
+def _joined(imported: Imported, lines: list[str]) -> str:
+    return imported.mask("".join(f"{line}\n" for line in lines))

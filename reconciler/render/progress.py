@@ -1,11 +1,12 @@
-"""What happens while a plan is carried out, and how it ended: lines for people."""
+"""Progress, report and errors of a run as lines of text."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from reconciler.errors import ReconcilerError
+from reconciler.errors import InvalidConfiguration, ReconcilerError
 from reconciler.model.change import Action, Change
 from reconciler.model.event import (
     Done,
@@ -19,9 +20,10 @@ from reconciler.model.event import (
     Started,
 )
 from reconciler.model.wording import printable
-from reconciler.render.excerpt import excerpt
-from reconciler.render.plan.view import title
-from reconciler.render.plan.words import SIGNS
+from reconciler.render.crop import crop
+from reconciler.render.diagnostics import diagnostics_as_text
+from reconciler.render.plan.words import SIGNS, title
+from reconciler.render.style import DEFAULT_WIDTH, PLAIN, Colour, Style
 
 _PAST = {
     Action.CREATE: "created",
@@ -48,19 +50,19 @@ _ERASED = "\r\x1b[K"
 class Progress:
     """A listener that writes a line as each change ends.
 
-    On a terminal (`live`) the last line tells what is under way, and is written over: in a log
-    that is kept, beginnings would only double the lines.
+    On a terminal (`live`) the last line shows which changes are running, and is overwritten. A log
+    has no such line: it would have two lines for each change.
     """
 
     write: Callable[[str], None]
     live: bool = False
-    width: int = 100
+    width: int = DEFAULT_WIDTH
     _running: dict[str, Change] = field(default_factory=dict)
     _ended: int = 0
     _all: int = 0
 
     def __call__(self, event: Event) -> None:
-        """Tell of an event."""
+        """Show an event."""
         match event:
             case Planned(plan):
                 self._all = len(plan.effective)
@@ -72,37 +74,37 @@ class Progress:
             case Sent():
                 return
         line = event_as_text(event)
-        told = f"{line}\n" if line is not None else ""
+        text = f"{line}\n" if line is not None else ""
         if self.live:
-            self.write(f"{_ERASED}{told}{self._under_way()}")
-        elif told:
-            self.write(told)
+            self.write(f"{_ERASED}{text}{self._status()}")
+        elif text:
+            self.write(text)
 
-    def _under_way(self) -> str:
+    def _status(self) -> str:
         if not self._running:
             return ""
         doing = ", ".join(
-            f"{_PRESENT[each.action]} {each.address}" for each in self._running.values()
+            f"{_PRESENT[change.action]} {change.address}" for change in self._running.values()
         )
-        told = printable(f"{self._ended} of {self._all} ended; {doing}")
-        # A line that fills the last cell would wrap, and could not be written over.
-        return excerpt(told, 0, 0, width=self.width - 1).text
+        status = printable(f"{self._ended} of {self._all} ended; {doing}")
+        # A line that fills the last cell would wrap, and could not be overwritten.
+        return crop(status, 0, 0, width=self.width - 1).text
 
 
 def event_as_text(event: Event) -> str | None:
-    """A line for an event that a person wants to see, None for the rest.
+    """Return a line for an event that a person wants to see, None for the rest.
 
-    What a server said can't forge a line of its own: more lines than one are set in.
+    Text of a server can't forge a line: further lines are indented.
     """
     match event:
         case Done(change, live_id, notices):
-            told = f"{_PAST[change.action]} {title(change)} (id {printable(str(live_id))})"
-            return "\n".join([f"{SIGNS[change.action]} {told}", *map(_notice, notices)])
+            result = f"{_PAST[change.action]} {title(change)} (id {printable(str(live_id))})"
+            return "\n".join([f"{SIGNS[change.action]} {result}", *map(_notice, notices)])
         case Failed(change, error, hint, _):
-            told = _set_in(f"✗ {change.action} of {title(change)} failed: {error}")
-            return told if hint is None else f"{told}\n    {_set_in(hint)}"
+            failure = _indented(f"✗ {change.action} of {title(change)} failed: {error}")
+            return failure if hint is None else f"{failure}\n    {_indented(hint)}"
         case Skipped(change, because):
-            return _set_in(f"○ {change.action} of {title(change)} skipped: {because}")
+            return _indented(f"○ {change.action} of {title(change)} skipped: {because}")
         case Interrupting():
             return "Stopping: what is in flight is finished, nothing new is begun."
         case _:
@@ -110,15 +112,15 @@ def event_as_text(event: Event) -> str | None:
 
 
 def _notice(text: str) -> str:
-    return f"    ! {_set_in(text)}"
+    return f"    ! {_indented(text)}"
 
 
-def _set_in(text: str) -> str:
+def _indented(text: str) -> str:
     return "\n    ".join(printable(line) for line in text.split("\n"))
 
 
 def report_as_text(report: Report) -> str:
-    """`Applied: 3 created, 1 updated; 1 failed, 2 skipped`, and what to do next."""
+    """Return `Applied: 3 created, 1 updated; 1 failed, 2 skipped`, and what to do next."""
     counts = "; ".join(_counted(report))
     lines = [f"{'Interrupted' if report.interrupted else 'Applied'}: {counts}"]
     if report.failed or report.skipped:
@@ -127,30 +129,23 @@ def report_as_text(report: Report) -> str:
 
 
 def _counted(report: Report) -> Iterator[str]:
-    made: list[Change] = [each.change for each in report.done]
-    words = [
-        f"{count} {_PAST[action]}"
-        for action in Action
-        if (count := sum(change.action is action for change in made))
-    ]
+    actions = Counter(done.change.action for done in report.done)
+    words = [f"{actions[action]} {_PAST[action]}" for action in Action if actions[action]]
     yield ", ".join(words) or "nothing done"
-    rest = [
-        f"{len(found)} {word}"
-        for found, word in ((report.failed, "failed"), (report.skipped, "skipped"))
-        if found
-    ]
-    if rest:
-        yield ", ".join(rest)
+    rest = {"failed": len(report.failed), "skipped": len(report.skipped)}
+    if any(rest.values()):
+        yield ", ".join(f"{count} {word}" for word, count in rest.items() if count)
 
 
-def error_as_text(error: ReconcilerError, *, colour: bool = False) -> str:
-    """Each problem after the word error, its details and the way out set in below.
+def error_as_text(error: ReconcilerError, style: Style = PLAIN) -> str:
+    """Return diagnostics, or each problem after the word error with details and hint indented.
 
-    A message may tell several problems, each on a line of its own, and details on lines that begin
-    with blanks. Names of the live side stand in it: whatever they hold, no line of it can pass for
-    one that says something else.
+    A message may hold several problems, each on its own line, and details on lines that begin
+    with spaces. It may hold live names: no line of one can pass for a line of ours.
     """
-    word = "\x1b[1;31merror\x1b[0m" if colour else "error"
+    if isinstance(error, InvalidConfiguration):
+        return diagnostics_as_text(error.diagnostics, style)
+    word = style.paint(Colour.BOLD_RED, "error")
     lines = [
         printable(line) if line.startswith("  ") else f"{word}: {printable(line)}"
         for line in error.message.split("\n")
@@ -158,3 +153,26 @@ def error_as_text(error: ReconcilerError, *, colour: bool = False) -> str:
     if error.hint:
         lines += [f"  {printable(line)}" for line in error.hint.split("\n")]
     return "\n".join(lines) + "\n"
+
+
+def bug_as_text(error: Exception, version: str) -> str:
+    """Return where an unexpected exception was raised, without values: they may be secret."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = "?"
+    if trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "?")
+        place = f"{module}:{trace.tb_lineno}"
+    return (
+        f"error: this is a bug in reconciler {version}: {type(error).__name__} at {place}\n"
+        "  please report it, with the command that you ran\n"
+    )
+
+
+def demo_line(text: str, style: Style) -> str:
+    """Return a line of the demo: a command begins with `$`, its output with a space."""
+    if text.startswith(" "):
+        return text
+    colour = Colour.CYAN if text.startswith("$") else Colour.BOLD
+    return style.paint(colour, f"\n{text}")

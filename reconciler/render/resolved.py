@@ -1,17 +1,15 @@
-"""A resolved resource as YAML with the origin of each line beside it, and as JSON. Pure.
+"""A resolved resource as YAML with the origin of each line beside it, and as JSON.
 
-The text is a resource file: read again, it says the same (literal secrets aside).
+The text is a resource file: loaded again, it gives the same resource (literal secrets aside).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
-from reconciler.config.references import escaped
 from reconciler.errors import Mark
 from reconciler.model.resolved import (
     FieldOrigin,
@@ -22,25 +20,25 @@ from reconciler.model.resolved import (
 )
 from reconciler.model.values import JSON, MISSING, Path, path_text
 from reconciler.model.wording import printable
+from reconciler.render.plan.words import shortened
+from reconciler.render.yaml_line import scalar, yaml_line
 
-_PLAIN = re.compile(r"[^\W\d](?:[\w ./+-]*[\w/+-])?")
-_PLAIN_REFERENCE = re.compile(r"[\w./+-]*(?:\$\{[\w:./+-]*\}[\w./+-]*)+")
-_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
 _WIDEST = 56
 _LONGEST = 60
 _INDENT = "  "
 
 
 def resolved_as_text(resource: ResolvedResource) -> str:
-    """YAML, a line a field, with where it comes from as a comment."""
+    """Return YAML, one field a line, with its origin as a comment."""
     lines = [*((f"# {line}", "") for line in _head(resource)), (f"{resource.collection}:", "")]
-    lines.append((f"{_INDENT}{_scalar(resource.address.key)}:", ""))
+    lines.append((f"{_INDENT}{scalar(resource.address.key)}:", ""))
     before: Path = ()
-    for each in resource.fields:
-        lines += _above(each.path, before)
-        text = f"{_INDENT * (len(each.path) + 1)}{_scalar(str(each.path[-1]))}: {_value(each)}"
-        lines.append((text, _comment(each)))
-        before = each.path
+    for field in resource.fields:
+        lines += _parents(field.path, before)
+        value = yaml_line(field.value, escape=not field.secret)
+        indent = _INDENT * (len(field.path) + 1)
+        lines.append((f"{indent}{scalar(str(field.path[-1]))}: {value}", _comment(field)))
+        before = field.path
     width = max((len(text) for text, note in lines if note and len(text) <= _WIDEST), default=0)
     return "".join(f"{text:{width}}  # {note}\n" if note else f"{text}\n" for text, note in lines)
 
@@ -63,77 +61,39 @@ def _parent(parent: ResolvedParent) -> str:
     return printable(f'the live one named "{parent.name}", which the files do not declare')
 
 
-def _above(path: Path, before: Path) -> Iterator[tuple[str, str]]:
-    """The keys that a field stands below, those aside that are open already."""
+def _parents(path: Path, before: Path) -> Iterator[tuple[str, str]]:
+    """Yield lines with the keys above a field, except those that the field before shares."""
     shared = 0
     while shared < min(len(path), len(before)) - 1 and path[shared] == before[shared]:
         shared += 1
     for depth in range(shared, len(path) - 1):
-        yield f"{_INDENT * (depth + 2)}{_scalar(str(path[depth]))}:", ""
+        yield f"{_INDENT * (depth + 2)}{scalar(str(path[depth]))}:", ""
 
 
-def _value(each: ResolvedField) -> str:
-    """The value as a file would say it: what only looks like a reference is escaped again."""
-    return _yaml(each.value if each.secret else escaped(each.value))
-
-
-def _yaml(value: JSON) -> str:
-    if isinstance(value, str):
-        return _scalar(value)
-    if isinstance(value, list):
-        return f"[{', '.join(_flow(item) for item in value)}]"
-    return _flow(value)
-
-
-def _flow(value: JSON) -> str:
-    """Inside brackets text is quoted, so that no comma or colon in it matters."""
-    if isinstance(value, list):
-        return _yaml(value)
-    if isinstance(value, Mapping):
-        inside = ", ".join(f"{_quoted(str(name))}: {_flow(item)}" for name, item in value.items())
-        return f"{{{inside}}}"
-    if isinstance(value, str):
-        return _scalar(value) if _PLAIN.fullmatch(value) else _quoted(value)
-    return _number(value) if isinstance(value, float) else orjson.dumps(value).decode()
-
-
-def _number(value: float) -> str:
-    """Without an exponent, which YAML 1.1 and 1.2 read differently."""
-    text = repr(value)
-    return f"{value:.20f}".rstrip("0") if "e" in text else text
-
-
-def _scalar(text: str) -> str:
-    plain = _PLAIN.fullmatch(text) or _PLAIN_REFERENCE.fullmatch(text)
-    if plain and text.lower() not in _WORDS and printable(text) == text:
-        return text
-    return _quoted(text)
-
-
-def _quoted(text: str) -> str:
-    return printable(orjson.dumps(text).decode())
-
-
-def _comment(each: ResolvedField) -> str:
-    parts = [_told(each.origin)]
-    if each.written is not MISSING and each.written not in [one.text for one in each.references]:
-        parts.append(f"written {_short(each.written)}")
-    parts += [_reference(one) for one in each.references]
-    parts += [f"was {_short(one.written)} ({_told(one.origin)})" for one in each.overrides]
+def _comment(field: ResolvedField) -> str:
+    parts = [_origin_text(field.origin)]
+    references = [reference.text for reference in field.references]
+    if field.written is not MISSING and field.written not in references:
+        parts.append(f"written {_short(field.written)}")
+    parts += [_reference(reference) for reference in field.references]
+    parts += [
+        f"was {_short(override.written)} ({_origin_text(override.origin)})"
+        for override in field.overrides
+    ]
     return "; ".join(parts)
 
 
-def _reference(one: FilledReference) -> str:
-    text = printable(one.text)
-    if one.origin.at is not None:
-        layer = "" if one.origin.layer == "file" else f" {one.origin.layer}"
-        return f"{text} from {_place(one.origin.at)}{layer}"
-    if one.origin.layer == "default":
+def _reference(reference: FilledReference) -> str:
+    text, origin = printable(reference.text), reference.origin
+    if origin.at is not None:
+        layer = "" if origin.layer == "file" else f" {origin.layer}"
+        return f"{text} from {_place(origin.at)}{layer}"
+    if origin.layer == "default":
         return f"{text} from its default: it is not set"
     return f"{text} from the environment"
 
 
-def _told(origin: FieldOrigin) -> str:
+def _origin_text(origin: FieldOrigin) -> str:
     place = f"{_place(origin.at)} " if origin.at is not None else ""
     return f"{place}{printable(origin.layer)}"
 
@@ -143,21 +103,21 @@ def _place(at: Mark) -> str:
 
 
 def _short(value: JSON) -> str:
-    text = printable(value) if isinstance(value, str) else printable(_yaml(value))
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    text = value if isinstance(value, str) else yaml_line(value)
+    return shortened(printable(text), _LONGEST)
 
 
 def resolved_as_json(resource: ResolvedResource) -> str:
-    """An object with a list of fields; names are stable."""
-    told = {
+    """Return an object with a list of fields; names are stable."""
+    value = {
         "address": str(resource.address),
         "environment": resource.environment,
         "environments": list(resource.environments),
         "declared": _mark(resource.declared_at),
         "parent": _parent_as_json(resource.parent),
-        "fields": [_field_as_json(each) for each in resource.fields],
+        "fields": [_field_as_json(field) for field in resource.fields],
     }
-    return orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 def _parent_as_json(parent: ResolvedParent | None) -> dict[str, Any] | None:
@@ -167,19 +127,21 @@ def _parent_as_json(parent: ResolvedParent | None) -> dict[str, Any] | None:
     return {"address": address, "id": parent.id, "name": parent.name, "declared": _mark(parent.at)}
 
 
-def _field_as_json(each: ResolvedField) -> dict[str, Any]:
+def _field_as_json(field: ResolvedField) -> dict[str, Any]:
     return {
-        "path": list(each.path),
-        "name": path_text(each.path),
-        "value": each.value,
-        "secret": each.secret,
-        "origin": _origin(each.origin),
-        "written": None if each.written is MISSING else each.written,
+        "path": list(field.path),
+        "name": path_text(field.path),
+        "value": field.value,
+        "secret": field.secret,
+        "origin": _origin(field.origin),
+        "written": None if field.written is MISSING else field.written,
         "references": [
-            {"reference": one.text, "origin": _origin(one.origin)} for one in each.references
+            {"reference": reference.text, "origin": _origin(reference.origin)}
+            for reference in field.references
         ],
         "overrides": [
-            {"written": one.written, "origin": _origin(one.origin)} for one in each.overrides
+            {"written": override.written, "origin": _origin(override.origin)}
+            for override in field.overrides
         ],
     }
 

@@ -27,8 +27,9 @@ from reconciler.model.live import Dialect, Live, LiveObject
 from reconciler.model.plan import Plan, Selection
 from reconciler.planning.planner import Base, Circumstances, PlanOptions, make_plan
 from reconciler.planning.undo import AppliedPlan, undo_plan
-from reconciler.render.plan.markdown import plan_as_markdown
-from reconciler.render.plan.text import Style, plan_as_text
+from reconciler.render.formats.markdown import plan_as_markdown
+from reconciler.render.options import RenderOptions
+from reconciler.render.plan.text import plan_as_text
 from reconciler.render.progress import error_as_text
 from tests.support.worlds import NOW
 
@@ -36,7 +37,7 @@ HERE = Path(__file__).parent
 CASES = sorted(path for path in (HERE / "plans").iterdir() if path.is_dir())
 KINDS = all_kinds()
 FORMATS: dict[str, Callable[[Plan], str]] = {
-    "plan.txt": lambda plan: plan_as_text(plan, Style(show_unmanaged=True)),
+    "plan.txt": lambda plan: plan_as_text(plan, RenderOptions(show_unmanaged=True)),
     "plan.md": plan_as_markdown,
 }
 _EXPORT = {

@@ -14,8 +14,9 @@ from reconciler.model.connection import SecretSettings
 from reconciler.model.plan import Plan
 from reconciler.model.values import SecretRef
 from reconciler.model.wording import is_breaking
-from reconciler.render.plan.markdown import plan_as_markdown
-from reconciler.render.plan.text import Style, plan_as_text
+from reconciler.render.formats.markdown import plan_as_markdown
+from reconciler.render.options import RenderOptions
+from reconciler.render.plan.text import plan_as_text
 from tests.support.worlds import (
     KINDS,
     desired_of,
@@ -66,7 +67,7 @@ def test_live_values_stay_on_their_lines(name: str, value: str) -> None:
     plan = planned(desired, live)
     assert plan.effective
     assert not any(steers(message) for message in messages(plan))
-    drawn = plan_as_text(plan, Style(show_unmanaged=True)) + plan_as_markdown(plan)
+    drawn = plan_as_text(plan, RenderOptions(show_unmanaged=True)) + plan_as_markdown(plan)
     assert not steers((drawn + encode(plan).decode()).replace("\n", ""))
     stale = stale_changes(plan, live_of(live_project(), live_export(name=name)), KINDS, mask=str)
     assert stale

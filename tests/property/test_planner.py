@@ -16,8 +16,8 @@ from reconciler.model.plan import Selection
 from reconciler.model.policy import Limit, Policy, Prune
 from reconciler.model.resource import Desired, State
 from reconciler.planning.planner import PlanOptions
-from reconciler.render.plan.markdown import plan_as_markdown
-from reconciler.render.plan.text import Style, plan_as_text
+from reconciler.render.formats.markdown import plan_as_markdown
+from reconciler.render.plan.text import plan_as_text
 from tests.support.worlds import PureServer, planned, worlds
 
 _policies = st.builds(
@@ -41,7 +41,7 @@ def test_a_plan_of_what_was_applied_is_empty(world: tuple[Desired, Live]) -> Non
     server = PureServer(live)
     server.carry_out(planned(desired, live))
     again = planned(desired, server.live())
-    assert again.empty, plan_as_text(again, Style())
+    assert again.empty, plan_as_text(again)
 
 
 @given(worlds(), st.randoms(use_true_random=False))

@@ -13,8 +13,10 @@ from reconciler.model.codec.plan import encode
 from reconciler.model.connection import SecretSettings
 from reconciler.model.values import SecretRef
 from reconciler.planning.masking import masked
-from reconciler.render.plan.markdown import plan_as_markdown
-from reconciler.render.plan.text import Style, plan_as_text
+from reconciler.render.formats.markdown import plan_as_markdown
+from reconciler.render.options import RenderOptions
+from reconciler.render.plan.text import plan_as_text
+from reconciler.render.style import Style
 from tests.support.worlds import (
     desired_of,
     export,
@@ -56,7 +58,7 @@ def test_a_secret_in_a_live_value_is_in_no_output(secret, form, around, width) -
     )
     plan = masked(planned(desired, live), resolver.mask)
     drawn = [
-        plan_as_text(plan, Style(width=width, show_unmanaged=True)),
+        plan_as_text(plan, RenderOptions(Style(width=width), show_unmanaged=True)),
         plan_as_markdown(plan),
         encode(plan).decode(),
     ]

@@ -8,7 +8,8 @@ import orjson
 from msgspec import Struct, ValidationError, convert, structs, to_builtins
 
 from reconciler.model.change import Action
-from reconciler.model.codec.forms import FORMAT_VERSION, AddressText, PlanForm, doc
+from reconciler.model.codec.base import AddressText, doc
+from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm
 from reconciler.model.codec.plan import (
     InvalidPlanFile,
     check_version,

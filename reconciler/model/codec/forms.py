@@ -6,10 +6,11 @@ A form has the fields of its value, and some that a reader would else derive fro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal
 
-from msgspec import UNSET, Meta, Struct, field
+from msgspec import UNSET, Meta, field
 
+from reconciler.errors import Mark
 from reconciler.model.address import Address
 from reconciler.model.change import (
     Action,
@@ -23,6 +24,17 @@ from reconciler.model.change import (
     SecretUse,
     Seen,
 )
+from reconciler.model.codec.base import (
+    AddressText,
+    Body,
+    Count,
+    Form,
+    PathForm,
+    PlaceForm,
+    copied,
+    doc,
+    optional,
+)
 from reconciler.model.codec.values import (
     Parts,
     decode_secret,
@@ -35,44 +47,10 @@ from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Selection, Un
 from reconciler.model.resource import ParentRef
 
 FORMAT_VERSION: Final = 1
-_T = TypeVar("_T")
-
-_ADDRESS = "KIND.KEY, and KIND.id:ID for an object that no resource claims."
 _NO_VALUES = {
     "if": {"properties": {"secret": {"const": True}}},
     "then": {"properties": {"before": False, "after": False}},
 }
-AddressText: TypeAlias = Annotated[
-    str, Meta(description=_ADDRESS, extra_json_schema={"pattern": r"^[^.]+\..+$"})
-]
-PathForm: TypeAlias = Annotated[
-    tuple[str | int, ...],
-    Meta(description="Names, and positions in lists counted from 0.", min_length=1),
-]
-Count: TypeAlias = Annotated[int, Meta(ge=0)]
-Body: TypeAlias = Annotated[
-    dict[str, Any] | None,
-    Meta(
-        description='Fields by the service\'s names. {"$secret": PARTS} stands for a value with a '
-        "secret in it; a name that begins with $ has one $ more."
-    ),
-]
-
-
-def doc(text: str) -> Meta:
-    """Return the description of a field."""
-    return Meta(description=text)
-
-
-def copied(target: type[_T], source: object, **parts: Any) -> _T:
-    """Return a form or a value with the fields of another, and with `parts` in place of some."""
-    names = getattr(target, "__struct_fields__", None) or target.__dataclass_fields__  # type: ignore[attr-defined]
-    same = {name: getattr(source, name) for name in names if name not in parts}
-    return target(**same, **parts)
-
-
-class Form(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The base of all forms: immutable, and strict about what it reads."""
 
 
 class SourceForm(Form, frozen=True, kw_only=True):
@@ -218,6 +196,10 @@ class ChangeForm(Form, frozen=True, kw_only=True):
         SeenForm | None,
         doc("The live values that staleness is decided from, null if there are none."),
     ]
+    at: Annotated[
+        PlaceForm | None,
+        doc("Place of the resource, null for a change that no resource asks for."),
+    ]
 
     @classmethod
     def of(cls, change: Change) -> ChangeForm:
@@ -230,13 +212,14 @@ class ChangeForm(Form, frozen=True, kw_only=True):
             kind=change.address.kind,
             key=change.address.key,
             destructive=change.action.destructive,
-            parent=_optional(ParentForm, change.parent),
+            parent=optional(ParentForm, change.parent),
             fields=tuple(map(FieldForm.of, change.fields)),
             body=_encoded_body(change.body),
             after_create=_encoded_body(change.after_create),
             secrets=tuple(map(SecretForm.of, change.secrets)),
             consequences=tuple(copied(ConsequenceForm, item) for item in change.consequences),
-            seen=_optional(SeenForm, seen, fields=encode_value(seen.fields) if seen else None),
+            seen=optional(SeenForm, seen, fields=encode_value(seen.fields) if seen else None),
+            at=optional(PlaceForm, change.at),
         )
 
     def value(self) -> Change:
@@ -246,13 +229,14 @@ class ChangeForm(Form, frozen=True, kw_only=True):
             Change,
             self,
             address=Address(self.kind, self.key),
-            parent=_optional(ParentRef, self.parent),
+            parent=optional(ParentRef, self.parent),
             fields=tuple(form.value() for form in self.fields),
             body=_decoded_body(self.body),
             after_create=_decoded_body(self.after_create),
             secrets=tuple(form.value() for form in self.secrets),
             consequences=tuple(copied(Consequence, form) for form in self.consequences),
-            seen=_optional(Seen, seen, fields=decode_value(seen.fields) if seen else None),
+            seen=optional(Seen, seen, fields=decode_value(seen.fields) if seen else None),
+            at=optional(Mark, self.at),
         )
 
 
@@ -287,17 +271,27 @@ class RefusalForm(Form, frozen=True, kw_only=True):
     rule: Annotated[str, doc("Stable word for the rule.")]
     message: Annotated[str, doc("What violates it.")]
     addresses: Annotated[tuple[AddressText, ...], doc("The resources that violate it.")]
-    where: Annotated[str | None, doc("Position of the rule, FILE:LINE:COLUMN.")]
+    at: Annotated[PlaceForm | None, doc("Place of the rule, null for a default.")]
     allow: Annotated[str | None, doc("How to allow it.")]
 
     @classmethod
     def of(cls, refusal: Refusal) -> RefusalForm:
         """Return the form of a refusal."""
-        return copied(cls, refusal, addresses=tuple(map(str, refusal.addresses)))
+        return copied(
+            cls,
+            refusal,
+            addresses=tuple(map(str, refusal.addresses)),
+            at=optional(PlaceForm, refusal.at),
+        )
 
     def value(self) -> Refusal:
         """Return the refusal. Raises ValueError."""
-        return copied(Refusal, self, addresses=tuple(map(Address.parse, self.addresses)))
+        return copied(
+            Refusal,
+            self,
+            addresses=tuple(map(Address.parse, self.addresses)),
+            at=optional(Mark, self.at),
+        )
 
 
 class SelectionForm(Form, frozen=True, kw_only=True):
@@ -365,10 +359,6 @@ class PlanForm(Form, frozen=True, kw_only=True):
             selection=copied(Selection, self.selection),
             created_at=self.created_at,
         )
-
-
-def _optional(target: type[_T], source: object | None, **parts: Any) -> _T | None:
-    return copied(target, source, **parts) if source is not None else None
 
 
 def _encoded_body(body: Mapping[str, Any] | None) -> Any:

@@ -1,6 +1,1 @@
-"""A plan as text, Markdown and JSON. Pure."""
-
-from reconciler.render.plan.markdown import plan_as_markdown
-from reconciler.render.plan.text import plan_as_text
-
-__all__ = ["plan_as_markdown", "plan_as_text"]
+"""The content of a plan as a document, and its text for a terminal."""

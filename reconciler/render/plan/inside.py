@@ -1,7 +1,6 @@
-"""What differs inside long texts and nested values, so that no reader has to search for it. Pure.
+"""Differences inside nested values and long texts.
 
-Two objects of thirty keys on two lines say nothing. Objects and lists are told by what differs in
-them, path by path; long texts line by line, with what is around the difference.
+Objects and lists are compared path by path; long texts line by line, with context.
 """
 
 from __future__ import annotations
@@ -26,30 +25,30 @@ _WORDS = re.compile(r"\S+\s*")
 _BREAKS = re.compile(r"(?<=,) ")
 
 
-Part: TypeAlias = tuple[Path, JSON, JSON]
+Difference: TypeAlias = tuple[Path, JSON, JSON]
 
 
-def parts(before: JSON, after: JSON) -> list[Part]:
-    """The differences of two nested values by path, MISSING where a side has none.
+def differences(before: JSON, after: JSON) -> list[Difference]:
+    """Return the differences of two nested values: path, old and new value.
 
-    Empty where the values are better told whole: they are no two objects or lists, they have
-    nothing in common, or they are short lists. Positions are those of the old list, and of the new
-    one for what is added.
+    A side that is absent is MISSING. Empty where the values are better shown whole: they are not
+    two objects or two lists, they have nothing in common, or they are short lists. Positions are
+    those of the old list, and of the new one for what is added.
     """
     if isinstance(before, Mapping) and isinstance(after, Mapping):
-        alike = bool(before.keys() & after.keys())
+        comparable = bool(before.keys() & after.keys())
     elif isinstance(before, list) and isinstance(after, list):
-        alike = bool(before and after) and _size(before) + _size(after) > _LONG
+        comparable = bool(before and after) and _size(before) + _size(after) > _LONG
     else:
-        alike = False
-    return list(_differences((), before, after)) if alike else []
+        comparable = False
+    return list(_differences((), before, after)) if comparable else []
 
 
 def _size(value: JSON) -> int:
     return len(canonical_text(value))
 
 
-def _differences(path: Path, before: JSON, after: JSON) -> Iterator[Part]:
+def _differences(path: Path, before: JSON, after: JSON) -> Iterator[Difference]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for name in sorted(before.keys() | after.keys()):
             old, new = before.get(name, MISSING), after.get(name, MISSING)
@@ -60,7 +59,7 @@ def _differences(path: Path, before: JSON, after: JSON) -> Iterator[Part]:
         yield path, before, after
 
 
-def _of_lists(path: Path, before: list[JSON], after: list[JSON]) -> Iterator[Part]:
+def _of_lists(path: Path, before: list[JSON], after: list[JSON]) -> Iterator[Difference]:
     steps = _steps([canonical_text(item) for item in before], [*map(canonical_text, after)])
     for tag, start, end, new_start, new_end in steps:
         if tag == "equal":
@@ -78,29 +77,29 @@ def _of_lists(path: Path, before: list[JSON], after: list[JSON]) -> Iterator[Par
 
 
 def _related(before: JSON, after: JSON) -> bool:
-    """Whether one item of a list may well be the other, changed, and not another one."""
+    """Return whether one item of a list is probably the other one, changed."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         return any(name in after and after[name] == value for name, value in before.items())
     return isinstance(before, list) and isinstance(after, list)
 
 
-def told_in_lines(value: JSON) -> list[str] | None:
-    """A value that takes several lines: text with line ends, or a long object or list."""
+def value_lines(value: JSON) -> list[str]:
+    """Return the lines of text with line ends, or of a long object or list; [] for the rest."""
     if isinstance(value, str):
         lines = value.removesuffix("\n").split("\n")
-        return lines if len(lines) > 1 else None
+        return lines if len(lines) > 1 else []
     if isinstance(value, (Mapping, list)) and _size(value) > _LONG:
         text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode()
         return text.split("\n")
-    return None
+    return []
 
 
 def text_lines(before: JSON, after: JSON) -> tuple[str, ...]:
-    """Two long texts as one list of lines, each with its sign (-, + or a blank) in front.
+    """Return two long texts as one list of lines, each with its sign (-, + or a space).
 
     Long lines are broken after their commas. A text without line ends, as servers print queries,
-    is laid out like the other one, so that what differs is not only where lines end. Empty where
-    the texts are short, or differ in nothing but that.
+    is laid out like the other one, so that line ends are not differences. Empty where the texts
+    are short, or differ in nothing but line ends.
     """
     if not (isinstance(before, str) and isinstance(after, str)):
         return ()
@@ -112,11 +111,11 @@ def text_lines(before: JSON, after: JSON) -> tuple[str, ...]:
     elif "\n" in before and "\n" not in after:
         after = _laid_out_like(before, after)
     old, new = _pieces(before), _pieces(after)
-    return () if old == new else within_reason(_merged(old, new))
+    return () if old == new else capped(_merged(old, new))
 
 
-def within_reason(lines: Iterator[str]) -> tuple[str, ...]:
-    """So many lines, ready to be shown, and how many more there would be."""
+def capped(lines: Iterator[str]) -> tuple[str, ...]:
+    """Return the first lines, printable, and how many more there are."""
     kept = [printable(line) for line in islice(lines, _MOST)]
     more = sum(1 for _ in lines)
     return (*kept, f"  … {more} more lines") if more else tuple(kept)
@@ -131,9 +130,9 @@ def _pieces(text: str) -> list[str]:
 
 
 def _laid_out_like(guide: str, text: str) -> str:
-    """A text in the lines of another one: its words stand where the same words stand there.
+    """Return a text in the lines of another one: equal words are on equal lines.
 
-    What is not there has lines of its own, unless it stands inside of one.
+    Words that the other text lacks have lines of their own, unless they are inside of one.
     """
     rows = guide.split("\n")
     at = [row for row, line in enumerate(rows) for _ in line.split()]
@@ -155,7 +154,7 @@ def _laid_out_like(guide: str, text: str) -> str:
 
 
 def _folded(*texts: str) -> Iterator[list[str]]:
-    """Their words, those of a query alike however they are capitalised."""
+    """Yield the words of each text in one case: keywords of a query have none of their own."""
     return ([word.casefold() for word in text.split()] for text in texts)
 
 
@@ -170,7 +169,7 @@ def _merged(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
 
 def _steps(old: Sequence[str], new: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
     if max(len(old), len(new)) > _MOST_COMPARED:
-        # Comparing takes the square of the length, and nobody would read it.
+        # Comparing takes the square of the length.
         return [("replace", 0, len(old), 0, len(new))]
     return SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
 

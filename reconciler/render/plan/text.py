@@ -1,160 +1,148 @@
-"""A plan for a terminal, field by field. Colour is the caller's decision."""
+"""A plan for a terminal, field by field."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from reconciler.model.change import Action, Change, Danger
-from reconciler.model.plan import Plan, Refusal
+from reconciler.model.change import Action, Danger
+from reconciler.model.plan import Plan
 from reconciler.model.wording import printable
-from reconciler.render.plan.view import ABSENT, Row, heading, rows, shortened, summary, title, why
-from reconciler.render.plan.words import DANGERS, SIGNS
+from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.plan.document import Document, Entry, document_of
+from reconciler.render.plan.fields import FieldLine, LineKind
+from reconciler.render.plan.words import SEVERITIES, SIGNS, shortened
+from reconciler.render.style import Colour, Style
 
 _COLOURS = {
-    Action.CREATE: "32",
-    Action.UPDATE: "33",
-    Action.REPLACE: "35",
-    Action.PAUSE: "36",
-    Action.UNPAUSE: "36",
-    Action.DELETE: "31",
-    Action.NO_OP: "2",
+    Action.CREATE: Colour.GREEN,
+    Action.UPDATE: Colour.YELLOW,
+    Action.REPLACE: Colour.MAGENTA,
+    Action.PAUSE: Colour.CYAN,
+    Action.UNPAUSE: Colour.CYAN,
+    Action.DELETE: Colour.RED,
+    Action.NO_OP: Colour.DIM,
 }
-_DANGER_COLOURS = {Danger.DANGER: "1;31", Danger.WARNING: "33", Danger.INFO: "2"}
-_LINE_COLOURS = {"-": "31", "+": "32", " ": "2"}
+_SEVERITY_COLOURS = {
+    Danger.DANGER: Colour.BOLD_RED,
+    Danger.WARNING: Colour.YELLOW,
+    Danger.INFO: Colour.DIM,
+}
+_LINE_COLOURS = {"-": Colour.RED, "+": Colour.GREEN, " ": Colour.DIM}
 _LONGEST_TITLE = 200
+_LONGEST_VALUE = 2_000
 _NARROWEST = 40
-_FOLDED = 3
+_MOST_ADDRESSES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How a text is drawn: with colour or without, and how wide at most."""
-
-    colour: bool = False
-    width: int = 100
-    show_unmanaged: bool = False
-
-    def paint(self, code: str, text: str) -> str:
-        """The text in a colour, where colours are wanted."""
-        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
-
-
-def plan_as_text(plan: Plan, style: Style) -> str:
-    """The whole plan, ending with the summary line."""
-    blocks = [_heading(plan, style)]
-    blocks += ["\n".join(_change(each, style)) for each in plan.effective]
-    blocks += ["\n".join(block) for block in _remarks(plan, style) if block]
-    if plan.empty:
-        blocks.append("No changes: the live side is as the files say.")
-    blocks.append(style.paint("1", summary(plan)))
+def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
+    """Return the whole plan, ending with the summary line."""
+    document, style = document_of(plan), options.style
+    blocks = [_heading(document, style)]
+    blocks += ["\n".join(_entry(entry, style)) for entry in document.entries]
+    remarks = (
+        _notes(document, style),
+        _unmanaged(document, options),
+        _violations(document, style),
+    )
+    blocks += ["\n".join(lines) for block in remarks if (lines := list(block))]
+    if document.no_changes:
+        blocks.append(document.no_changes)
+    blocks.append(style.paint(Colour.BOLD, document.summary))
     return "\n\n".join(blocks) + "\n"
 
 
-def _heading(plan: Plan, style: Style) -> str:
-    told = f"Environment {heading(plan)}"
-    if plan.source.base is not None:
-        told += f"\nCompared with git base {plan.source.base[:12]}"
-    return style.paint("2", told)
+def _heading(document: Document, style: Style) -> str:
+    base = f"\nCompared with git base {document.base}" if document.base else ""
+    return style.paint(Colour.DIM, f"Environment {document.environment}{base}")
 
 
-def _change(change: Change, style: Style) -> Iterator[str]:
-    sign = style.paint(_COLOURS[change.action], SIGNS[change.action])
-    name = style.paint("1", shortened(title(change), _LONGEST_TITLE))
-    yield f"{sign} {change.action.value} {name}"
-    yield from _wrapped(why(change), "    ", style, code="2")
-    for row in _folded(change):
-        yield from _field(row, style)
-    for each in change.consequences:
-        label = f"{DANGERS[each.severity]} [{each.rule}]: "
-        yield from _wrapped(label + each.message, "    ! ", style, _DANGER_COLOURS[each.severity])
+def _entry(entry: Entry, style: Style) -> Iterator[str]:
+    action = entry.change.action
+    sign = style.paint(_COLOURS[action], SIGNS[action])
+    name = style.paint(Colour.BOLD, shortened(entry.title, _LONGEST_TITLE))
+    yield f"{sign} {action.value} {name}"
+    yield from _wrapped(entry.reason, "    ", style, Colour.DIM)
+    for line in entry.brief:
+        yield from _field(line, style)
+    for consequence in entry.change.consequences:
+        label = f"{SEVERITIES[consequence.severity]} [{consequence.rule}]: "
+        colour = _SEVERITY_COLOURS[consequence.severity]
+        yield from _wrapped(label + consequence.message, "    ! ", style, colour)
 
 
-def _folded(change: Change) -> list[Row]:
-    """What is deleted is told in a few lines: the plan file has it all."""
-    found = list(rows(change))
-    if change.action is not Action.DELETE:
-        return found
-    return [row for row in found if row.field in ("name", "interval", "destination.type")][:_FOLDED]
-
-
-def _field(row: Row, style: Style) -> Iterator[str]:
-    remark = f"  ({row.remark})" if row.remark else ""
-    name = f"    {row.field}: "
-    if row.lines:
+def _field(line: FieldLine, style: Style) -> Iterator[str]:
+    remark = f"  ({line.remark})" if line.remark else ""
+    name = f"    {line.name}: "
+    if line.hunk:
         yield f"{name.rstrip()}{remark}"
-        for line in row.lines:
-            yield from _wrapped(line[2:], f"      {line[:2]}", style, _LINE_COLOURS[line[0]])
+        for part in line.hunk:
+            yield from _wrapped(part[2:], f"      {part[:2]}", style, _LINE_COLOURS[part[0]])
         return
-    for sign, value, other in (("-", row.before, row.after), ("+", row.after, row.before)):
-        if other == ABSENT:
-            name = f"  {sign} {row.field}: "
-            yield from _wrapped(f"{value}{remark}", name, style, _LINE_COLOURS[sign])
-            return
-    if row.before is None or row.after is None:
-        value = row.after if row.after is not None else row.before
-        yield from _wrapped(f"{value or ''}{remark}", name, style)
+    match line.kind:
+        case LineKind.ADDED:
+            prefix = f"  + {line.name}: "
+            yield from _wrapped(f"{line.after}{remark}", prefix, style, Colour.GREEN)
+        case LineKind.REMOVED:
+            prefix = f"  - {line.name}: "
+            yield from _wrapped(f"{line.before}{remark}", prefix, style, Colour.RED)
+        case LineKind.CHANGED:
+            yield from _changed(line, name, remark, style)
+        case _:
+            yield from _wrapped(f"{line.before or line.after}{remark}", name, style)
+
+
+def _changed(line: FieldLine, name: str, remark: str, style: Style) -> Iterator[str]:
+    both = f"{name}{line.before} → {line.after}{remark}"
+    if len(both) <= style.width:
+        yield both
         return
-    line = f"{row.before} → {row.after}{remark}"
-    if len(name) + len(line) <= style.width:
-        yield f"{name}{line}"
-        return
-    # Too long for one line: both sides one below the other.
+    # Too long for one line: one side below the other.
     yield f"{name.rstrip()}{remark}"
-    yield from _wrapped(row.before, "      - ", style, "31")
-    yield from _wrapped(row.after, "      + ", style, "32")
+    yield from _wrapped(line.before, "      - ", style, Colour.RED)
+    yield from _wrapped(line.after, "      + ", style, Colour.GREEN)
 
 
-def _wrapped(text: str, prefix: str, style: Style, code: str = "") -> Iterator[str]:
-    width = max(_NARROWEST, style.width)
-    indent = " " * min(len(prefix), 8)
+def _wrapped(text: str, prefix: str, style: Style, colour: Colour | None = None) -> Iterator[str]:
     lines = textwrap.wrap(
-        shortened(printable(text), 2_000),
-        width=width,
+        shortened(printable(text), _LONGEST_VALUE),
+        width=max(_NARROWEST, style.width),
         initial_indent=prefix,
-        subsequent_indent=indent,
+        subsequent_indent=" " * min(len(prefix), 8),
         # References and commands stay whole, to be copied: a terminal wraps what is too long.
         break_long_words=False,
         break_on_hyphens=False,
         drop_whitespace=True,
     )
     for line in lines or ([prefix.rstrip()] if prefix.strip() and not text else []):
-        yield style.paint(code, line) if code else line
+        yield style.paint(colour, line)
 
 
-def _remarks(plan: Plan, style: Style) -> Iterator[list[str]]:
-    yield [line for note in plan.notes for line in _wrapped(note.message, "Note: ", style, "2")]
-    yield list(_unmanaged(plan, style))
-    yield [line for each in plan.refusals for line in _refusal(each, style)]
+def _notes(document: Document, style: Style) -> Iterator[str]:
+    for note in document.notes:
+        yield from _wrapped(note, "Note: ", style, Colour.DIM)
 
 
-def _unmanaged(plan: Plan, style: Style) -> Iterator[str]:
-    if not plan.unmanaged:
+def _unmanaged(document: Document, options: RenderOptions) -> Iterator[str]:
+    if not document.unmanaged:
         return
-    count = len(plan.unmanaged)
-    things = "object is" if count == 1 else "objects are"
-    if not style.show_unmanaged:
-        yield from _wrapped(
-            f"{count} live {things} not in the files and left alone (--show-unmanaged lists them).",
-            "",
-            style,
-            "2",
-        )
+    if not options.show_unmanaged:
+        sentence = f"{document.unmanaged} (--show-unmanaged lists them)."
+        yield from _wrapped(sentence, "", options.style, Colour.DIM)
         return
-    yield f"{count} live {things} not in the files and left alone:"
-    for each in plan.unmanaged:
-        place = f" in {shortened(printable(each.parent_name))}" if each.parent_name else ""
-        yield printable(f'    {each.address} "{shortened(each.name)}"') + place
+    yield f"{document.unmanaged}:"
+    yield from (f"    {line}" for line in document.unmanaged_objects)
 
 
-def _refusal(each: Refusal, style: Style) -> Iterator[str]:
-    yield from _wrapped(f"[{each.rule}] {each.message}", "Refused: ", style, "1;31")
-    if each.where is not None:
-        yield from _wrapped(f"the rule stands at {each.where}", "    ", style)
-    shown = ", ".join(str(address) for address in each.addresses[:5])
-    more = f" and {len(each.addresses) - 5} more" if len(each.addresses) > 5 else ""
-    if shown:
-        yield from _wrapped(f"{shown}{more}", "    ", style)
-    if each.allow is not None:
-        yield from _wrapped(f"to allow it: {each.allow}", "    ", style)
+def _violations(document: Document, style: Style) -> Iterator[str]:
+    for violation in document.violations:
+        headline = f"[{violation.rule}] {violation.message}"
+        yield from _wrapped(headline, "Refused: ", style, Colour.BOLD_RED)
+        if violation.at is not None:
+            yield from _wrapped(f"the rule stands at {violation.at}", "    ", style)
+        named = ", ".join(str(address) for address in violation.addresses[:_MOST_ADDRESSES])
+        rest = len(violation.addresses) - _MOST_ADDRESSES
+        if named:
+            yield from _wrapped(f"{named} and {rest} more" if rest > 0 else named, "    ", style)
+        if violation.allow is not None:
+            yield from _wrapped(f"to allow it: {violation.allow}", "    ", style)

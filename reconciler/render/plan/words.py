@@ -1,10 +1,12 @@
-"""The words and signs that all formats share."""
+"""The words and signs of plans that all formats share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconciler.model.change import Action, Danger, Origin, Reason, SecretUse
+from reconciler.model.change import Action, Change, Danger, Origin, Reason, SecretUse
+from reconciler.model.plan import Plan
+from reconciler.model.wording import printable
 
 SIGNS: Mapping[Action, str] = {
     Action.CREATE: "+",
@@ -50,8 +52,34 @@ ORIGINS: Mapping[Origin, str] = {
     Origin.UNKNOWN: "",
 }
 
-DANGERS: Mapping[Danger, str] = {
+SEVERITIES: Mapping[Danger, str] = {
     Danger.DANGER: "DANGER",
     Danger.WARNING: "warning",
     Danger.INFO: "note",
 }
+
+NO_CHANGES = "No changes: the live side is as the files say."
+
+_ALWAYS_COUNTED = (Action.CREATE, Action.UPDATE, Action.DELETE)
+
+
+def summary(plan: Plan) -> str:
+    """Return `Plan: 3 to create, 1 to update, 1 to pause, 0 to delete, 7 unchanged`."""
+    counts = plan.counts
+    parts = [
+        f"{counts[action]} to {action.value}"
+        for action in Action
+        if action is not Action.NO_OP and (counts[action] or action in _ALWAYS_COUNTED)
+    ]
+    return f"Plan: {', '.join(parts)}, {counts[Action.NO_OP]} unchanged"
+
+
+def title(change: Change) -> str:
+    """Return the address, and the name where it differs from the key."""
+    name = printable(change.name)
+    return str(change.address) if name == change.address.key else f'{change.address} "{name}"'
+
+
+def shortened(text: str, longest: int = 120) -> str:
+    """Return at most so many characters of a text."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.errors import Mark
 from reconciler.model.address import Address
 from reconciler.model.change import (
     Action,
@@ -39,6 +40,7 @@ SOURCE = PlanSource("staging", "org", "https://eu.example.com", "1.0", "c" * 64,
 texts = st.text(max_size=8)
 words = st.text(min_size=1, max_size=8)
 maybe = st.none() | texts
+marks = st.none() | st.builds(Mark, texts, *[st.integers(1, 9)] * 3)
 sources = st.builds(SecretSource, st.sampled_from(["env", "file", "exec", "literal"]), words)
 references = st.builds(SecretRef, st.lists(texts | sources, min_size=1, max_size=3).map(tuple))
 scalars = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-9, 9) | texts
@@ -88,6 +90,7 @@ changes = st.builds(
     ).map(tuple),
     depends_on=st.lists(words, max_size=2).map(tuple),
     seen=st.none() | st.builds(Seen, maybe, bodies),
+    at=marks,
 )
 objects = st.lists(st.builds(Unmanaged, addresses, texts, maybe, maybe), max_size=2).map(tuple)
 globs = st.lists(words, max_size=2).map(tuple)
@@ -106,7 +109,7 @@ plans = st.builds(
     ignored=objects,
     notes=st.lists(st.builds(Note, words, texts), max_size=2).map(tuple),
     refusals=st.lists(
-        st.builds(Refusal, words, texts, st.lists(addresses, max_size=2).map(tuple), maybe, maybe),
+        st.builds(Refusal, words, texts, st.lists(addresses, max_size=2).map(tuple), marks, maybe),
         max_size=2,
     ).map(tuple),
     selection=st.builds(Selection, globs, globs, globs, globs),

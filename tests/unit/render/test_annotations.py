@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconciler.errors import Diagnostic, Mark, Severity
-from reconciler.render.annotations import diagnostics_as_github
+from reconciler.render.formats.github import diagnostics_as_github
 from tests.unit.render.test_diagnostics import breaking, hostile, wrong
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from reconciler.config.document import Document
 from reconciler.config.snippets import finished
 from reconciler.errors import Diagnostic, Mark, Severity
+from reconciler.render.crop import crop
 from reconciler.render.diagnostics import diagnostics_as_json, diagnostics_as_text
-from reconciler.render.excerpt import excerpt, width_of
+from reconciler.render.style import Style, width_of
 
 HOSTILE = "a\x1b[2J\x1b]0;t\x07\r\x9b31m\u202e\u2028\x7f\nerror: forged"
 TWO = "2 warnings in 2 files"
@@ -103,7 +104,7 @@ def test_carets_stand_right_beside_large_line_numbers() -> None:
 def test_a_long_line_is_cut_around_the_place(column: int, width: int) -> None:
     line = "".join(f"{number:04}," for number in range(1_000))
     found = wrong(at=Mark("a.yaml", 7, column, 4), line=line)
-    _, shown, under, _ = diagnostics_as_text([found], width=width).splitlines()
+    _, shown, under, _ = diagnostics_as_text([found], Style(width=width)).splitlines()
     assert len(shown) <= width
     assert len(under) <= width
     marked = "".join(each for each, sign in zip(shown, under, strict=False) if sign == "^")
@@ -125,7 +126,7 @@ def test_a_line_of_megabytes_is_not_read_through() -> None:
     st.integers(32, 90),
 )
 def test_what_is_shown_of_any_line_fits(line: str, start: int, length: int, width: int) -> None:
-    found = excerpt(line, start, length, width=width)
+    found = crop(line, start, length, width=width)
     assert width_of(found.text) <= width
     assert found.length >= 1
     assert found.start + found.length <= width + 1
@@ -135,7 +136,7 @@ def test_what_is_shown_of_any_line_fits(line: str, start: int, length: int, widt
 def test_a_hint_that_has_no_room_beside_the_caret_stands_below_it() -> None:
     hint = "write it as a reference, ${secret:env:NAME}, and set the variable where it runs"
     found = wrong(at=Mark("a.yaml", 1, 20, 4), line="    password: abcd: efgh", hint=hint)
-    lines = diagnostics_as_text([found], width=60).splitlines()
+    lines = diagnostics_as_text([found], Style(width=60)).splitlines()
     assert lines[2:] == [
         f"{' ' * 27}^^^^",
         "        write it as a reference, ${secret:env:NAME}, and set",
@@ -146,9 +147,9 @@ def test_a_hint_that_has_no_room_beside_the_caret_stands_below_it() -> None:
 
 def test_forty_columns_are_enough_and_fewer_are_taken_for_forty() -> None:
     found = wrong(at=Mark("a.yaml", 1, 50, 4), line="name: " * 20, hint="one of: " + "abc, " * 20)
-    narrow = diagnostics_as_text([found], width=40)
+    narrow = diagnostics_as_text([found], Style(width=40))
     assert all(len(line) <= 40 for line in narrow.splitlines()[1:])
-    assert diagnostics_as_text([found], width=3) == narrow
+    assert diagnostics_as_text([found], Style(width=3)) == narrow
 
 
 def test_what_is_counted() -> None:
@@ -166,13 +167,13 @@ def test_what_is_counted() -> None:
 
 def test_colour_changes_no_letter() -> None:
     found = wrong(at=Mark("a.yaml", 1, 1, 4), line="名前: x", hint="leave it out")
-    coloured = diagnostics_as_text([found], colour=True)
+    coloured = diagnostics_as_text([found], Style(colour=True))
     assert "\x1b[1;31merror\x1b[0m" in coloured
     assert "\x1b[1;31m^^^^^^\x1b[0m leave it out" in coloured
     plain = coloured.replace("\x1b[1;31m", "").replace("\x1b[0m", "")
     assert plain == diagnostics_as_text([found])
     doubt = wrong(severity=Severity.WARNING)
-    assert "\x1b[33mwarning\x1b[0m" in diagnostics_as_text([doubt], colour=True)
+    assert "\x1b[33mwarning\x1b[0m" in diagnostics_as_text([doubt], Style(colour=True))
 
 
 @pytest.mark.parametrize(

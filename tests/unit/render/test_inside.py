@@ -8,13 +8,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.cli.output import PLAN_FORMATS, plan_text
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change, FieldChange
 from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.shape import canonical_text
 from reconciler.model.values import MISSING, value_at
-from reconciler.render.plan.inside import parts, text_lines, told_in_lines, within_reason
+from reconciler.planning.masking import masked
+from reconciler.render.formats import formats_of, writer_of
+from reconciler.render.options import DEFAULTS
+from reconciler.render.plan.inside import capped, differences, text_lines, value_lines
 
 scalars = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab_.", max_size=3)
 keys = st.sampled_from(["a", "b", "__a", "a.b", "[0]", ""])
@@ -45,7 +47,7 @@ def only_objects(value: Any) -> bool:
 
 @given(objects, objects)
 def test_every_part_stands_where_it_says(before: Any, after: Any) -> None:
-    for path, old, new in parts(before, after):
+    for path, old, new in differences(before, after):
         whole, side = (before, old) if old is not MISSING else (after, new)
         assert value_at(whole, path) == side
 
@@ -53,41 +55,41 @@ def test_every_part_stands_where_it_says(before: Any, after: Any) -> None:
 @given(objects.filter(only_objects), objects.filter(only_objects))
 def test_the_parts_are_all_that_differs(before: Any, after: Any) -> None:
     result = before
-    for path, _, new in parts(before, after):
+    for path, _, new in differences(before, after):
         result = put(result, path, new)
     if before.keys() & after.keys():
         assert canonical_text(result) == canonical_text(after)
 
 
 @given(st.lists(values, min_size=1, max_size=5), st.lists(values, min_size=1, max_size=5))
-def test_lists_that_differ_have_parts(before: list[Any], after: list[Any]) -> None:
-    found = parts([WIDE, *before], [WIDE, *after])
+def test_lists_that_differ_have_differences(before: list[Any], after: list[Any]) -> None:
+    found = differences([WIDE, *before], [WIDE, *after])
     assert bool(found) is (canonical_text(before) != canonical_text(after))
 
 
 def test_an_item_put_in_front_is_not_a_change_of_all_that_follow() -> None:
     old = [{"key": f"filter-{number}", "value": "x" * 20} for number in range(5)]
     new = [{"key": "first"}, *old]
-    assert parts(old, new) == [((0,), MISSING, {"key": "first"})]
+    assert differences(old, new) == [((0,), MISSING, {"key": "first"})]
 
 
 def test_an_item_that_changed_is_told_inside_and_another_one_whole() -> None:
     old = [{"key": "email", "value": "x" * 60}, {"key": "host"}, {"key": "kept", "value": "z"}]
     changed = [{"key": "email", "value": "y"}, *old[1:]]
-    assert parts(old, changed) == [((0, "value"), "x" * 60, "y")]
+    assert differences(old, changed) == [((0, "value"), "x" * 60, "y")]
     other = [old[0], {"cohort": 7}, old[2]]
-    assert parts(old, other) == [((1,), {"key": "host"}, {"cohort": 7})]
+    assert differences(old, other) == [((1,), {"key": "host"}, {"cohort": 7})]
 
 
 def test_true_is_not_one() -> None:
-    assert parts({"a": True}, {"a": 1}) == [(("a",), True, 1)]
+    assert differences({"a": True}, {"a": 1}) == [(("a",), True, 1)]
 
 
 def test_what_is_short_or_has_nothing_in_common_is_told_whole() -> None:
-    assert parts(["a"], ["a", "b"]) == []
-    assert parts({"a": 1}, {"b": 1}) == []
-    assert parts({"a": 1}, None) == []
-    assert parts("a", "b") == []
+    assert differences(["a"], ["a", "b"]) == []
+    assert differences({"a": 1}, {"b": 1}) == []
+    assert differences({"a": 1}, None) == []
+    assert differences("a", "b") == []
 
 
 def test_a_long_query_is_told_by_its_columns() -> None:
@@ -161,15 +163,15 @@ def test_texts_that_are_too_long_to_compare_are_cut_and_counted() -> None:
 
 
 def test_a_line_can_not_forge_another() -> None:
-    assert within_reason(iter(["+ a\x1b[2K\u202e\rPlan"])) == ("+ a\\x1b[2K\\u202e\\rPlan",)
+    assert capped(iter(["+ a\x1b[2K\u202e\rPlan"])) == ("+ a\\x1b[2K\\u202e\\rPlan",)
 
 
 def test_long_new_values_take_several_lines() -> None:
-    assert told_in_lines("short") is None
-    assert told_in_lines("one\ntwo") == told_in_lines("one\ntwo\n") == ["one", "two"]
-    assert told_in_lines("one\n") is None
-    assert told_in_lines(["a"]) is None
-    assert told_in_lines([WIDE])[:3] == ["[", "  {", f'    "filler": "{"x" * 100}"']
+    assert value_lines("short") == []
+    assert value_lines("one\ntwo") == value_lines("one\ntwo\n") == ["one", "two"]
+    assert value_lines("one\n") == []
+    assert value_lines(["a"]) == []
+    assert value_lines([WIDE])[:3] == ["[", "  {", f'    "filler": "{"x" * 100}"']
 
 
 def test_a_masked_secret_is_not_put_together_from_pieces() -> None:
@@ -186,7 +188,7 @@ def test_a_masked_secret_is_not_put_together_from_pieces() -> None:
     def mask(text: str) -> str:
         return text.replace(secret, "***")
 
-    for plan_format in PLAN_FORMATS:
-        told = plan_text(plan, plan_format, mask=mask)
+    for name in formats_of("plan"):
+        told = writer_of(name, "plan")(masked(plan, mask), DEFAULTS)
         assert not re.search("hunter2|and=more|lines$", told, re.MULTILINE)
         assert "***" in told

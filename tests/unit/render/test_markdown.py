@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from reconciler.model.resource import State
-from reconciler.render.plan.markdown import LIMIT, plan_as_markdown
+from reconciler.render.formats.markdown import LIMIT, plan_as_markdown
 from tests.support.worlds import (
     desired_of,
     export,

@@ -17,6 +17,7 @@ from reconciler.model.event import (
 )
 from reconciler.model.plan import Plan, PlanSource
 from reconciler.render.progress import Progress, error_as_text, event_as_text
+from reconciler.render.style import Style
 from tests.unit.render.test_diagnostics import HOSTILE, breaking
 
 CHANGE = Change(Address("batch_export", "lake"), Action.UPDATE, "Lake")
@@ -68,7 +69,7 @@ def test_several_problems_are_several_errors() -> None:
     assert error_as_text(problems) == (
         "error: a: 2 are named 'A'\n  id: 1\n  id: 2\nerror: b: none has the id 3\n"
     )
-    assert error_as_text(problems, colour=True).count("\x1b[1;31merror\x1b[0m: ") == 2
+    assert error_as_text(problems, Style(colour=True)).count("\x1b[1;31merror\x1b[0m: ") == 2
 
 
 OTHER = Change(Address("batch_export", "pond"), Action.CREATE, "Pond")

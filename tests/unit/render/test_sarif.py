@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from reconciler.errors import Diagnostic, Mark, Severity
+from reconciler.render.formats.sarif import diagnostics_as_sarif
 from reconciler.render.rules import RULES, rule
-from reconciler.render.sarif import diagnostics_as_sarif
 from reconciler.version import __version__
 from tests.conftest import ROOT
 from tests.unit.render.test_diagnostics import HOSTILE, breaking, hostile, wrong

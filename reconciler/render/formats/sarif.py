@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from reconciler.errors import Diagnostic, Mark, Severity
 from reconciler.render.diagnostics import safe_json
-from reconciler.render.rules import rule
+from reconciler.render.formats.base import Format
 from reconciler.version import __version__
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -17,58 +16,63 @@ _ROOT = "%SRCROOT%"
 
 
 def diagnostics_as_sarif(diagnostics: Sequence[Diagnostic], *, root: str = "") -> str:
-    """One run, with every code once as a rule.
+    """Return a log of one run, with every code once as a rule.
 
     `root` is the path of the workspace folder in its repository, with forward slashes: code
     scanning finds files by paths from there. Columns count code points, as ours do, and the end
     column is the one behind the last character.
     """
-    codes = sorted({each.code for each in diagnostics})
-    worst = {each.code for each in diagnostics if each.severity is Severity.ERROR}
+    codes = sorted({diagnostic.code for diagnostic in diagnostics})
+    errors = {
+        diagnostic.code for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR
+    }
     positions = {code: position for position, code in enumerate(codes)}
     driver = {
         "name": "reconciler",
         "version": __version__,
         "semanticVersion": __version__,
-        "rules": [_rule(code, "error" if code in worst else "warning") for code in codes],
+        "rules": [_rule(code, "error" if code in errors else "warning") for code in codes],
     }
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository."}}},
-        "results": [_result(each, positions[each.code], root) for each in diagnostics],
+        "results": [
+            _result(diagnostic, positions[diagnostic.code], root) for diagnostic in diagnostics
+        ],
     }
     return safe_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _rule(code: str, level: str) -> Mapping[str, Any]:
-    what, way_out = rule(code)
+    from reconciler.render.rules import rule
+
+    meaning, advice = rule(code)
     return {
         "id": code,
         "name": code.title().replace("-", ""),
-        "shortDescription": {"text": f"{what}."},
-        "fullDescription": {"text": f"{what}. {way_out}"},
-        "help": {"text": way_out, "markdown": way_out},
+        "shortDescription": {"text": f"{meaning}."},
+        "fullDescription": {"text": f"{meaning}. {advice}"},
+        "help": {"text": advice, "markdown": advice},
         "defaultConfiguration": {"level": level},
     }
 
 
-def _result(each: Diagnostic, position: int, root: str) -> Mapping[str, Any]:
-    # Braces stay single: the standard doubles them for messages with arguments, and those who
-    # show messages without arguments show them as they are.
-    message = each.message if each.hint is None else f"{each.message}\n{each.hint}"
+def _result(diagnostic: Diagnostic, position: int, root: str) -> Mapping[str, Any]:
+    # Braces stay single: the standard doubles them only in messages with arguments.
+    message = "\n".join(filter(None, (diagnostic.message, diagnostic.hint)))
     result: dict[str, Any] = {
-        "ruleId": each.code,
+        "ruleId": diagnostic.code,
         "ruleIndex": position,
-        "level": each.severity.value,
+        "level": diagnostic.severity.value,
         "message": {"text": message},
     }
-    if each.at is not None:
-        result["locations"] = [{"physicalLocation": _place(each.at, root)}]
-    if each.related:
+    if diagnostic.at is not None:
+        result["locations"] = [{"physicalLocation": _place(diagnostic.at, root)}]
+    if diagnostic.related:
         result["relatedLocations"] = [
-            {"id": number, "physicalLocation": _place(mark, root), "message": {"text": word}}
-            for number, (mark, word) in enumerate(each.related, start=1)
+            {"id": number, "physicalLocation": _place(mark, root), "message": {"text": label}}
+            for number, (mark, label) in enumerate(diagnostic.related, start=1)
         ]
     return result
 
@@ -81,6 +85,12 @@ def _place(at: Mark, root: str) -> Mapping[str, Any]:
         "endLine": at.line,
         "endColumn": at.column + at.length,
     }
-    # By bytes: a name that is no UTF-8 keeps its own.
-    uri = quote(os.fsencode(path), safe="/")
+    # A file name that is not UTF-8 keeps its bytes.
+    uri = quote(path.encode(errors="surrogateescape"), safe="/")
     return {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}, "region": region}
+
+
+FORMAT = Format(
+    "sarif",
+    diagnostics=lambda diagnostics, options: diagnostics_as_sarif(diagnostics, root=options.root),
+)

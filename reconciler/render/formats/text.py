@@ -1,0 +1,19 @@
+"""Text for a terminal."""
+
+from __future__ import annotations
+
+from reconciler.render.diagnostics import diagnostics_as_text
+from reconciler.render.formats.base import Format
+from reconciler.render.imports import imported_as_text
+from reconciler.render.plan.text import plan_as_text
+from reconciler.render.resolved import resolved_as_text
+
+FORMAT = Format(
+    "text",
+    plan=plan_as_text,
+    diagnostics=lambda diagnostics, options: (
+        diagnostics_as_text(diagnostics, options.style) or "The files are valid.\n"
+    ),
+    resolved=lambda resource, _: resolved_as_text(resource),
+    imported=lambda imported, options: imported_as_text(imported, options.style),
+)

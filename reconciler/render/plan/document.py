@@ -1,0 +1,102 @@
+"""A plan as a document: the content and the order that all formats share.
+
+A writer of a format decides only typography: signs, colours, widths, what is cut to a budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from reconciler.model.change import Action, Change, Danger
+from reconciler.model.plan import Plan, Refusal
+from reconciler.model.wording import printable
+from reconciler.render.plan.fields import FieldLine, field_lines
+from reconciler.render.plan.words import NO_CHANGES, REASONS, shortened, summary, title
+
+_IDENTIFYING = ("name", "interval", "destination.type")
+_SHORT_COMMIT = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One change, with its title, the reasons in words, and all its fields."""
+
+    change: Change
+    title: str
+    reason: str
+    lines: tuple[FieldLine, ...]
+
+    @property
+    def brief(self) -> tuple[FieldLine, ...]:
+        """The fields to show on a terminal: of a deletion only what identifies the object."""
+        if self.change.action is not Action.DELETE:
+            return self.lines
+        return tuple(line for line in self.lines if line.name in _IDENTIFYING)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The sections of a plan; a section without content is empty.
+
+    `entries` are the changes in the order in which they are applied. `unmanaged` is a sentence
+    with the number of unmanaged objects, `unmanaged_objects` has a line for each. `no_changes` is
+    a sentence if there are none.
+    """
+
+    environment: str
+    base: str
+    counts: Mapping[Action, int]
+    summary: str
+    no_changes: str
+    entries: tuple[Entry, ...]
+    violations: tuple[Refusal, ...]
+    notes: tuple[str, ...]
+    unmanaged: str
+    unmanaged_objects: tuple[str, ...]
+
+    @property
+    def worst_first(self) -> tuple[Entry, ...]:
+        """The entries for a reviewer: deletions and replacements, then by severity."""
+
+        def key(entry: Entry) -> tuple[bool, int]:
+            severity = entry.change.danger
+            rank = severity.rank if severity is not None else len(Danger)
+            return (not entry.change.action.destructive, rank)
+
+        return tuple(sorted(self.entries, key=key))
+
+
+def document_of(plan: Plan) -> Document:
+    """Return the document of a plan."""
+    source = plan.source
+    environment = f"{source.environment} ({source.base_url}, organization {source.organization})"
+    return Document(
+        environment=printable(environment),
+        base=(source.base or "")[:_SHORT_COMMIT],
+        counts=plan.counts,
+        summary=summary(plan),
+        no_changes=NO_CHANGES if plan.empty else "",
+        entries=tuple(_entry(change) for change in plan.effective),
+        violations=plan.refusals,
+        notes=tuple(note.message for note in plan.notes),
+        unmanaged=_unmanaged(len(plan.unmanaged)),
+        unmanaged_objects=tuple(_unmanaged_objects(plan)),
+    )
+
+
+def _entry(change: Change) -> Entry:
+    reason = "; ".join(dict.fromkeys(REASONS[reason] for reason in change.reasons))
+    return Entry(change, title(change), reason, tuple(field_lines(change)))
+
+
+def _unmanaged(count: int) -> str:
+    things = "object is" if count == 1 else "objects are"
+    return f"{count} live {things} not in the files and left alone" if count else ""
+
+
+def _unmanaged_objects(plan: Plan) -> Iterator[str]:
+    for unmanaged in plan.unmanaged:
+        parent = unmanaged.parent_name
+        place = f" in {shortened(printable(parent))}" if parent else ""
+        yield printable(f'{unmanaged.address} "{shortened(unmanaged.name)}"') + place

@@ -1,0 +1,82 @@
+"""The document of a plan: what all formats share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconciler.errors import Mark
+from reconciler.model.change import Action
+from reconciler.model.codec.plan import decode, encode
+from reconciler.model.policy import Limit, Policy
+from reconciler.model.resource import State
+from reconciler.render.plan.document import Document, document_of
+from reconciler.render.plan.fields import LineKind
+from tests.support.worlds import (
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+)
+
+RULE = Mark("reconciler.yaml", 7, 3, 11)
+POLICY = Policy(max_deletes=Limit(0), marks={"max_deletes": RULE})
+
+
+def document() -> Document:
+    desired = desired_of(
+        project(),
+        replace(export("new"), mark=Mark("a.yaml", 2, 3, 3)),
+        replace(export("old", state=State.ABSENT), mark=Mark("b.yaml", 9)),
+        export("slow", interval="day"),
+    )
+    live = live_of(
+        live_project(),
+        live_export("e1", "Old"),
+        live_export("e2", "Slow", interval="hour"),
+        live_export("e3", "Other"),
+    )
+    return document_of(decode(encode(planned(desired, live, POLICY))))
+
+
+def test_entries_are_in_the_order_of_the_plan_and_the_worst_comes_first_for_a_reviewer() -> None:
+    actions = [entry.change.action for entry in document().entries]
+    assert actions == [Action.CREATE, Action.UPDATE, Action.DELETE]
+    assert [entry.change.action for entry in document().worst_first] == [
+        Action.DELETE,
+        Action.UPDATE,
+        Action.CREATE,
+    ]
+
+
+def test_changes_and_violations_carry_their_place_through_the_saved_form() -> None:
+    places = {entry.title: entry.change.at for entry in document().entries}
+    assert places == {
+        'batch_export.new "New"': Mark("a.yaml", 2, 3, 3),
+        'batch_export.old "Old"': Mark("b.yaml", 9),
+        'batch_export.slow "Slow"': None,
+    }
+    assert [violation.at for violation in document().violations] == [RULE]
+
+
+def test_a_deletion_is_brief_and_has_all_fields() -> None:
+    deletion = document().worst_first[0]
+    assert [line.name for line in deletion.brief] == ["name", "interval", "destination.type"]
+    assert len(deletion.lines) > len(deletion.brief)
+    assert {line.kind for line in deletion.lines} == {LineKind.LOST}
+
+
+def test_a_changed_field_has_both_sides() -> None:
+    (update,) = (entry for entry in document().entries if entry.change.action is Action.UPDATE)
+    (line,) = update.lines
+    assert (line.name, line.kind) == ("interval", LineKind.CHANGED)
+    assert (line.before, line.after) == ('"hour"', '"day"')
+
+
+def test_unmanaged_objects_are_counted_and_listed() -> None:
+    assert document().unmanaged == "1 live object is not in the files and left alone"
+    assert document().unmanaged_objects == ('batch_export.id:e3 "Other" in Web',)
+    assert document().summary == "Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged"
+    assert document().no_changes == ""

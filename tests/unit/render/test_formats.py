@@ -1,0 +1,73 @@
+"""The registry of output formats: one module each, found by its folder."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reconciler.errors import BadUsage
+from reconciler.model.codec.plan import encode
+from reconciler.render.formats import all_formats, formats_of, writer_of
+from tests.support.worlds import desired_of, export, live_of, live_project, planned, project
+
+TOY = '''\
+"""Lines that name the file of each change: enough for an annotation."""
+
+from reconciler.render.formats.base import Format
+from reconciler.render.plan.document import document_of
+
+
+def _plan(plan, options):
+    entries = document_of(plan).entries
+    return "".join(f"{entry.change.at}: {entry.title}\\n" for entry in entries)
+
+
+FORMAT = Format("toy", plan=_plan)
+'''
+RUN = """\
+import sys
+from reconciler.render import formats
+formats.__path__.append(sys.argv.pop(1))
+from reconciler.cli import main
+main()
+"""
+
+
+def run(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, str(folder), *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_a_format_is_one_file(tmp_path: Path) -> None:
+    (tmp_path / "toy.py").write_text(TOY, encoding="utf-8")
+    saved = tmp_path / "plan.json"
+    saved.write_bytes(encode(planned(desired_of(project(), export()), live_of(live_project()))))
+    assert "[text|json|markdown|toy]" in run(tmp_path, "plan", "--help")
+    assert "[text|github|json|sarif]" in run(tmp_path, "validate", "--help")
+    assert run(tmp_path, "show", str(saved), "--format", "toy") == (
+        'None: batch_export.lake "Lake"\n'
+    )
+
+
+def test_the_default_comes_first() -> None:
+    assert formats_of("plan") == ("text", "json", "markdown")
+    assert formats_of("diagnostics") == ("text", "github", "json", "sarif")
+    assert formats_of("resolved") == formats_of("imported") == ("text", "json")
+    assert list(all_formats()) == ["text", "github", "json", "markdown", "sarif"]
+
+
+def test_a_format_without_a_writer_names_those_that_have_one() -> None:
+    with pytest.raises(BadUsage) as refused:
+        writer_of("markdown", "resolved")
+    assert refused.value.message == "--format markdown is not supported here"
+    assert refused.value.hint == "use one of: text, json"

@@ -1,0 +1,50 @@
+"""Colours are printed where they are wanted, and widths are those of a terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.render.style import PLAIN, Colour, Style, colour_wanted, width_of
+
+
+@pytest.mark.parametrize(
+    ("environ", "terminal", "wanted"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": "", "FORCE_COLOR": "1"}, False, True),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
+        ({"FORCE_COLOR": "0"}, False, False),
+        ({"CLICOLOR_FORCE": "1"}, False, True),
+        ({"CLICOLOR": "0"}, True, False),
+        ({"TERM": "dumb"}, True, False),
+    ],
+)
+def test_when_colours_are_wanted(environ: dict[str, str], terminal: bool, wanted: bool) -> None:
+    assert colour_wanted(environ, terminal=terminal) is wanted
+
+
+def test_text_is_painted_only_with_colours() -> None:
+    assert Style(colour=True).paint(Colour.BOLD_RED, "error") == "\x1b[1;31merror\x1b[0m"
+    assert Style(colour=True).paint(None, "error") == "error"
+    assert Style(colour=True).paint(Colour.RED, "") == ""
+    assert PLAIN.paint(Colour.RED, "error") == "error"
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("", 0),
+        ("name", 4),
+        ("café", 4),
+        ("cafe\u0301", 4),
+        ("名前", 4),
+        ("한국", 4),
+        ("\u1112\u1161\u11ab", 2),
+        ("🎉", 2),
+        ("…→", 2),
+    ],
+)
+def test_cells_of_a_terminal(text: str, cells: int) -> None:
+    assert width_of(text) == cells
