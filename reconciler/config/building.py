@@ -15,6 +15,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from reconciler.config.composing import MERGE_TAG, PREFIX, TEXT_TAG
 from reconciler.config.document import Document, Nodes, Unknown
 from reconciler.errors import Problems
+from reconciler.model.reference import holds_reference
 from reconciler.model.values import JSON
 
 MAX_NODES = 2_000_000
@@ -184,7 +185,7 @@ class _Builder:
                 node,
                 hint=f"quote it: '{key}'",
             )
-        if "${" in key.replace("$${", ""):
+        if holds_reference(key):
             self.error(
                 "reference-in-key",
                 "a key can't hold a reference",

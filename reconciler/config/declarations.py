@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.config.document import Document, Unknown
+from reconciler.config.hints import (
+    shortened,
+)
 from reconciler.config.loader import parse
 from reconciler.config.sources import WORKSPACE_FILE, Source, leaves_workspace, matching
-from reconciler.config.wording import choice, shortened
 from reconciler.config.workspace import Workspace
 from reconciler.errors import Mark, Problems
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
+from reconciler.model.suggestion import choice
 from reconciler.model.values import Path
 
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")

@@ -12,12 +12,13 @@ from reconciler.config.declarations import Declaration, Doubts
 from reconciler.config.document import Layer, Places, Unknown, is_misread
 from reconciler.config.references import References
 from reconciler.config.schema import Checked, check
-from reconciler.config.wording import choice
 from reconciler.config.workspace import Workspace
 from reconciler.errors import Problems
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind, Tagged
+from reconciler.model.reference import holds_reference
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
+from reconciler.model.suggestion import choice
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, SecretValue, path_text, value_at
 
 COMMON = ("id", "state", "environments", "overrides", "lifecycle", "secret_version")
@@ -244,7 +245,7 @@ def _tell_literal(path: Path, each: Filled, problems: Problems) -> None:
     source = each.places.source_of(path)
     written = value_at(source[0].value, source[1]) if source is not None else None
     named = f"{path_text(path)} of {each.look.subject} is a secret"
-    if isinstance(written, str) and "${" in written.replace("$${", ""):
+    if isinstance(written, str) and holds_reference(written):
         told = f"{named}, and this reference would be filled in as plain text"
         hint = "write ${secret:env:NAME}, or ${secret:file:PATH}"
     else:

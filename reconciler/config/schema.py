@@ -20,18 +20,17 @@ from reconciler.config.annotations import (
     annotations_of,
 )
 from reconciler.config.document import Unknown, UnknownText
-from reconciler.config.schema_files import schema, variant_schema
-from reconciler.config.wording import (
+from reconciler.config.hints import (
     PLACEHOLDER,
-    choice,
-    nearest,
     range_words,
     shown,
     type_hint,
     types,
     word,
 )
+from reconciler.config.schema_files import schema, variant_schema
 from reconciler.errors import Mark, Problems
+from reconciler.model.suggestion import choice, nearest
 from reconciler.model.values import JSON, Path, SecretRef, path_text, value_at
 
 if TYPE_CHECKING:

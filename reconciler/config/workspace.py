@@ -13,11 +13,11 @@ from reconciler.config.loader import parse
 from reconciler.config.references import References
 from reconciler.config.schema import Checked, check
 from reconciler.config.sources import WORKSPACE_FILE, Source
-from reconciler.config.wording import nearest
 from reconciler.errors import BadUsage, Mark, Problems
 from reconciler.model.connection import Connection
 from reconciler.model.kind import Kind
 from reconciler.model.policy import Limit, Policy, Prune
+from reconciler.model.suggestion import nearest
 from reconciler.model.values import JSON, Path, SecretRef, SecretValue, value_at
 
 IMPLICIT_ENVIRONMENT = "default"

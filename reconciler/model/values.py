@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
+from reconciler.model.reference import Reference
+
 JSON: TypeAlias = Any
 """A value that JSON can hold, and `SecretRef` in its place where a secret goes."""
 
@@ -28,7 +30,8 @@ class Missing(Enum):
 MISSING: Final = Missing.MISSING
 """A field that is not there. Not the same as null: an absent field is not managed."""
 
-SecretSourceName: TypeAlias = Literal["env", "file", "exec", "literal"]
+SecretSourceName: TypeAlias = str
+"""The name of a provider (`reconciler.providers`)."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,6 +44,14 @@ class SecretSource:
 
     source: SecretSourceName
     argument: str
+
+    @classmethod
+    def parse(cls, text: str) -> SecretSource:
+        """Return the source that `str` made. Raises ValueError for other text."""
+        reference = Reference(text.removeprefix("${").removesuffix("}"))
+        if str(reference) != text or not (reference.is_secret and reference.provider):
+            raise ValueError(f"'{text}' is not a reference to a secret")
+        return cls(reference.provider, reference.argument)
 
     def __str__(self) -> str:
         return f"${{secret:{self.source}:{self.argument}}}"

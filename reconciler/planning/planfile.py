@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
@@ -37,7 +37,6 @@ from reconciler.model.values import (
     JSONObject,
     SecretRef,
     SecretSource,
-    SecretSourceName,
 )
 from reconciler.model.wording import plain_json
 
@@ -242,15 +241,8 @@ def _to_value(value: JSON) -> JSON:
 
 def _to_secret(parts: list[Any]) -> SecretRef:
     return SecretRef(
-        tuple(part if isinstance(part, str) else _to_source(part["ref"]) for part in parts)
+        tuple(part if isinstance(part, str) else SecretSource.parse(part["ref"]) for part in parts)
     )
-
-
-def _to_source(text: str) -> SecretSource:
-    prefix, _, argument = text.removeprefix("${secret:").removesuffix("}").partition(":")
-    if prefix not in ("env", "file", "exec", "literal"):
-        raise ValueError(text)
-    return SecretSource(cast("SecretSourceName", prefix), argument)
 
 
 def _plan(content: Mapping[str, Any]) -> Plan:

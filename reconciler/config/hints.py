@@ -1,10 +1,8 @@
-"""What diagnostics say about values and names that do not fit, and the way out."""
+"""Words and hints of diagnostics about values that do not fit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconciler.config.document import UnknownText
@@ -12,7 +10,6 @@ from reconciler.model.values import JSON, SecretRef
 
 PLACEHOLDER = "(secret)"
 _LONGEST = 60
-_MOST_LISTED = 16
 _TYPED = "${env:…} is always text, a variable keeps its type"
 _TYPES = {
     "string": "text",
@@ -23,36 +20,6 @@ _TYPES = {
     "object": "a mapping",
     "null": "null",
 }
-
-
-def nearest(given: str, known: Sequence[str]) -> str | None:
-    """The known name that was probably meant: but for case and dashes, cut short, or misspelt."""
-    plain = {_plain(each): each for each in known}
-    wanted = _plain(given)
-    if wanted in plain:
-        return plain[wanted]
-    longer = [each for each in plain if len(wanted) > 2 and each.startswith(wanted)]
-    close = longer if len(longer) == 1 else get_close_matches(wanted, plain, n=1)
-    return plain[close[0]] if close else None
-
-
-def _plain(name: str) -> str:
-    return name.casefold().replace("-", "_").replace(" ", "_")
-
-
-def choice(given: JSON, known: Iterable[str], word: str = "allowed") -> str:
-    """The name that was probably meant, or all that there are."""
-    return _choice(str(given), tuple(known), word)
-
-
-@lru_cache(maxsize=1000)
-def _choice(given: str, known: tuple[str, ...], word: str) -> str:
-    # Remembered, since the same mistake is made in many resources at once.
-    close = nearest(given, known)
-    if close is not None:
-        return f"did you mean '{close}'?"
-    more = f" and {len(known) - _MOST_LISTED} more" if len(known) > _MOST_LISTED else ""
-    return f"{word}: {', '.join(known[:_MOST_LISTED])}{more}"
 
 
 def shown(value: JSON) -> str:
