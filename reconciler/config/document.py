@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import yaml
 
 from reconciler.config.composing import MERGE_TAG, compose
 from reconciler.errors import Mark
+from reconciler.model.json_tree import walk
 from reconciler.model.values import JSON, MISSING, Path, value_at
 
 Node: TypeAlias = yaml.nodes.Node
@@ -244,17 +245,10 @@ class Places(Mapping[Path, Mark]):
     def __iter__(self) -> Iterator[Path]:
         seen: set[Path] = set()
         for layer in self.layers:
-            for path in _paths(layer.value, ()):
-                if path not in seen:
+            for path, _ in walk(layer.value):
+                if path and path not in seen:
                     seen.add(path)
                     yield path
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-def _paths(value: Any, path: Path) -> Iterator[Path]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield (*path, key)
-            yield from _paths(item, (*path, key))

@@ -30,6 +30,7 @@ from reconciler.config.hints import (
 )
 from reconciler.config.schema_files import schema, variant_schema
 from reconciler.errors import Mark, Problems
+from reconciler.model.json_tree import PLAIN, map_leaves
 from reconciler.model.suggestion import choice, nearest
 from reconciler.model.values import JSON, Path, SecretRef, path_text, value_at
 
@@ -62,7 +63,7 @@ def check(name: str, value: JSON, checked: Checked, problems: Problems, path: Pa
     validator = _validator(name)
     if validator is None:
         return
-    plain = _without_references(value)
+    plain = map_leaves(value, _plain_text, keep=PLAIN)
     if not validator.is_valid(plain):
         findings = [_finding(name, value, error) for error in validator.iter_errors(plain)]
         mistyped = {each.path for each in findings if each.keyword == "type"}
@@ -73,28 +74,8 @@ def check(name: str, value: JSON, checked: Checked, problems: Problems, path: Pa
     _check_annotations(annotations_of(name), value, _Look(checked, problems, path), ())
 
 
-def _without_references(value: JSON) -> JSON:
-    """Secret references are text to a schema. What holds none is not copied."""
-    if isinstance(value, dict):
-        items: Any = value.items()
-    elif isinstance(value, list):
-        items = enumerate(value)
-    else:
-        return _plain_text(value)
-    changed: Any = None
-    for key, item in items:
-        kind = item.__class__
-        if kind is str or kind is int or kind is bool:
-            continue
-        plain = PLACEHOLDER if kind is SecretRef else _without_references(item)
-        if plain is not item:
-            if changed is None:
-                changed = value.copy()
-            changed[key] = plain
-    return value if changed is None else changed
-
-
 def _plain_text(value: JSON) -> JSON:
+    """Return text for what is text to a schema: secret references and unknown values."""
     if isinstance(value, SecretRef):
         return PLACEHOLDER
     return str(value) if isinstance(value, Unknown) else value

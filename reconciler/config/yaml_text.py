@@ -15,6 +15,7 @@ import yaml
 from reconciler.config.loader import parse
 from reconciler.config.references import escaped
 from reconciler.errors import Problems
+from reconciler.model.json_tree import map_leaves, walk
 from reconciler.model.values import JSON, SecretRef
 
 _WIDEST_LIST = 70
@@ -125,22 +126,18 @@ def reads_back(value: JSON) -> bool:
 
 
 def _surely_reads_back(value: JSON) -> bool:
-    """Told at a glance for most values: writing and reading thousands of texts takes its time."""
-    if isinstance(value, str):
-        return len(value) <= _SHORT and value.isascii() and value.isprintable()
-    if isinstance(value, dict):
-        return all(_NAME.fullmatch(key) and _surely_reads_back(item) for key, item in value.items())
-    if isinstance(value, list):
-        return all(map(_surely_reads_back, value))
-    return value is None or isinstance(value, (bool, SecretRef))
+    """Return True for plain values, without the cost of writing and reading a text."""
+    for path, item in walk(value):
+        if path and isinstance(path[-1], str) and not _NAME.fullmatch(path[-1]):
+            return False
+        if isinstance(item, str):
+            if len(item) > _SHORT or not (item.isascii() and item.isprintable()):
+                return False
+        elif item is not None and not isinstance(item, (dict, list, bool, SecretRef)):
+            return False
+    return True
 
 
 def _as_text(value: JSON) -> JSON:
-    """The value with secret references as the text that stands for them."""
-    if isinstance(value, SecretRef):
-        return str(value)
-    if isinstance(value, dict):
-        return {key: _as_text(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_as_text(item) for item in value]
-    return value
+    """Return the value with secret references as the text that stands for them."""
+    return map_leaves(value, lambda leaf: str(leaf) if isinstance(leaf, SecretRef) else leaf)

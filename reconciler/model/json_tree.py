@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Set
+from typing import Any, TypeAlias
 
-from reconciler.model.values import JSON, Path
+JSON: TypeAlias = Any
+"""A value that JSON can hold, and `SecretRef` in its place where a secret goes."""
+
+JSONObject: TypeAlias = Mapping[str, Any]
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Where a value is inside a resource, for example ("destination", "config", "prefix")."""
 
 
 def walk(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
@@ -35,18 +41,31 @@ def mapped_leaves(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
         yield path, value
 
 
-def map_leaves(value: JSON, change: Callable[[JSON], JSON]) -> JSON:
+PLAIN = frozenset({str, int, bool, float, type(None)})
+"""The classes of JSON leaves themselves: what is not a secret or unknown."""
+
+
+def map_leaves(
+    value: JSON, change: Callable[[JSON], JSON], *, keep: Set[type] = frozenset()
+) -> JSON:
     """Return the value with `change` applied to all that is neither a mapping nor a list.
+
+    Leaves whose class is in `keep` are known not to change, which saves most of the time.
 
     What does not change is shared with the value and not copied: most values have nothing to
     change, and there are many.
     """
-    if not isinstance(value, (dict, list, Mapping, tuple)):
+    if isinstance(value, (dict, Mapping)):
+        items: Any = value.items()
+    elif isinstance(value, (list, tuple)):
+        items = enumerate(value)
+    else:
         return change(value)
-    items: Any = value.items() if isinstance(value, (dict, Mapping)) else enumerate(value)
     changed: Any = None
     for key, item in items:
-        new = map_leaves(item, change)
+        if item.__class__ in keep:
+            continue
+        new = map_leaves(item, change, keep=keep)
         if new is not item:
             if changed is None:
                 changed = dict(value) if isinstance(value, Mapping) else list(value)

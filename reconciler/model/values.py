@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from typing import Final, Literal, NoReturn, TypeAlias
 
+from reconciler.model.json_tree import JSON, JSONObject, Path, leaves
 from reconciler.model.reference import Reference
-
-JSON: TypeAlias = Any
-"""A value that JSON can hold, and `SecretRef` in its place where a secret goes."""
-
-JSONObject: TypeAlias = Mapping[str, Any]
 
 
 class Missing(Enum):
@@ -26,6 +22,22 @@ class Missing(Enum):
     def __bool__(self) -> Literal[False]:
         return False
 
+
+__all__ = [
+    "JSON",
+    "MISSING",
+    "JSONObject",
+    "Missing",
+    "Path",
+    "SecretRef",
+    "SecretSource",
+    "SecretSourceName",
+    "SecretValue",
+    "path_text",
+    "put_at",
+    "secret_refs",
+    "value_at",
+]
 
 MISSING: Final = Missing.MISSING
 """A field that is not there. Not the same as null: an absent field is not managed."""
@@ -120,10 +132,6 @@ class SecretValue:
         raise TypeError(msg)
 
 
-Path: TypeAlias = tuple[str | int, ...]
-"""Where a value stands inside a resource, such as ("destination", "config", "prefix")."""
-
-
 def path_text(path: Path) -> str:
     """`destination.config.prefix`, with list positions in brackets."""
     text = ""
@@ -161,14 +169,6 @@ def put_at(values: dict[str, JSON], path: Path, value: JSON) -> None:
 
 
 def secret_refs(value: JSON, path: Path = ()) -> tuple[tuple[Path, SecretRef], ...]:
-    """Every secret reference inside a value with its path, in a fixed order."""
-    if isinstance(value, SecretRef):
-        return ((path, value),)
-    found: list[tuple[Path, SecretRef]] = []
-    if isinstance(value, Mapping):
-        for name in sorted(value):
-            found.extend(secret_refs(value[name], (*path, name)))
-    elif isinstance(value, (list, tuple)):
-        for position, item in enumerate(value):
-            found.extend(secret_refs(item, (*path, position)))
-    return tuple(found)
+    """Return every secret reference inside a value with its path, in a fixed order."""
+    refs = [(place, leaf) for place, leaf in leaves(value, path) if isinstance(leaf, SecretRef)]
+    return tuple(sorted(refs, key=lambda ref: ref[0]))
