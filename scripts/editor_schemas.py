@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconciler.config.schema_files import schema
-from reconciler.model.kind import Kind, Tagged
+from reconciler.model.kind import Kind, Variant
+from reconciler.model.live import Dialect
+from reconciler.model.schema_files import known_schema
 
 Schema = dict[str, Any]
 
@@ -68,7 +69,7 @@ def _resources(kinds: Sequence[Kind]) -> Schema:
 
 
 def _workspace(kinds: Sequence[Kind]) -> Schema:
-    found = _as_found("workspace")
+    found = known_schema("workspace")
     composed = _composed(found, references=False, required=True)
     composed["properties"]["defaults"]["properties"] = {
         kind.name: {"$ref": f"#/$defs/{kind.name}.fields"} for kind in kinds
@@ -83,22 +84,22 @@ def _shared(kinds: Sequence[Kind]) -> Schema:
         found[f"{kind.name}.fields"] = _fields(kind)
         for field, folder, tag, _ in _variants(kind):
             del field
-            found[f"{folder}.{tag}"] = _composed(_as_found(f"{folder}/{tag}"), nullable=True)
+            found[f"{folder}.{tag}"] = _composed(known_schema(f"{folder}/{tag}"), nullable=True)
     return found
 
 
 def _fields(kind: Kind) -> Schema:
-    composed = _composed(_as_found(kind.name))
+    composed = _composed(known_schema(kind.name))
     for name in _PER_ENVIRONMENT:
         del composed["properties"][name]
     return composed
 
 
 def _whole_resource(kind: Kind) -> Schema:
-    composed = _composed(_as_found(kind.name))
+    composed = _composed(known_schema(kind.name))
     properties = composed["properties"]
     for name in _PER_ENVIRONMENT:
-        properties[name] = _composed(_as_found(kind.name)["properties"][name], references=False)
+        properties[name] = _composed(known_schema(kind.name)["properties"][name], references=False)
     properties["overrides"]["additionalProperties"] = {"$ref": f"#/$defs/{kind.name}.fields"}
     rules = [
         _override_rule(field, folder, tag, shape) for field, folder, tag, shape in _variants(kind)
@@ -106,7 +107,7 @@ def _whole_resource(kind: Kind) -> Schema:
     return {**composed, "allOf": rules} if rules else composed
 
 
-def _override_rule(field: str, folder: str, tag: str, shape: Tagged) -> Schema:
+def _override_rule(field: str, folder: str, tag: str, shape: Variant) -> Schema:
     """An override that names no type has the one of its resource."""
     named = {"properties": {shape.tag: {"const": tag}}, "required": [shape.tag]}
     body = {"properties": {shape.body: {"$ref": f"#/$defs/{folder}.{tag}"}}}
@@ -118,14 +119,14 @@ def _override_rule(field: str, folder: str, tag: str, shape: Tagged) -> Schema:
     }
 
 
-def _variants(kind: Kind) -> list[tuple[str, str, str, Tagged]]:
+def _variants(kind: Kind) -> list[tuple[str, str, str, Variant]]:
     """Field, folder, tag and shape of every variant of a kind."""
-    properties = _as_found(kind.name)["properties"]
+    properties = known_schema(kind.name)["properties"]
     return [
-        (field.name, str(properties[field.name]["x-variants"]["folder"]), tag, field.shape)
+        (field.name, str(properties[field.name]["x-variants"]["folder"]), tag, field.type)
         for field in kind.fields
-        if isinstance(field.shape, Tagged)
-        for tag in field.shape.variants
+        if field.variant is not None
+        for tag in field.variant.variants
     ]
 
 
@@ -206,17 +207,19 @@ def _description(node: Schema) -> str:
         text += " Secret: write a reference such as ${secret:env:NAME}."
     if "x-open-enum" in node:
         text += f" Known values: {', '.join(map(str, node['x-open-enum']))}."
-    if "x-dialects" in node:
-        text += f" Servers: {', '.join(node['x-dialects'])}."
+    if dialects_of(node):
+        text += f" Servers: {', '.join(dialects_of(node))}."
     return text.strip()
 
 
-def _as_found(name: str) -> Schema:
-    found = schema(name)
-    if found is None:
-        raise KeyError(f"there is no schema '{name}'")
-    return found
+def dialects_of(node: Schema) -> list[str]:
+    """Return the dialects that know a node; none where all do."""
+    since, until = node.get("x-since"), node.get("x-until")
+    if since is None and until is None:
+        return []
+    first = Dialect(since) if since else None
+    return [each.value for each in Dialect.between(first, Dialect(until) if until else None)]
 
 
 def _title(kind: Kind) -> str:
-    return str(_as_found(kind.name)["title"]).lower()
+    return str(known_schema(kind.name)["title"]).lower()

@@ -15,11 +15,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from reconciler.config.schema_files import schema  # noqa: E402 - found beside this folder
 from reconciler.kinds import all_kinds  # noqa: E402
-from reconciler.model.kind import Kind, Tagged  # noqa: E402
+from reconciler.model.change import Danger  # noqa: E402
+from reconciler.model.kind import Kind, Variant  # noqa: E402
+from reconciler.model.schema_files import known_schema  # noqa: E402 - found beside this folder
 from reconciler.render.rules import RULES  # noqa: E402
-from scripts.editor_schemas import editor_schemas  # noqa: E402
+from scripts.editor_schemas import dialects_of, editor_schemas  # noqa: E402
 
 Schema = dict[str, Any]
 
@@ -42,6 +43,16 @@ _DIAGNOSTICS_HEAD = """\
 What `validate`, and every other command, tells about files. Codes are stable; sentences may
 improve.
 """
+_CONSEQUENCES_HEAD = """\
+<!-- Generated from reconciler/kinds/ by scripts/reference.py: change it there. -->
+
+# Consequences
+
+A plan shows what follows from each change. Every rule has a stable id, which `policy.deny` can name
+to make it a refusal.
+"""
+_CONSEQUENCES_TABLE = "| id | severity | when, and what it means |\n|---|---|---|\n"
+_SEVERITIES = {Danger.DANGER: "danger", Danger.WARNING: "warning", Danger.INFO: "note"}
 _HEAD = "| field | takes | default | servers | |\n|---|---|---|---|---|\n"
 
 
@@ -56,13 +67,26 @@ def generated(kinds: Sequence[Kind]) -> Mapping[str, str]:
         where = f"An entry of `{kind.collection}:` in a resource file."
         files[f"docs/reference/{kind.name}.md"] = _page(kind.name, where)
         for field in kind.fields:
-            if isinstance(field.shape, Tagged):
-                folder = _found(kind.name)["properties"][field.name]["x-variants"]["folder"]
-                page = _variants_page(kind, folder, field.name, field.shape)
+            if field.variant is not None:
+                folder = known_schema(kind.name)["properties"][field.name]["x-variants"]["folder"]
+                page = _variants_page(kind, folder, field.name, field.type)
                 files[f"docs/reference/{folder}.md"] = page
+    files["docs/consequences.md"] = _consequences_page(kinds)
     files["docs/reference/diagnostics.md"] = _diagnostics_page()
     files["docs/reference/README.md"] = _index(files)
     return files
+
+
+def _consequences_page(kinds: Sequence[Kind]) -> str:
+    """Return every rule with its severities and its meaning."""
+    parts = [_CONSEQUENCES_HEAD]
+    for kind in reversed(kinds):
+        parts.append(f"\n## {known_schema(kind.name)['title']}s\n\n{_CONSEQUENCES_TABLE}")
+        for rule in kind.rules:
+            severity = " or ".join(_SEVERITIES[each] for each in rule.severities)
+            meaning = rule.meaning.strip().removesuffix(".")
+            parts.append(f"| `{rule.id}` | {severity} | {meaning[:1].lower()}{meaning[1:]} |\n")
+    return "".join(parts)
 
 
 def _diagnostics_page() -> str:
@@ -96,7 +120,7 @@ def _is_plain(text: str) -> bool:
 def _index(files: Mapping[str, str]) -> str:
     lines = []
     for name, text in files.items():
-        if name.startswith("docs/"):
+        if name.startswith("docs/reference/"):
             title = text.split("\n# ", 1)[1].split("\n", 1)[0]
             lines.append(f"- [{title}]({name.rpartition('/')[2]})\n")
     return (
@@ -111,22 +135,22 @@ def _index(files: Mapping[str, str]) -> str:
 
 
 def _page(name: str, where: str) -> str:
-    found = _found(name)
+    found = known_schema(name)
     return (
         f"{_NOTE}\n# {found['title']}\n\n{found['description']} {where}\n\n"
         f"{_HEAD}{''.join(_rows(found, ''))}"
     )
 
 
-def _variants_page(kind: Kind, folder: str, field: str, shape: Tagged) -> str:
+def _variants_page(kind: Kind, folder: str, field: str, shape: Variant) -> str:
     path = f"{field}.{shape.body}"
     text = (
-        f"{_NOTE}\n# {folder.capitalize()} of a {_found(kind.name)['title'].lower()}\n\n"
+        f"{_NOTE}\n# {folder.capitalize()} of a {known_schema(kind.name)['title'].lower()}\n\n"
         f"What `{path}` takes, by `{field}.{shape.tag}`.\n"
     )
     for tag in shape.variants:
-        found = _found(f"{folder}/{tag}")
-        servers = ", ".join(found.get("x-dialects", ()))
+        found = known_schema(f"{folder}/{tag}")
+        servers = _servers(found)
         text += f"\n## {tag}\n\n{found['description']}"
         text += f" Servers: {servers}.\n" if servers else "\n"
         text += f"\n{_HEAD}{''.join(_rows(found, ''))}"
@@ -185,7 +209,7 @@ def _default(node: Schema) -> str:
 
 
 def _servers(node: Schema) -> str:
-    return ", ".join(node.get("x-dialects", ()))
+    return ", ".join(dialects_of(node))
 
 
 def _text(node: Schema) -> str:
@@ -202,13 +226,6 @@ def _text(node: Schema) -> str:
     if "x-not-imported" in node:
         parts.append(f"`import` leaves it out: {node['x-not-imported']}.")
     return " ".join(parts).replace("|", "\\|")
-
-
-def _found(name: str) -> Schema:
-    found = schema(name)
-    if found is None:
-        raise KeyError(f"there is no schema '{name}'")
-    return found
 
 
 def main() -> None:

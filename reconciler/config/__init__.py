@@ -27,7 +27,6 @@ from reconciler.config.snippets import finished
 from reconciler.config.sources import WORKSPACE_FILE, FolderSource, Source
 from reconciler.config.workspace import (
     Workspace,
-    allowed,
     chosen_environment,
     connection_of,
     missing_of,
@@ -200,6 +199,7 @@ def _read(source: Source, kinds: Sequence[Kind], problems: Problems) -> _Files:
 
 def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems) -> Loaded:
     workspace = files.workspace
+    policy = policy_of(workspace, environment, asked.kinds)
     variables = variable_places(workspace, environment)
     references = References(
         variables=variables_of(workspace, environment),
@@ -207,11 +207,16 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
         source=asked.source,
         problems=problems,
         places=variables,
-        allow_exec=allowed(workspace, environment, "allow_exec_secrets"),
+        allow_exec=policy.allow_exec_secrets,
         assume_env=asked.assume_env,
     )
     literals: dict[str, SecretValue] = {}
-    connection = connection_of(workspace, environment, references, literals=literals)
+    connection = connection_of(
+        workspace,
+        environment,
+        references,
+        literals=literals if policy.allow_literal_secrets else None,
+    )
     given = Resolving(
         environment=environment,
         workspace=workspace,
@@ -220,13 +225,12 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
         problems=problems,
         doubts=files.doubts.copied(),
         literals=literals,
-        allow_literals=allowed(workspace, environment, "allow_literal_secrets"),
+        allow_literals=policy.allow_literal_secrets,
     )
     desired = resolve(files.declared, given)
     kinds = {kind.name: kind for kind in asked.kinds}
     here = Workplace(workspace, kinds, files.declared, desired, given.places, given.doubts)
     check_consistency(here, problems)
-    policy = policy_of(workspace, environment, asked.kinds)
     # What is wrong with a default is told where a resource takes it.
     unheard = replace(references, problems=Problems())
     desired = replace(

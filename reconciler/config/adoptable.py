@@ -16,12 +16,12 @@ from typing import Any
 from reconciler.config.checks import check_fields
 from reconciler.config.resources import COMMON, laid_over
 from reconciler.config.schema import Checked, check
-from reconciler.config.schema_files import member_schema, schema, variant_schema
 from reconciler.config.snippets import secret_names
 from reconciler.config.yaml_text import reads_back
 from reconciler.errors import Diagnostic, Mark, Problems, Severity
-from reconciler.model.kind import Kind, Tagged
-from reconciler.model.shape import MergedObject, canonical_text
+from reconciler.model.field_types import MergedObject, canonical_text
+from reconciler.model.kind import Kind
+from reconciler.model.schema_files import member_schema, schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 
 _SECRET_NAME = re.compile(
@@ -192,9 +192,9 @@ def _whole(kind: Kind, path: Path) -> Path:
     known = kind.field_named(str(path[0])) if path else None
     if known is None:
         return path
-    if isinstance(known.shape, Tagged):
+    if known.variant is not None:
         return path[:3]
-    levels = known.shape.depth if isinstance(known.shape, MergedObject) else 0
+    levels = known.type.depth if isinstance(known.type, MergedObject) else 0
     return path[: 1 + levels]
 
 

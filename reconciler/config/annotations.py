@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from reconciler.config.schema_files import schema, schema_names
+from reconciler.model.schema_files import schema, schema_names
 from reconciler.model.values import JSON, MISSING, Path, value_at
 
 

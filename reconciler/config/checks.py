@@ -14,11 +14,11 @@ from reconciler.config.annotations import annotated
 from reconciler.config.declarations import Doubts
 from reconciler.config.document import Unknown, is_misread
 from reconciler.config.schema import Checked
-from reconciler.config.schema_files import schema, variant_schema
 from reconciler.errors import Problems
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.schema_files import schema, variant_schema
 from reconciler.model.suggestion import nearest
 from reconciler.model.values import MISSING, JSONObject, path_text, value_at
 

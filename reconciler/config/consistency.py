@@ -12,12 +12,12 @@ from reconciler.config.annotations import annotated
 from reconciler.config.checks import place_is_known
 from reconciler.config.declarations import Declaration, Doubts
 from reconciler.config.document import Places, Unknown, is_misread
-from reconciler.config.schema_files import schema
 from reconciler.config.workspace import Workspace
 from reconciler.errors import Problems
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.schema_files import schema
 from reconciler.model.suggestion import choice
 from reconciler.model.values import Path, path_text
 

@@ -31,10 +31,10 @@ from reconciler.config.layout import (
     trimmed,
 )
 from reconciler.config.loader import parse
-from reconciler.config.schema_files import schema, variant_schema
 from reconciler.config.sources import WORKSPACE_FILE
 from reconciler.errors import Mark, Problems
 from reconciler.model.kind import Kind
+from reconciler.model.schema_files import schema, variant_schema
 from reconciler.model.values import MISSING, Path, value_at
 
 Schema: TypeAlias = Mapping[str, Any]

@@ -15,13 +15,14 @@ from reconciler.config.schema import Checked, check
 from reconciler.config.workspace import Workspace
 from reconciler.errors import Problems
 from reconciler.model.address import Address
-from reconciler.model.kind import Kind, Tagged
+from reconciler.model.kind import Kind
 from reconciler.model.reference import holds_reference
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
+from reconciler.model.schema_files import common_properties
 from reconciler.model.suggestion import choice
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, SecretValue, path_text, value_at
 
-COMMON = ("id", "state", "environments", "overrides", "lifecycle", "secret_version")
+COMMON = frozenset(common_properties())
 _UNFILLED = ("overrides", "environments")
 
 
@@ -169,8 +170,8 @@ def _replaced(kind: Kind, below: Any, above: Any) -> Iterator[str]:
         # Nearly nothing stands in two layers: look closer only where something does.
         if isinstance(value, dict) and isinstance(below.get(name), dict):
             known = kind.field_named(name)
-            if known is not None and isinstance(known.shape, Tagged):
-                tags = [each.get(known.shape.tag, MISSING) for each in (below[name], value)]
+            if known is not None and known.variant is not None:
+                tags = [each.get(known.variant.tag, MISSING) for each in (below[name], value)]
                 if MISSING not in tags and tags[0] != tags[1]:
                     yield name
 

@@ -28,9 +28,9 @@ from reconciler.config.hints import (
     types,
     word,
 )
-from reconciler.config.schema_files import schema, variant_schema
 from reconciler.errors import Mark, Problems
 from reconciler.model.json_tree import PLAIN, map_leaves
+from reconciler.model.schema_files import schema, variant_schema
 from reconciler.model.suggestion import choice, nearest
 from reconciler.model.values import JSON, Path, SecretRef, path_text, value_at
 

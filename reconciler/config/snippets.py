@@ -11,8 +11,8 @@ from itertools import accumulate
 from typing import Any
 
 from reconciler.config.document import Document
-from reconciler.config.schema_files import schema, schema_names
 from reconciler.errors import Diagnostic
+from reconciler.model.schema_files import schema, schema_names
 
 MASK = "***"
 _ANY_KEY = re.compile(r"\s*(?:-\s+)?[\w.-]+\s*:(?:\s|$)")

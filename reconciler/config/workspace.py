@@ -16,7 +16,7 @@ from reconciler.config.sources import WORKSPACE_FILE, Source
 from reconciler.errors import BadUsage, Mark, Problems
 from reconciler.model.connection import Connection
 from reconciler.model.kind import Kind
-from reconciler.model.policy import Limit, Policy, Prune
+from reconciler.model.policy import Policy
 from reconciler.model.suggestion import nearest
 from reconciler.model.values import JSON, Path, SecretRef, SecretValue, value_at
 
@@ -114,52 +114,10 @@ def policy_of(workspace: Workspace, environment: str, kinds: Sequence[Kind]) -> 
         )
         for name in merged
     }
-    return Policy(
-        prune=_prune(merged.get("prune")),
-        ignore=_texts(merged.get("ignore")),
-        max_deletes=_limit(merged.get("max_deletes")),
-        max_changes=_limit(merged.get("max_changes")),
-        deletable=frozenset(
-            kind.name
-            for kind in kinds
-            if kind.deletion_switch is not None and merged.get(kind.deletion_switch) is True
-        ),
-        allow_replace=merged.get("allow_replace") is True,
-        deny=_texts(merged.get("deny")),
-        marks=marks,
-    )
-
-
-def allowed(workspace: Workspace, environment: str, name: str) -> bool:
-    """Whether a switch of the policy is on, such as allow_exec_secrets."""
-    own = workspace.section("environments", environment, "policy")
-    return own.get(name, workspace.section("policy").get(name)) is True
-
-
-def _prune(value: JSON) -> Mapping[str, Prune]:
-    if isinstance(value, dict):
-        return {scope: mode for scope, each in value.items() if (mode := _mode(each)) is not None}
-    mode = _mode(value)
-    return {"*": mode} if mode is not None else {}
-
-
-def _mode(value: JSON) -> Prune | None:
-    return {True: Prune.UNMANAGED, False: Prune.NEVER, "git": Prune.GIT}.get(
-        value if isinstance(value, (bool, str)) else ""
-    )
-
-
-def _texts(value: JSON) -> tuple[str, ...]:
-    return tuple(str(each) for each in value) if isinstance(value, list) else ()
-
-
-def _limit(value: JSON) -> Limit | None:
-    if isinstance(value, str) and value.endswith("%"):
-        try:
-            return Limit(float(value[:-1]), percent=True)
-        except ValueError:
-            return None
-    return Limit(float(value)) if isinstance(value, (int, float)) else None
+    switches = {
+        kind.name: kind.deletion_switch for kind in kinds if kind.deletion_switch is not None
+    }
+    return Policy.read(merged, switches=switches, marks=marks)
 
 
 def connection_of(
@@ -167,9 +125,12 @@ def connection_of(
     environment: str,
     references: References,
     *,
-    literals: dict[str, SecretValue],
+    literals: dict[str, SecretValue] | None,
 ) -> Connection | None:
-    """Where the environment lives, None where something is missing. Told when it is needed."""
+    """Return where the environment is, None where something is missing.
+
+    Literal secrets are added to `literals`; None where the policy forbids them.
+    """
     entry = workspace.section("environments", environment)
     environ = references.environ
     base_url = _text_of(workspace, environment, "base_url", references)
@@ -224,7 +185,7 @@ def _key_of(
     environment: str,
     written: JSON,
     references: References,
-    literals: dict[str, SecretValue],
+    literals: dict[str, SecretValue] | None,
 ) -> SecretRef | None:
     """The API key as a reference: `${env:X}` is looked up only when a request is made."""
     if isinstance(written, Unknown):
@@ -239,7 +200,7 @@ def _key_of(
         return found
     if isinstance(found, Unknown):
         return None
-    if allowed(workspace, environment, "allow_literal_secrets"):
+    if literals is not None:
         argument = f"environments.{environment}:api_key"
         literals[argument] = SecretValue(str(found))
         return SecretRef.of("literal", argument)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
 JSON: TypeAlias = Any
@@ -41,12 +42,12 @@ def mapped_leaves(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
         yield path, value
 
 
-PLAIN = frozenset({str, int, bool, float, type(None)})
+PLAIN: AbstractSet[type] = frozenset({str, int, bool, float, type(None)})
 """The classes of JSON leaves themselves: what is not a secret or unknown."""
 
 
 def map_leaves(
-    value: JSON, change: Callable[[JSON], JSON], *, keep: Set[type] = frozenset()
+    value: JSON, change: Callable[[JSON], JSON], *, keep: AbstractSet[type] = frozenset()
 ) -> JSON:
     """Return the value with `change` applied to all that is neither a mapping nor a list.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change, FieldChange, Reason
-from reconciler.model.kind import Field, Kind, Tagged
+from reconciler.model.kind import Field, Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy
@@ -208,9 +208,9 @@ def _still(kind: Kind, each: FieldChange, now: Mapping[str, JSON]) -> bool:
 
 def _field_at(kind: Kind, path: Path) -> Field | None:
     top = kind.field_named(str(path[0]))
-    if top is None or len(path) == 1 or not isinstance(top.shape, Tagged):
+    if top is None or len(path) == 1 or top.variant is None:
         return top
-    inner = (each for variant in top.shape.variants.values() for each in variant)
+    inner = (each for variant in top.variant.variants.values() for each in variant)
     return next((each for each in inner if each.name == path[-1]), None)
 
 
@@ -241,15 +241,15 @@ def _with_tags(kind: Kind, spec: dict[str, JSON], live: LiveObject) -> None:
         if len(leaf.path) == 2
     }
     for each in kind.fields:
-        if isinstance(each.shape, Tagged) and each.name in spec:
-            tag = tags.get((each.name, each.shape.tag))
-            spec[each.name].setdefault(each.shape.tag, tag)
+        if each.variant is not None and each.name in spec:
+            tag = tags.get((each.name, each.variant.tag))
+            spec[each.name].setdefault(each.variant.tag, tag)
 
 
 def _has_secrets(kind: Kind, spec: Mapping[str, JSON]) -> bool:
     for each in kind.fields:
-        if isinstance(each.shape, Tagged) and isinstance(spec.get(each.name), dict):
-            variant = each.shape.variants.get(str(spec[each.name].get(each.shape.tag)), ())
+        if each.variant is not None and isinstance(spec.get(each.name), dict):
+            variant = each.variant.variants.get(str(spec[each.name].get(each.variant.tag)), ())
             if any(inner.secret for inner in variant):
                 return True
     return False

@@ -12,7 +12,6 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from reconciler.applying.journal import Journal
-from reconciler.config.schema_files import schema
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change, Danger, Origin, Reason, SecretUse
 from reconciler.model.event import (
@@ -26,6 +25,7 @@ from reconciler.model.event import (
     Started,
 )
 from reconciler.model.live import Dialect
+from reconciler.model.schema_files import schema
 from reconciler.planning.planfile import encode
 from tests.golden.test_plans import CASES
 from tests.support.worlds import NOW, desired_of, export, live_of, planned, project, with_secrets

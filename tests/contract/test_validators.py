@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 from jsonschema import Draft202012Validator
 
-from reconciler.config.schema_files import schema, schema_names
+from reconciler.model.schema_files import schema, schema_names
 
 ODD = (
     None, True, 0, -1, 7, 65536, 1.0, 1.5, 2**53, "", " ", "x", "20%", "é" * 500, "git", "events",

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from reconciler.config.formatting import format_file
 from reconciler.config.loader import parse
-from reconciler.config.schema_files import schema
 from reconciler.errors import Problems
 from reconciler.kinds import all_kinds
+from reconciler.model.schema_files import schema
 
 KINDS = all_kinds()
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from reconciler.cli.output import PLAN_FORMATS, plan_text
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change, FieldChange
+from reconciler.model.field_types import canonical_text
 from reconciler.model.plan import Plan, PlanSource
-from reconciler.model.shape import canonical_text
 from reconciler.model.values import MISSING, value_at
 from reconciler.render.plan.inside import parts, text_lines, told_in_lines, within_reason
 
