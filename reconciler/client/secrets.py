@@ -6,21 +6,15 @@ placeholder secret would be stored by the server (service-facts, trap 2).
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from urllib.parse import quote
 
 from reconciler.errors import SecretUnavailable
 from reconciler.model.connection import SecretSettings
 from reconciler.model.json_tree import map_leaves
+from reconciler.model.redaction import redact_text
 from reconciler.model.values import JSON, SecretRef, SecretSource, SecretValue
-from reconciler.model.wording import printable
 from reconciler.providers import LookUp, providers
-
-MASK = "***"
-SHORTEST_MASKED = 4
-"""Shorter values would mask half of the output and tell what they are by that."""
 
 
 class SecretResolver:
@@ -72,10 +66,7 @@ class SecretResolver:
 
     def mask(self, text: str) -> str:
         """The text with every known secret masked, plain, in base64 and URL-encoded."""
-        for value in self._known.values():
-            for form in _forms(value.reveal()):
-                text = text.replace(form, MASK)
-        return text
+        return redact_text(text, self._known.values())
 
     def _value(self, source: SecretSource) -> SecretValue:
         if source not in self._known:
@@ -89,21 +80,3 @@ class SecretResolver:
                 )
             self._known[source] = SecretValue(value)
         return self._known[source]
-
-
-def _forms(value: str) -> tuple[str, ...]:
-    """The ways in which a secret may turn up, escaped as in our messages too, longest first."""
-    if len(value) < SHORTEST_MASKED:
-        return ()
-    raw = value.encode()
-    forms = {
-        value,
-        quote(value, safe=""),
-        base64.b64encode(raw).decode(),
-        base64.urlsafe_b64encode(raw).decode(),
-        base64.b64encode(raw).decode().rstrip("="),
-        value.replace("\n", "\\n"),
-        printable(value),
-        printable(value).replace("'", "\\'"),
-    }
-    return tuple(sorted(forms, key=lambda each: (-len(each), each)))

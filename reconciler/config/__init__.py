@@ -21,9 +21,9 @@ from reconciler.config.drafts import DraftSource
 from reconciler.config.gitbase import GitSource, base_commit
 from reconciler.config.loader import collector_paused
 from reconciler.config.origins import variable_places
+from reconciler.config.redact_lines import with_lines
 from reconciler.config.references import References
 from reconciler.config.resources import Resolving, resolve
-from reconciler.config.snippets import finished
 from reconciler.config.sources import WORKSPACE_FILE, FolderSource, Source
 from reconciler.config.workspace import (
     Workspace,
@@ -136,7 +136,7 @@ def load(
             name = chosen_environment(files.workspace, environment, environ)
             asked = _Asked(folder, source, kinds, environ)
             loaded = _resolved(asked, files, name, problems)
-        told = finished(problems.in_order(), files.by_name())
+        told = with_lines(problems.in_order(), files.by_name())
     if problems.failed or loaded is None:
         raise InvalidConfiguration(told)
     return replace(loaded, diagnostics=told)
@@ -160,7 +160,7 @@ def load_all(
             asked = _Asked(folder, source, kinds, environ, assume_env=True)
             for name in names:
                 _resolved(asked, files, name, problems)
-        return finished(problems.in_order(), files.by_name())
+        return with_lines(problems.in_order(), files.by_name())
 
 
 def load_at(

@@ -16,23 +16,14 @@ from typing import Any
 from reconciler.config.checks import check_fields
 from reconciler.config.resources import COMMON, laid_over
 from reconciler.config.schema import Checked, check
-from reconciler.config.snippets import secret_names
 from reconciler.config.yaml_text import reads_back
 from reconciler.errors import Diagnostic, Mark, Problems, Severity
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.kind import Kind
+from reconciler.model.redaction import holds_secret, looks_secret
 from reconciler.model.schema_files import member_schema, schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 
-_SECRET_NAME = re.compile(
-    r"secret|passw|passphrase|pwd|token|credential|authorization|webhook|keyfile|dsn"
-    r"|connection_?(string|url|uri)|service_?account|access_?key"
-    r"|(?<!primary)(?<!partition)(?<!sort)(?<!version)(?<!cluster)(?<!public)_key$"
-)
-_SECRET_INSIDE = re.compile(
-    r"://[^\s/@:]*:[^\s/@]+@|-----BEGIN [A-Z ]*PRIVATE KEY|\bph[xs]_[A-Za-z0-9_-]{8}"
-)
-"""A password in an address, a private key, a key of the service itself."""
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -91,7 +82,7 @@ def _doubtful(
     node: Mapping[str, Any] | None, value: JSON, path: Path
 ) -> Iterator[tuple[Path, str]]:
     if isinstance(value, str):
-        if _SECRET_INSIDE.search(value):
+        if holds_secret(value):
             yield path, "it holds what looks like a secret"
     elif isinstance(value, list):
         below = (node or {}).get("items")
@@ -100,14 +91,10 @@ def _doubtful(
     elif isinstance(value, dict):
         for name, item in value.items():
             below = member_schema(node or {}, value, name)
-            if below is None and item is not None and _is_like_a_secret(name):
+            if below is None and item is not None and looks_secret(name):
                 yield (*path, name), "its name is like that of a secret"
             else:
                 yield from _doubtful(below, item, (*path, name))
-
-
-def _is_like_a_secret(name: str) -> bool:
-    return name in secret_names() or _SECRET_NAME.search(name.casefold()) is not None
 
 
 def secret_paths(kind: Kind, values: JSONObject, body: JSONObject) -> list[Path]:

@@ -92,6 +92,14 @@ def is_only_references(text: str) -> bool:
     )
 
 
+def is_reference_without_default(text: str) -> bool:
+    """Return whether a text is one reference, which can't hold a secret in a default."""
+    match references_in(text):
+        case (only,):
+            return str(only) == text and not only.has_default
+    return False
+
+
 def holds_reference(text: str) -> bool:
     """Return whether a reference begins in a text."""
     return "${" in text.replace("$${", "")
