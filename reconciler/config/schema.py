@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.config.annotations import (
     FREE,
@@ -28,14 +28,12 @@ from reconciler.config.hints import (
     types,
     word,
 )
+from reconciler.config.validators import Error, Validator, validator
 from reconciler.errors import Mark, Problems
 from reconciler.model.json_tree import PLAIN, map_leaves
 from reconciler.model.schema_files import schema, variant_schema
 from reconciler.model.suggestion import choice, nearest
 from reconciler.model.values import JSON, Path, SecretRef, path_text, value_at
-
-if TYPE_CHECKING:
-    from jsonschema_rs import Draft202012Validator, ValidationError
 
 _LOOKED_INTO = frozenset({dict, list, SecretRef})
 
@@ -50,22 +48,19 @@ class Checked:
 
 
 @cache
-def _validator(name: str) -> Draft202012Validator | None:
-    # Imported here, since a command without files needs no validator (it costs 45 ms).
-    from jsonschema_rs import Draft202012Validator
-
-    found = schema(name)
-    return Draft202012Validator(found) if found is not None else None
+def _validator(name: str) -> Validator | None:
+    known = schema(name)
+    return validator(known) if known is not None else None
 
 
 def check(name: str, value: JSON, checked: Checked, problems: Problems, path: Path = ()) -> None:
     """Everything that the schema `name` has against a value. `path` is where the value stands."""
-    validator = _validator(name)
-    if validator is None:
+    compiled = _validator(name)
+    if compiled is None:
         return
     plain = map_leaves(value, _plain_text, keep=PLAIN)
-    if not validator.is_valid(plain):
-        findings = [_finding(name, value, error) for error in validator.iter_errors(plain)]
+    if not compiled.is_valid(plain):
+        findings = [_finding(name, value, error) for error in compiled.errors(plain)]
         mistyped = {each.path for each in findings if each.keyword == "type"}
         for finding in findings:
             again = finding.keyword != "type" and finding.path in mistyped
@@ -96,12 +91,12 @@ class _Finding:
         return self.node[self.keyword]
 
 
-def _finding(name: str, value: JSON, error: ValidationError) -> _Finding:
+def _finding(name: str, value: JSON, error: Error) -> _Finding:
     """The finding behind an error of the validator. Our schemas have no `$ref` on the way."""
     node: Any = schema(name)
     for part in error.schema_path[:-1]:
         node = node[part]
-    path = tuple(error.instance_path)
+    path = error.value_path
     return _Finding(str(error.schema_path[-1]), node, value_at(value, path), path)
 
 
