@@ -12,6 +12,7 @@ from typing import TextIO
 import click
 
 from reconciler.commands.runtime import Runtime
+from reconciler.config import writing
 from reconciler.errors import Diagnostic, ReconcilerError
 from reconciler.model.event import Event
 from reconciler.model.plan import Plan
@@ -127,12 +128,8 @@ def tell_warnings(diagnostics: tuple[Diagnostic, ...]) -> None:
 
 def write_private(path: Path, data: bytes) -> None:
     """A file that only its owner can read, replacing an older one whole."""
-    draft = path.with_name(f".{path.name}.draft")
     try:
-        draft.unlink(missing_ok=True)
-        draft.touch(mode=0o600, exist_ok=False)
-        draft.write_bytes(data)
-        draft.replace(path)
+        writing.write_private(path, data)
     except OSError as error:
         raise ReconcilerError(
             f"{path} can't be written: {error.strerror}", hint="choose another file with --out"

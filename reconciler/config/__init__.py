@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from reconciler.config.consistency import Workplace, check_consistency
+from reconciler.config.consistency import check_consistency
 from reconciler.config.declarations import (
     Declaration,
     Doubts,
@@ -23,6 +23,7 @@ from reconciler.config.loader import collector_paused
 from reconciler.config.origins import variable_places
 from reconciler.config.redact_lines import with_lines
 from reconciler.config.references import References
+from reconciler.config.relations import ResolvedWorkspace
 from reconciler.config.resources import Resolving, resolve
 from reconciler.config.sources import WORKSPACE_FILE, FolderSource, Source
 from reconciler.config.workspace import (
@@ -229,7 +230,7 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
     )
     desired = resolve(files.declared, given)
     kinds = {kind.name: kind for kind in asked.kinds}
-    here = Workplace(workspace, kinds, files.declared, desired, given.places, given.doubts)
+    here = ResolvedWorkspace(workspace, kinds, files.declared, desired, given.places, given.doubts)
     check_consistency(here, problems)
     # What is wrong with a default is told where a resource takes it.
     unheard = replace(references, problems=Problems())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -11,22 +10,15 @@ from functools import cache
 from zoneinfo import available_timezones
 
 from reconciler.config.annotations import annotated
-from reconciler.config.declarations import Doubts
-from reconciler.config.document import Unknown, is_misread
+from reconciler.config.document import Unknown
 from reconciler.config.schema import Checked
 from reconciler.errors import Problems
-from reconciler.model.address import Address
 from reconciler.model.kind import Kind
-from reconciler.model.resource import Desired, Resource, State
 from reconciler.model.schema_files import schema, variant_schema
-from reconciler.model.suggestion import nearest
 from reconciler.model.values import MISSING, JSONObject, path_text, value_at
 
 _OF_THE_MACHINE = frozenset({"localtime"})
 """Zones that mean something else on each machine."""
-_MOST_COMPARED = 1000
-"""Keys among which a near one is looked for: a comparison takes long, and there may be many."""
-_MOST_LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,93 +192,3 @@ def _moment(value: object) -> datetime | None:
     except ValueError:
         return None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-
-
-def check_together(
-    desired: Desired,
-    kinds: Mapping[str, Kind],
-    checked: Mapping[object, Checked],
-    problems: Problems,
-    *,
-    doubts: Doubts,
-) -> None:
-    """What only all resources together tell: names that clash, parents that are missing."""
-    named: dict[tuple[str, object, str], Resource] = {}
-    parents = _Parents(desired, doubts)
-    for address, resource in desired.resources.items():
-        look = checked[address]
-        kind = kinds[address.kind]
-        _check_parent(resource, kind, parents, look, problems)
-        if resource.lifecycle.protect and resource.state is State.ABSENT:
-            problems.error(
-                "protected-and-absent",
-                f"{address} is protected and shall be absent",
-                at=look.value_mark(("state",)),
-                hint="remove one of the two",
-            )
-        if resource.pinned_id is None and resource.state is State.PRESENT:
-            place = (kind.name, resource.parent, resource.name)
-            other = named.get(place)
-            # Asked last, since nearly all places are known and have one resource.
-            if other is None or not place_is_known(other, doubts):
-                named[place] = resource
-            elif place_is_known(resource, doubts):
-                problems.error(
-                    "same-name",
-                    f"{address} and {other.address} have the same name, "
-                    f"'{resource.name}', in the same place",
-                    at=look.value_mark(("name",)),
-                    hint="give one another name, or pin both by `id`",
-                    related=((checked[other.address].value_mark(("name",)), "the other one"),),
-                )
-
-
-def place_is_known(resource: Resource, doubts: Doubts) -> bool:
-    """Whether its name, its parent and that it shall be there are known."""
-    ref = resource.parent
-    parts = (ref.key, ref.id, ref.name) if ref is not None else ()
-    known = not isinstance(resource.spec.get("name"), Unknown) and not any(map(is_misread, parts))
-    return known and resource.address not in doubts.states
-
-
-class _Parents:
-    """The declared keys of each kind, and the way out for a key that is none of them."""
-
-    def __init__(self, desired: Desired, doubts: Doubts) -> None:
-        self.doubts = doubts
-        self.keys: dict[str, set[str]] = {}
-        for address in desired.resources:
-            self.keys.setdefault(address.kind, set()).add(address.key)
-        self._hints: dict[tuple[str, str], str] = {}
-
-    def hint(self, kind: str, key: str) -> str:
-        """Made once for each key, since a project that is missing is missed by all its exports."""
-        found = self._hints.get((kind, key))
-        if found is None:
-            keys = sorted(self.keys.get(kind, ()))
-            close = nearest(key, keys) if len(keys) <= _MOST_COMPARED else None
-            more = f" and {len(keys) - _MOST_LISTED} more" if len(keys) > _MOST_LISTED else ""
-            known = f"declared here: {', '.join(keys[:_MOST_LISTED]) or 'none'}{more}"
-            found = f"did you mean '{close}'?" if close else known
-            self._hints[kind, key] = found
-        return found
-
-
-def _check_parent(
-    resource: Resource, kind: Kind, parents: _Parents, look: Checked, problems: Problems
-) -> None:
-    ref = resource.parent
-    if ref is None or ref.key is None or kind.parent is None or kind.parent_key is None:
-        return
-    if ref.key in parents.keys.get(kind.parent, ()) or isinstance(ref.key, Unknown):
-        return
-    if parents.doubts.about(Address(kind.parent, ref.key)):
-        return
-    problems.error(
-        "unknown-parent",
-        f"{resource.address} belongs to {kind.parent} '{ref.key}', which is not declared in "
-        "this environment",
-        at=look.value_mark((kind.parent_key,)),
-        hint=f"{parents.hint(kind.parent, ref.key)}; for one that is not declared write {{id: …}} "
-        "or {name: …}",
-    )

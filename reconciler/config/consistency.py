@@ -6,17 +6,14 @@ Comes after `resources` for one environment. Needs no network, and no more than 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from reconciler.config.annotations import annotated
-from reconciler.config.checks import place_is_known
-from reconciler.config.declarations import Declaration, Doubts
-from reconciler.config.document import Places, Unknown, is_misread
+from reconciler.config.declarations import Declaration
+from reconciler.config.document import Unknown
+from reconciler.config.relations import ResolvedWorkspace, check_relations
 from reconciler.config.workspace import Workspace
 from reconciler.errors import Problems
-from reconciler.model.address import Address
 from reconciler.model.kind import Kind
-from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.resource import Resource
 from reconciler.model.schema_files import schema
 from reconciler.model.suggestion import choice
 from reconciler.model.values import Path, path_text
@@ -25,19 +22,7 @@ _OF_THE_RESOURCE = ("environments", "overrides")
 _OF_ONE = ("id", "name")
 
 
-@dataclass(frozen=True, slots=True)
-class Workplace:
-    """A workspace as one environment has it, its resources in the order of their addresses."""
-
-    workspace: Workspace
-    kinds: Mapping[str, Kind]
-    declared: Mapping[Address, Declaration]
-    desired: Desired
-    places: Mapping[Address, Places]
-    doubts: Doubts
-
-
-def check_consistency(here: Workplace, problems: Problems) -> None:
+def check_consistency(here: ResolvedWorkspace, problems: Problems) -> None:
     """Tell what has no effect, what contradicts, and what only goes together with other fields."""
     _check_default_environment(here.workspace, problems)
     _check_defaults(here.workspace, here.kinds, problems)
@@ -47,12 +32,8 @@ def check_consistency(here: Workplace, problems: Problems) -> None:
         _check_listed(declaration, problems)
         _check_overrides(declaration, problems)
     for resource in here.desired.resources.values():
-        _check_parent(resource, here, problems)
         _check_ignored(resource, here, problems)
-    _check_pins(here, problems)
-    _check_former_names(here, problems)
-    _check_names_by_parent(here, problems)
-    _check_similar_names(here, problems)
+    check_relations(here, problems)
 
 
 def _check_default_environment(workspace: Workspace, problems: Problems) -> None:
@@ -170,26 +151,7 @@ def _check_overrides(declaration: Declaration, problems: Problems) -> None:
                 )
 
 
-def _check_parent(resource: Resource, here: Workplace, problems: Problems) -> None:
-    kind = here.kinds[resource.address.kind]
-    if resource.state is State.ABSENT or resource.address in here.doubts.states:
-        return
-    if kind.parent is None or kind.parent_key is None:
-        return
-    if resource.parent is None or resource.parent.key is None:
-        return
-    parent = here.desired.resources.get(Address(kind.parent, resource.parent.key))
-    if parent is not None and parent.state is State.ABSENT:
-        problems.error(
-            "absent-parent",
-            f"{resource.address} shall be in {parent.address}, which shall be absent",
-            at=here.places[resource.address].near((kind.parent_key,)),
-            hint="give it `state: absent` too, or another parent",
-            related=((here.places[parent.address].near(("state",)), "it shall be absent"),),
-        )
-
-
-def _check_ignored(resource: Resource, here: Workplace, problems: Problems) -> None:
+def _check_ignored(resource: Resource, here: ResolvedWorkspace, problems: Problems) -> None:
     """Paths of `ignore_changes` that begin with no field: nothing would be left alone."""
     for position, path in enumerate(resource.lifecycle.ignore_changes):
         known = (schema(resource.address.kind) or {}).get("properties", {})
@@ -201,92 +163,4 @@ def _check_ignored(resource: Resource, here: Workplace, problems: Problems) -> N
                 f"{resource.address} has no field '{first}' whose changes could be ignored",
                 at=at,
                 hint=choice(first, known),
-            )
-
-
-def _check_pins(here: Workplace, problems: Problems) -> None:
-    """One live object can't be two resources."""
-    seen: dict[tuple[str, str], Resource] = {}
-    for resource in here.desired.resources.values():
-        if resource.pinned_id is None or is_misread(resource.pinned_id):
-            continue
-        other = seen.setdefault((resource.address.kind, resource.pinned_id), resource)
-        if other is not resource:
-            problems.error(
-                "same-id",
-                f"{resource.address} and {other.address} are pinned to the same id",
-                at=here.places[resource.address].near(("id",)),
-                hint="one live object is one resource: remove one of them",
-                related=((here.places[other.address].near(("id",)), "the other one"),),
-            )
-
-
-def _check_former_names(here: Workplace, problems: Problems) -> None:
-    """One live object can't have become two resources: which one would be a guess."""
-    seen: dict[tuple[str, str, str], Resource] = {}
-    for resource in here.desired.resources.values():
-        for position, name in enumerate(resource.lifecycle.renamed_from):
-            place = (resource.address.kind, str(resource.parent), name)
-            other = seen.setdefault(place, resource)
-            if name and other is not resource:
-                problems.error(
-                    "same-former-name",
-                    f"{resource.address} and {other.address} both were '{name}' before",
-                    at=here.places[resource.address].near(("lifecycle", "renamed_from", position)),
-                    hint="only one of them can be the object of that name: remove one",
-                    related=((other.mark, "the other one"),) if other.mark is not None else (),
-                )
-
-
-def _check_names_by_parent(here: Workplace, problems: Problems) -> None:
-    """Names that clash although one resource names its parent by key, another by id or name."""
-    declared: dict[tuple[str, str, str], str] = {}
-    for each in here.desired.resources.values():
-        if not isinstance(each.spec.get("name"), Unknown):
-            declared[(each.address.kind, "name", each.name)] = each.address.key
-        if each.pinned_id is not None and not is_misread(each.pinned_id):
-            declared[(each.address.kind, "id", each.pinned_id)] = each.address.key
-    seen: dict[tuple[str, str, str], Resource] = {}
-    for each in here.desired.resources.values():
-        ref, parent = each.parent, here.kinds[each.address.kind].parent
-        if (
-            ref is None
-            or parent is None
-            or each.state is State.ABSENT
-            or each.pinned_id is not None
-        ):
-            continue
-        if not place_is_known(each, here.doubts):
-            continue
-        key = ref.key or declared.get((parent, "id", ref.id or ""))
-        key = key or declared.get((parent, "name", ref.name or ""))
-        other = seen.setdefault((each.address.kind, key, each.name), each) if key else each
-        if other is not each and other.parent != each.parent:
-            problems.error(
-                "same-name",
-                f"{each.address} and {other.address} have the same name, '{each.name}', and both "
-                f"are in {parent}.{key}",
-                at=here.places[each.address].near(("name",)),
-                hint="give one another name, or pin both by `id`",
-                related=((here.places[other.address].near(("name",)), "the other one"),),
-            )
-
-
-def _check_similar_names(here: Workplace, problems: Problems) -> None:
-    """Names that differ in case only, where newer servers want them to differ in more."""
-    seen: dict[tuple[str, str, str], Resource] = {}
-    for each in here.desired.resources.values():
-        strict = any(annotated(each.address.kind, "x-unique-ignoring-case", each.spec))
-        if not strict or each.state is State.ABSENT or each.pinned_id is not None:
-            continue
-        place = (each.address.kind, str(each.parent), each.name.casefold())
-        other = seen.setdefault(place, each)
-        if other is not each and other.name != each.name:
-            problems.warning(
-                "similar-name",
-                f"the names of {each.address} and {other.address} differ in case only; newer "
-                "servers refuse the second",
-                at=here.places[each.address].near(("name",)),
-                hint="give one another name",
-                related=((here.places[other.address].near(("name",)), "the other one"),),
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.config.annotations import annotated
-from reconciler.config.checks import check_fields, check_together
+from reconciler.config.checks import check_fields
 from reconciler.config.declarations import Declaration, Doubts
 from reconciler.config.document import Layer, Places, Unknown, is_misread
 from reconciler.config.references import References
@@ -58,23 +58,20 @@ class Resolving:
 def resolve(found: Mapping[Address, Declaration], given: Resolving) -> Desired:
     """The resources of one environment. The digest, base URL and organization are still empty."""
     resources: dict[Address, Resource] = {}
-    checked: dict[object, Checked] = {}
     kinds = {kind.name: kind for kind in given.kinds}
     for address in sorted(found, key=lambda each: (each.kind, each.key)):
         declaration = found[address]
         if not _is_here(declaration, given):
             continue
         since = len(given.problems.found)
-        look = _resolved(kinds[address.kind], declaration, given)
+        resource = _resolved(kinds[address.kind], declaration, given)
         if len(given.problems.found) > since:
             given.once(address, since)
-        if look is not None:
-            resources[address], checked[address] = look
+        if resource is not None:
+            resources[address] = resource
         else:
             given.doubts.addresses.add(address)
-    desired = Desired(given.environment, "", "", resources)
-    check_together(desired, kinds, checked, given.problems, doubts=given.doubts)
-    return desired
+    return Desired(given.environment, "", "", resources)
 
 
 def _is_here(declaration: Declaration, given: Resolving) -> bool:
@@ -176,9 +173,7 @@ def _replaced(kind: Kind, below: Any, above: Any) -> Iterator[str]:
                     yield name
 
 
-def _resolved(
-    kind: Kind, declaration: Declaration, given: Resolving
-) -> tuple[Resource, Checked] | None:
+def _resolved(kind: Kind, declaration: Declaration, given: Resolving) -> Resource | None:
     each = filled(kind, declaration, given)
     given.places[declaration.address] = each.places
     before = len(given.problems.found)
@@ -189,7 +184,7 @@ def _resolved(
         given.doubts.states.add(declaration.address)
     spec = managed_fields(kind, each, given)
     check_fields(kind, spec, each.look, given.problems)
-    return _resource(kind, declaration, each, spec), each.look
+    return _resource(kind, declaration, each, spec)
 
 
 def laid_over(below: Any, above: Any) -> Any:
