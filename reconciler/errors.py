@@ -28,6 +28,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import ClassVar
 
+from reconciler.codes import meaning
+
 
 class ExitCode(IntEnum):
     """Exit codes of the command line (design, section 8)."""
@@ -113,6 +115,7 @@ class Problems:
         related: tuple[tuple[Mark, str], ...] = (),
     ) -> None:
         """Record an error."""
+        hint = hint or meaning(code).hint
         self.found.append(
             Diagnostic(code, Severity.ERROR, message, at=at, hint=hint, related=related)
         )
@@ -127,6 +130,7 @@ class Problems:
         related: tuple[tuple[Mark, str], ...] = (),
     ) -> None:
         """Record a warning, which is an error when `strict`."""
+        hint = hint or meaning(code).hint
         severity = Severity.ERROR if self.strict else Severity.WARNING
         self.found.append(Diagnostic(code, severity, message, at=at, hint=hint, related=related))
 

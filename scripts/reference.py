@@ -15,11 +15,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from reconciler.codes import CODES  # noqa: E402
 from reconciler.kinds import all_kinds  # noqa: E402
 from reconciler.model.change import Danger  # noqa: E402
 from reconciler.model.kind import Kind, Variant  # noqa: E402
 from reconciler.model.schema_files import known_schema  # noqa: E402 - found beside this folder
-from reconciler.render.rules import RULES  # noqa: E402
 from scripts.editor_schemas import dialects_of, editor_schemas  # noqa: E402
 
 Schema = dict[str, Any]
@@ -36,7 +36,7 @@ _WORDS = {
 _CODE = re.compile(r" \[([a-z0-9-]+)\]$", re.MULTILINE)
 _NOTE = "<!-- Generated from schemas/ by scripts/reference.py: change it there. -->\n"
 _DIAGNOSTICS_HEAD = """\
-<!-- Generated from render/rules.py and tests/corpus/ by scripts/reference.py. -->
+<!-- Generated from reconciler/codes.py and tests/corpus/ by scripts/reference.py. -->
 
 # Diagnostics
 
@@ -93,8 +93,8 @@ def _diagnostics_page() -> str:
     """Every code with what it means, the way out, and how it looks: the shortest of the corpus."""
     found = _examples()
     parts = [_DIAGNOSTICS_HEAD]
-    for code, (title, help_text) in sorted(RULES.items()):
-        parts.append(f"\n## {code}\n\n{title}. {help_text}\n")
+    for code, known in sorted(CODES.items()):
+        parts.append(f"\n## {code}\n\n{known.title}. {known.help}\n")
         if code in found:
             parts.append(f"\n```text\n{found[code]}```\n")
     return "".join(parts)

@@ -83,7 +83,6 @@ class _Builder:
                 "alias-bomb",
                 f"with its aliases followed this file has more than {MAX_NODES:,} values",
                 node,
-                hint="use fewer aliases",
             )
             self.gave_up = True
         return not self.gave_up
@@ -95,7 +94,6 @@ class _Builder:
             "unknown-tag",
             f"the tag {node.tag.replace(PREFIX, '!!')} is not known here",
             node,
-            hint="remove it: only plain YAML is read",
         )
         return False
 
@@ -142,7 +140,6 @@ class _Builder:
             "duplicate-key",
             f"the key '{again.value}' stands here twice",
             at=self.places.mark_of(again),
-            hint="remove one of them, or merge them",
             related=((self.places.mark_of(first), "it stands here first"),),
         )
 
@@ -158,7 +155,6 @@ class _Builder:
                     "bad-merge",
                     "a merge key takes a mapping or a list of them",
                     source,
-                    hint="write `<<: *name` with the anchor &name on a mapping",
                 )
 
     def _key(self, node: Node) -> str | None:
@@ -190,7 +186,6 @@ class _Builder:
                 "reference-in-key",
                 "a key can't hold a reference",
                 node,
-                hint="write the key out; only values are filled in",
             )
         return key
 

@@ -92,7 +92,6 @@ def _check_default_fields(
                 "not-a-default",
                 f"'{field}' of `defaults.{kind.name}` can't be shared by all resources of a kind",
                 at=at,
-                hint="write it in each resource",
             )
         elif field not in known and ("unknown-field", at) not in told:
             problems.error(

@@ -213,7 +213,6 @@ def _collect(
                 "declared-twice",
                 f"{each.address} is declared twice",
                 at=each.mark,
-                hint="give one of them another key",
                 related=((found[each.address].mark, "it is declared here first"),),
             )
         else:

@@ -42,7 +42,6 @@ def parse(raw: bytes, file: str, problems: Problems) -> Document:
             "byte-order-mark",
             "there is a byte order mark inside this file, which nobody sees",
             at=_place(file, text, text.index(_BYTE_ORDER_MARK)),
-            hint="remove it; it comes from joining two files",
         )
     try:
         with collector_paused():
@@ -75,7 +74,6 @@ def _decoded(raw: bytes, file: str, problems: Problems) -> str | None:
             "file-too-large",
             f"this file has {len(raw):,} bytes, and {MAX_BYTES:,} are allowed",
             at=Mark(file),
-            hint="split it: resources may stand in any number of files",
         )
         return None
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in raw[:4]:
@@ -116,28 +114,24 @@ def _tell_syntax(error: yaml.YAMLError, text: str, document: Document, problems:
             "control-character",
             f"there is a character here that no YAML may hold: U+{ord(unprintable[0]):04X}",
             at=_place(file, text, unprintable.start()),
-            hint="remove it, or write it as an escape inside double quotes",
         )
     elif "\t" in line[: len(line) - len(line.lstrip())] or "'\\t'" in what:
         problems.error(
             "tab-indent",
             "a tab can't indent YAML",
             at=Mark(file, at.line, line.index("\t") + 1 if "\t" in line else at.column),
-            hint="indent with spaces",
         )
     elif "but found another document" in what:
         problems.error(
             "several-documents",
             "a file holds one document, and here another one begins",
             at=at,
-            hint="put it into a file of its own",
         )
     elif "undefined alias" in what:
         problems.error(
             "unknown-alias",
             "this alias has no anchor above it in this file",
             at=at,
-            hint="define the anchor (&name) first, or quote a value that begins with *",
         )
     else:
         began = getattr(error, "context_mark", None)

@@ -55,7 +55,6 @@ def check_relations(here: ResolvedWorkspace, problems: Problems) -> None:
                 "protected-and-absent",
                 f"{resource.address} is protected and shall be absent",
                 at=here.mark(resource, "state"),
-                hint="remove one of the two",
             )
     _check_names(here, problems)
     _check_pins(here, problems)
@@ -115,7 +114,6 @@ def _check_parent(
             "absent-parent",
             f"{resource.address} shall be in {parent.address}, which shall be absent",
             at=here.mark(resource, kind.parent_key),
-            hint="give it `state: absent` too, or another parent",
             related=((here.mark(parent, "state"), "it shall be absent"),),
         )
 
@@ -151,7 +149,6 @@ def _check_names(here: ResolvedWorkspace, problems: Problems) -> None:
             "same-name",
             f"{resource.address} and {other.address} have the same name, '{resource.name}'{place}",
             at=here.mark(resource, "name"),
-            hint="give one another name, or pin both by `id`",
             related=((here.mark(other, "name"), "the other one"),),
         )
 
@@ -193,7 +190,6 @@ def _check_pins(here: ResolvedWorkspace, problems: Problems) -> None:
             "same-id",
             f"{resource.address} and {other.address} are pinned to the same id",
             at=here.mark(resource, "id"),
-            hint="one live object is one resource: remove one of them",
             related=((here.mark(other, "id"), "the other one"),),
         )
 
@@ -216,7 +212,6 @@ def _check_former_names(here: ResolvedWorkspace, problems: Problems) -> None:
             "same-former-name",
             f"{resource.address} and {other.address} both were '{name}' before",
             at=here.mark(resource, *path),
-            hint="only one of them can be the object of that name: remove one",
             related=((other.mark, "the other one"),) if other.mark is not None else (),
         )
 
@@ -241,6 +236,5 @@ def _check_similar_names(here: ResolvedWorkspace, problems: Problems) -> None:
                 f"the names of {resource.address} and {other.address} differ in case only; newer "
                 "servers refuse the second",
                 at=here.mark(resource, *path),
-                hint="give one another name",
                 related=((here.mark(other, *path), "the other one"),),
             )

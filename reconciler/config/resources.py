@@ -212,7 +212,6 @@ def managed_fields(kind: Kind, each: Filled, given: Resolving) -> dict[str, JSON
                 "same-field-twice",
                 f"{look.subject}: '{name}' is another name of a field that is set already",
                 at=look.key_mark((name,)),
-                hint="write one of the two",
             )
             continue
         spec[canonical] = value

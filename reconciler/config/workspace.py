@@ -53,7 +53,6 @@ def read_workspace(source: Source, problems: Problems) -> Workspace:
         problems.error(
             "no-workspace",
             f"there is no {WORKSPACE_FILE} here",
-            hint="name its folder with -C, or make one: reconciler init",
         )
         return Workspace(Document(WORKSPACE_FILE), {})
     document = parse(raw, WORKSPACE_FILE, problems)
@@ -241,7 +240,6 @@ def _check_url(workspace: Workspace, environment: str, base_url: str, problems: 
             "clear-text",
             f"base_url of environment {environment} is http: the API key travels in clear text",
             at=at,
-            hint="use https",
         )
 
 

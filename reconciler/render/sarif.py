@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from reconciler.codes import meaning
 from reconciler.errors import Diagnostic, Mark, Severity
 from reconciler.render.diagnostics import safe_json
-from reconciler.render.rules import rule
 from reconciler.version import __version__
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -42,13 +42,13 @@ def diagnostics_as_sarif(diagnostics: Sequence[Diagnostic], *, root: str = "") -
 
 
 def _rule(code: str, level: str) -> Mapping[str, Any]:
-    what, way_out = rule(code)
+    known = meaning(code)
     return {
         "id": code,
         "name": code.title().replace("-", ""),
-        "shortDescription": {"text": f"{what}."},
-        "fullDescription": {"text": f"{what}. {way_out}"},
-        "help": {"text": way_out, "markdown": way_out},
+        "shortDescription": {"text": f"{known.title}."},
+        "fullDescription": {"text": f"{known.title}. {known.help}"},
+        "help": {"text": known.help, "markdown": known.help},
         "defaultConfiguration": {"level": level},
     }
 
