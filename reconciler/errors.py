@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import ClassVar
+from typing import ClassVar, TypedDict, Unpack
 
 from reconciler.codes import meaning
 
@@ -95,6 +95,14 @@ class Diagnostic:
         return (at.file, at.line, at.column, self.code, self.message)
 
 
+class Details(TypedDict, total=False):
+    """What a diagnostic may say besides its message. The hint of its code is the default."""
+
+    at: Mark | None
+    hint: str | None
+    related: tuple[tuple[Mark, str], ...]
+
+
 @dataclass(slots=True)
 class Problems:
     """Collects diagnostics while the work goes on with what it has.
@@ -105,34 +113,19 @@ class Problems:
     strict: bool = False
     found: list[Diagnostic] = field(default_factory=list)
 
-    def error(
-        self,
-        code: str,
-        message: str,
-        *,
-        at: Mark | None = None,
-        hint: str | None = None,
-        related: tuple[tuple[Mark, str], ...] = (),
-    ) -> None:
+    def error(self, code: str, message: str, **details: Unpack[Details]) -> None:
         """Record an error."""
-        hint = hint or meaning(code).hint
-        self.found.append(
-            Diagnostic(code, Severity.ERROR, message, at=at, hint=hint, related=related)
-        )
+        self._add(code, Severity.ERROR, message, details)
 
-    def warning(
-        self,
-        code: str,
-        message: str,
-        *,
-        at: Mark | None = None,
-        hint: str | None = None,
-        related: tuple[tuple[Mark, str], ...] = (),
-    ) -> None:
+    def warning(self, code: str, message: str, **details: Unpack[Details]) -> None:
         """Record a warning, which is an error when `strict`."""
-        hint = hint or meaning(code).hint
         severity = Severity.ERROR if self.strict else Severity.WARNING
-        self.found.append(Diagnostic(code, severity, message, at=at, hint=hint, related=related))
+        self._add(code, severity, message, details)
+
+    def _add(self, code: str, severity: Severity, message: str, details: Details) -> None:
+        hint = details.get("hint") or meaning(code).hint
+        details = {**details, "hint": hint}
+        self.found.append(Diagnostic(code, severity, message, **details))
 
     @property
     def failed(self) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from functools import cache
+from typing import Any
 from zoneinfo import available_timezones
 
 from reconciler.config.annotations import annotated
@@ -15,7 +17,7 @@ from reconciler.config.schema import Checked
 from reconciler.errors import Problems
 from reconciler.model.kind import Kind
 from reconciler.model.schema_files import schema, variant_schema
-from reconciler.model.values import MISSING, JSONObject, path_text, value_at
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
 
 _OF_THE_MACHINE = frozenset({"localtime"})
 """Zones that mean something else on each machine."""
@@ -27,6 +29,22 @@ class _Check:
     spec: JSONObject
     checked: Checked
     problems: Problems
+
+    def marked(self, annotation: str) -> Iterator[tuple[Path, JSON, Mapping[str, Any]]]:
+        """Yield the known values whose schema has an annotation, with path and schema."""
+        for path, node in annotated(self.kind.name, annotation, self.spec):
+            value = value_at(self.spec, path)
+            if not isinstance(value, Unknown):
+                yield path, value, node
+
+    def refuse(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
+        """Report an error at a value."""
+        self.problems.error(
+            code,
+            f"{path_text(path)} of {self.checked.subject}{message}",
+            at=self.checked.value_mark(path),
+            hint=hint,
+        )
 
 
 def check_fields(kind: Kind, spec: JSONObject, checked: Checked, problems: Problems) -> None:
@@ -43,17 +61,9 @@ def check_fields(kind: Kind, spec: JSONObject, checked: Checked, problems: Probl
 
 
 def _zones(look: _Check) -> None:
-    for path, _ in annotated(look.kind.name, "x-zone", look.spec):
-        zone = value_at(look.spec, path)
-        if isinstance(zone, Unknown):
-            continue
+    for path, zone, _ in look.marked("x-zone"):
         if isinstance(zone, str) and zone not in _known_zones():
-            look.problems.error(
-                "unknown-zone",
-                f"{path_text(path)} of {look.checked.subject}: there is no time zone '{zone}'",
-                at=look.checked.value_mark(path),
-                hint=_zone_hint(zone),
-            )
+            look.refuse("unknown-zone", path, f": there is no time zone '{zone}'", _zone_hint(zone))
 
 
 @cache
@@ -64,43 +74,31 @@ def _known_zones() -> frozenset[str]:
 
 def _zone_hint(zone: str) -> str:
     # Names are long and alike: only a very near one is worth a guess.
-    names = {each.lower(): each for each in _known_zones()}
+    names = {name.lower(): name for name in _known_zones()}
     close = get_close_matches(zone.lower(), names, n=1, cutoff=0.85)
     meant = f"did you mean '{names[close[0]]}'?" if close else None
     return meant or "write a name such as Europe/Berlin or UTC"
 
 
 def _rates(look: _Check) -> None:
-    for path, _ in annotated(look.kind.name, "x-rate", look.spec):
-        value = value_at(look.spec, path)
-        if not isinstance(value, (str, int, float)) or isinstance(value, (bool, Unknown)):
+    for path, value, _ in look.marked("x-rate"):
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             continue
         try:
             rate = Decimal(str(value))
         except InvalidOperation:
             rate = Decimal(-1)
         if not rate.is_finite() or not 0 <= rate <= 1 or rate != round(rate, 2):
-            look.problems.error(
-                "bad-rate",
-                f"{path_text(path)} of {look.checked.subject} is {value}; it takes a number from "
-                "0 to 1 with at most two decimals",
-                at=look.checked.value_mark(path),
-                hint="write it like 0.25",
-            )
+            message = f" is {value}; it takes a number from 0 to 1 with at most two decimals"
+            look.refuse("bad-rate", path, message, "write it like 0.25")
 
 
 def _moments(look: _Check) -> None:
-    for path, node in annotated(look.kind.name, "format", look.spec):
-        value = value_at(look.spec, path)
-        if isinstance(value, Unknown) or not isinstance(value, str):
-            continue
-        if node["format"] == "date-time" and _moment(value) is None:
-            look.problems.error(
-                "bad-timestamp",
-                f"{path_text(path)} of {look.checked.subject}: '{value}' is not a moment",
-                at=look.checked.value_mark(path),
-                hint="write it like 2026-01-31T00:00:00Z",
-            )
+    for path, value, node in look.marked("format"):
+        is_moment = node["format"] == "date-time" and isinstance(value, str)
+        if is_moment and _moment(value) is None:
+            hint = "write it like 2026-01-31T00:00:00Z"
+            look.refuse("bad-timestamp", path, f": '{value}' is not a moment", hint)
 
 
 def _order(look: _Check) -> None:
@@ -118,33 +116,27 @@ def _order(look: _Check) -> None:
 
 
 def _compressions(look: _Check) -> None:
-    for path, node in annotated(look.kind.name, "x-compressions", look.spec):
+    for path, _, node in look.marked("x-compressions"):
         file_format = value_at(look.spec, (*path, "file_format"))
         file_format = "JSONLines" if file_format in (MISSING, None) else file_format
         compression = value_at(look.spec, (*path, "compression"))
         if not isinstance(file_format, str) or not isinstance(compression, str):
             continue
         known = node["x-compressions"].get(file_format)
-        every = {each for found in node["x-compressions"].values() for each in found}
+        every = {name for names in node["x-compressions"].values() for name in names}
         if known is not None and compression in every and compression not in known:
-            look.problems.error(
+            look.refuse(
                 "compression-mismatch",
-                f"{path_text((*path, 'compression'))} of {look.checked.subject}: {file_format} "
-                f"files can't be compressed with {compression}",
-                at=look.checked.value_mark((*path, "compression")),
-                hint=f"allowed for {file_format}: {', '.join(known)}",
+                (*path, "compression"),
+                f": {file_format} files can't be compressed with {compression}",
+                f"allowed for {file_format}: {', '.join(known)}",
             )
 
 
 def _blanks(look: _Check) -> None:
-    for path, _ in annotated(look.kind.name, "x-not-blank", look.spec):
-        value = value_at(look.spec, path)
+    for path, value, _ in look.marked("x-not-blank"):
         if value.__class__ is str and value and not value.strip():
-            look.problems.error(
-                "out-of-range",
-                f"{path_text(path)} of {look.checked.subject}: it is blank",
-                at=look.checked.value_mark(path),
-            )
+            look.refuse("out-of-range", path, ": it is blank")
 
 
 def _company(look: _Check) -> None:

@@ -6,7 +6,7 @@ none. What may follow `${` is the matter of `reconciler.providers`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ from reconciler.model.json_tree import map_leaves
 from reconciler.model.reference import Reference, escaped_text, parts_of
 from reconciler.model.suggestion import nearest
 from reconciler.model.values import JSON, Path, SecretRef, SecretSource
-from reconciler.providers import plain_names, plain_usage, providers, secret_usage
+from reconciler.providers import Filling, plain_names, plain_usage, providers, secret_usage
 from reconciler.providers.env import NAME as ENV_NAME
 
 _FAILED = Unknown()
@@ -40,7 +40,7 @@ class References:
     places: Places
     allow_exec: bool = False
     assume_env: bool = False
-    expanding: list[str] = field(default_factory=list)
+    _expanding: list[str] = field(default_factory=list)
     _known: dict[str, JSON] = field(default_factory=dict)
 
     def resolved(self, value: JSON, place: Callable[[Path], Mark], path: Path = ()) -> JSON:
@@ -82,9 +82,33 @@ class References:
             self._known[text] = filled
         return filled
 
+    def _filling(self, at: Callable[[], Mark]) -> Filling:
+        return Filling(
+            environ=self.environ,
+            variables=self.variables,
+            allow_exec=self.allow_exec,
+            assume_env=self.assume_env,
+            expanding=self._expanding,
+            expand=self._expand,
+            read=self.source.read,
+            is_outside=leaves_workspace,
+            unknown_text=UnknownText,
+            report=lambda code, message, hint: self.problems.error(
+                code, message, at=at(), hint=hint
+            ),
+            failed=_FAILED,
+        )
+
+    def _expand(self, name: str) -> JSON:
+        self._expanding.append(name)
+        try:
+            return self.resolved(self.variables[name], lambda path: self.places.near((name, *path)))
+        finally:
+            self._expanding.pop()
+
     def _filled(self, text: str, at: Callable[[], Mark]) -> JSON:
         parts: list[JSON] = []
-        use = _Use(self, at)
+        use = self._filling(at)
         for part in parts_of(text):
             if isinstance(part, str):
                 parts.append(part)
@@ -97,58 +121,7 @@ class References:
         return parts[0] if len(parts) == 1 else _joined(parts, use)
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
-    """One reference where it is used: what its provider sees (`providers.Filling`)."""
-
-    references: References
-    at: Callable[[], Mark]
-
-    @property
-    def environ(self) -> Mapping[str, str]:
-        return self.references.environ
-
-    @property
-    def variables(self) -> Mapping[str, JSON]:
-        return self.references.variables
-
-    @property
-    def allow_exec(self) -> bool:
-        return self.references.allow_exec
-
-    @property
-    def assume_env(self) -> bool:
-        return self.references.assume_env
-
-    @property
-    def expanding(self) -> Sequence[str]:
-        return self.references.expanding
-
-    def expand(self, name: str) -> JSON:
-        references = self.references
-        references.expanding.append(name)
-        try:
-            return references.resolved(
-                references.variables[name], lambda path: references.places.near((name, *path))
-            )
-        finally:
-            references.expanding.pop()
-
-    def is_outside(self, path: str) -> bool:
-        return leaves_workspace(path)
-
-    def read(self, path: str) -> bytes | None:
-        return self.references.source.read(path)
-
-    def refuse(self, code: str, message: str, hint: str) -> JSON:
-        self.references.problems.error(code, message, at=self.at(), hint=hint)
-        return _FAILED
-
-    def unknown_text(self, placeholder: str) -> JSON:
-        return UnknownText(placeholder)
-
-
-def _value_of(reference: Reference, use: _Use) -> JSON:
+def _value_of(reference: Reference, use: Filling) -> JSON:
     provider = providers().get(reference.provider)
     if reference.is_secret:
         if provider is None or provider.accepts is None or not reference.argument:
@@ -170,7 +143,7 @@ def _value_of(reference: Reference, use: _Use) -> JSON:
     return provider.fill(reference.argument, use)
 
 
-def _suggestion(reference: Reference, use: _Use) -> str | None:
+def _suggestion(reference: Reference, use: Filling) -> str | None:
     """Return what a reference of an unknown form was probably meant to be."""
     inside = reference.inside
     variable = inside.removeprefix("vars.")
@@ -183,7 +156,7 @@ def _suggestion(reference: Reference, use: _Use) -> str | None:
     return f"{close}:{reference.argument}" if known else None
 
 
-def _refuse_unclosed(reference: Reference, use: _Use) -> JSON:
+def _refuse_unclosed(reference: Reference, use: Filling) -> JSON:
     if reference.inside.startswith("{"):
         hint = "write ${env:NAME} and let the workflow set NAME: ${{ … }} is not filled in here"
     elif "${" in reference.inside.partition("}")[0]:
@@ -193,7 +166,7 @@ def _refuse_unclosed(reference: Reference, use: _Use) -> JSON:
     return use.refuse("unclosed-reference", "a reference begins here and is not closed", hint)
 
 
-def _joined(parts: list[JSON], use: _Use) -> JSON:
+def _joined(parts: list[JSON], use: Filling) -> JSON:
     pieces: list[str | SecretSource] = []
     for part in parts:
         if isinstance(part, SecretRef):

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reconciler.model.change import Action, Danger, FieldChange
-from reconciler.model.described import fields_of
+from reconciler.model.described import kind_of
 from reconciler.model.field_types import ListOf, MergedObject, SetOf, Text
-from reconciler.model.kind import Field, Kind, OnCreate, Paths
+from reconciler.model.kind import Field, OnCreate
 from reconciler.model.rule import Outcome, Rules, Situation
 from reconciler.model.values import JSONObject
 from reconciler.model.wording import quoted, several
 
-FIELDS = fields_of(
-    "project",
-    (
-        Field("name", Text(trimmed=True)),
-        Field("app_urls", SetOf(Text(), drop_blank=True), reset=[]),
-        Field("recording_domains", SetOf(Text(), drop_blank=True)),
-        # Null is its initial value and is refused afterwards: only [] resets it
-        # (docs/service.md 4.2).
-        Field(
-            "autocapture_exceptions_errors_to_ignore", ListOf(Text(), empty_is_null=True), reset=[]
-        ),
-        Field("session_replay_config", MergedObject(depth=2)),
-        Field("survey_config", MergedObject()),
-        Field("conversations_settings", MergedObject()),
-        Field("modifiers", MergedObject()),
-        # Replaced whole, but it holds a key of the server's own, recorder_script.
-        Field("extra_settings", MergedObject(by_client=True)),
-        # Refused at creation: the server makes a dashboard of its own (docs/service.md 4.1).
-        Field("primary_dashboard", on_create=OnCreate.AFTER),
-    ),
+_SPECIAL = (
+    Field("name", Text(trimmed=True)),
+    Field("app_urls", SetOf(Text(), drop_blank=True), reset=[]),
+    Field("recording_domains", SetOf(Text(), drop_blank=True)),
+    # Null is its initial value and is refused afterwards: only [] resets it
+    # (docs/service.md 4.2).
+    Field("autocapture_exceptions_errors_to_ignore", ListOf(Text(), empty_is_null=True), reset=[]),
+    Field("session_replay_config", MergedObject(depth=2)),
+    Field("survey_config", MergedObject()),
+    Field("conversations_settings", MergedObject()),
+    Field("modifiers", MergedObject()),
+    # Replaced whole, but it holds a key of the server's own, recorder_script.
+    Field("extra_settings", MergedObject(by_client=True)),
+    # Refused at creation: the server makes a dashboard of its own (docs/service.md 4.1).
+    Field("primary_dashboard", on_create=OnCreate.AFTER),
 )
 
 RULES = Rules()
@@ -130,19 +127,8 @@ def filters_replaced(situation: Situation) -> Outcome:
 
 
 def _pending_deletion(body: JSONObject) -> bool:
-    """A deleted project stays readable until the work is done (service-facts 4.3, trap 37)."""
+    """A deleted project stays readable until the work is done (docs/service.md 4.3)."""
     return body.get("is_pending_deletion") is True
 
 
-KIND = Kind(
-    name="project",
-    collection="projects",
-    paths=Paths("/api/organizations/{organization}/projects/"),
-    fields=FIELDS,
-    unique_names=True,
-    deletion_switch="allow_project_deletion",
-    detail=True,
-    pending_deletion=_pending_deletion,
-    last_changed="updated_at",
-    rules=tuple(RULES),
-)
+KIND = replace(kind_of("project", _SPECIAL), pending_deletion=_pending_deletion, rules=tuple(RULES))

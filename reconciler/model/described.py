@@ -1,4 +1,4 @@
-"""Fields from their JSON Schema: what it says of a field is written there, and nowhere else."""
+"""Kinds and fields from their JSON Schemas: what is written there is written nowhere else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reconciler.model.field_types import (
     OpenObject,
     Text,
 )
-from reconciler.model.kind import Field, Variant
+from reconciler.model.kind import Field, Kind, Paths, Variant
 from reconciler.model.live import Dialect
 from reconciler.model.schema_files import known_schema, own_properties
 from reconciler.model.values import JSON, MISSING, Missing
@@ -35,6 +35,13 @@ _OF_A_KIND = (
     *("aliases", "renamed_since", "read_at", "verbatim"),
 )
 """What a kind may say of a field; all else is in its schema."""
+
+
+def kind_of(name: str, special: Collection[Field] = ()) -> Kind:
+    """Return the kind of a schema with `x-kind`: what it says there, and its fields."""
+    words = dict(known_schema(name)["x-kind"])
+    fields = fields_of(name, special, parent_key=words.get("parent_key"))
+    return Kind(name=name, paths=Paths(**words.pop("paths")), fields=fields, **words)
 
 
 def fields_of(

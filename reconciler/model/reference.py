@@ -87,9 +87,8 @@ def references_in(text: str) -> tuple[Reference, ...]:
 def is_only_references(text: str) -> bool:
     """Return whether a text is references without defaults, and nothing between them."""
     references = references_in(text)
-    return "".join(map(str, references)) == text != "" and not any(
-        reference.provider == "env" and reference.has_default for reference in references
-    )
+    plain = "".join(map(str, references)) == text != ""
+    return plain and not any(reference.has_default for reference in references)
 
 
 def is_reference_without_default(text: str) -> bool:

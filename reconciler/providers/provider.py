@@ -4,60 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from reconciler.model.connection import SecretSettings
 from reconciler.model.resolved import FieldOrigin
 from reconciler.model.values import JSON, SecretSource
 
 
-class Filling(Protocol):
-    """What a provider sees while the configuration is loaded."""
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What a provider sees while the configuration is loaded.
 
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The environment variables."""
-        ...
+    environ
+        The environment variables.
+    variables
+        The variables of the workspace and the environment, as written.
+    allow_exec
+        Whether the policy permits secrets from commands.
+    assume_env
+        Whether environment variables that are not set count as set to unknown text.
+    expanding
+        The variables that are being expanded, outermost first.
+    expand
+        Return a variable with its own references filled in.
+    read
+        Return a file of the workspace, None where it can't be read.
+    is_outside
+        Return whether a path leads out of the workspace.
+    unknown_text
+        Return text whose content is not known here.
+    report
+        Record an error at the reference, by code, message and hint.
+    failed
+        The value that stands for "unknown" after an error.
+    """
 
-    @property
-    def variables(self) -> Mapping[str, JSON]:
-        """The variables of the workspace and the environment, as written."""
-        ...
-
-    @property
-    def allow_exec(self) -> bool:
-        """Whether the policy permits secrets from commands."""
-        ...
-
-    @property
-    def assume_env(self) -> bool:
-        """Whether environment variables that are not set count as set to unknown text."""
-        ...
-
-    @property
-    def expanding(self) -> Sequence[str]:
-        """The variables that are being expanded, outermost first."""
-        ...
-
-    def expand(self, name: str) -> JSON:
-        """Return a variable with its own references filled in."""
-        ...
-
-    def is_outside(self, path: str) -> bool:
-        """Return whether a path leads out of the workspace."""
-        ...
-
-    def read(self, path: str) -> bytes | None:
-        """Return a file of the workspace, None where it can't be read."""
-        ...
+    environ: Mapping[str, str]
+    variables: Mapping[str, JSON]
+    allow_exec: bool
+    assume_env: bool
+    expanding: Sequence[str]
+    expand: Callable[[str], JSON]
+    read: Callable[[str], bytes | None]
+    is_outside: Callable[[str], bool]
+    unknown_text: Callable[[str], JSON]
+    report: Callable[[str, str, str], None]
+    failed: JSON
 
     def refuse(self, code: str, message: str, hint: str) -> JSON:
         """Report an error at the reference. Returns the value that stands for "unknown"."""
-        ...
-
-    def unknown_text(self, placeholder: str) -> JSON:
-        """Return text whose content is not known here."""
-        ...
+        self.report(code, message, hint)
+        return self.failed
 
 
 @dataclass(frozen=True, slots=True)

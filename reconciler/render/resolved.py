@@ -130,7 +130,8 @@ def _reference(one: FilledReference) -> str:
         return f"{text} from {_place(one.origin.at)}{layer}"
     if one.origin.layer == "default":
         return f"{text} from its default: it is not set"
-    return f"{text} from the environment"
+    layer = one.origin.layer
+    return f"{text} from {'the environment' if layer == 'environment' else printable(layer)}"
 
 
 def _told(origin: FieldOrigin) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pkgutil import iter_modules
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from reconciler import kinds
 from reconciler.kinds import all_kinds
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
@@ -56,3 +59,8 @@ def test_normalising_twice_is_once(kind: Kind, value: object) -> None:
 def test_every_rule_explains_itself(kind: Kind) -> None:
     assert all(rule.meaning.strip() and rule.severities for rule in kind.rules)
     assert len(set(kind.consequences)) == len(kind.consequences)
+
+
+def test_every_module_of_a_kind_is_that_of_a_schema() -> None:
+    modules = {module.name for module in iter_modules(kinds.__path__)}
+    assert modules <= {kind.name for kind in KINDS}
