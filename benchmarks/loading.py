@@ -31,7 +31,7 @@ from reconciler.config.resources import Resolving, filled, managed_fields
 from reconciler.config.schema import check
 from reconciler.config.sources import WORKSPACE_FILE
 from reconciler.config.workspace import read_workspace, variables_of
-from reconciler.errors import Problems
+from reconciler.errors import DiagnosticCollector
 from reconciler.kinds import all_kinds
 from reconciler.model.policy import Policy
 
@@ -163,7 +163,7 @@ def whole(folder: Path) -> Loaded:
 def stages(folder: Path) -> dict[str, float]:
     """CPU seconds of each stage, done for all files or resources before the next one begins."""
     spent: dict[str, float] = {}
-    problems = Problems()
+    problems = DiagnosticCollector()
     kinds = {kind.name: kind for kind in all_kinds()}
 
     def timed(stage: str, work: Callable[[], Any]) -> Any:
@@ -214,7 +214,7 @@ def stages(folder: Path) -> dict[str, float]:
     here = Workplace(workspace, kinds, found, desired, loaded.places, Doubts())
     timed("consistency", lambda: check_consistency(here, problems))
     timed("digest", lambda: digest_of(desired, Policy(), None))
-    assert not problems.found
+    assert not problems.diagnostics
     return spent
 
 

@@ -1,7 +1,7 @@
 """What can go wrong, in the field's words: the lowest floor, imported by all others.
 
 Two channels that never mix. *Diagnostics* are for what a person wrote: values, collected in
-`Problems`, told all together. *Exceptions* are for what happened:
+`DiagnosticCollector`, told all together. *Exceptions* are for what happened:
 
     ReconcilerError                 exit 1
     ├── InvalidConfiguration        1   carries diagnostics
@@ -104,14 +104,14 @@ class Details(TypedDict, total=False):
 
 
 @dataclass(slots=True)
-class Problems:
+class DiagnosticCollector:
     """Collects diagnostics while the work goes on with what it has.
 
     With `strict`, warnings of open enumerations and the like are told as errors.
     """
 
     strict: bool = False
-    found: list[Diagnostic] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def error(self, code: str, message: str, **details: Unpack[Details]) -> None:
         """Record an error."""
@@ -125,17 +125,19 @@ class Problems:
     def _add(self, code: str, severity: Severity, message: str, details: Details) -> None:
         hint = details.get("hint") or meaning(code).hint
         details = {**details, "hint": hint}
-        self.found.append(Diagnostic(code, severity, message, **details))
+        self.diagnostics.append(Diagnostic(code, severity, message, **details))
 
     @property
     def failed(self) -> bool:
         """Whether an error was recorded."""
-        return any(each.severity is Severity.ERROR for each in self.found)
+        return any(diagnostic.severity is Severity.ERROR for diagnostic in self.diagnostics)
 
     def in_order(self) -> tuple[Diagnostic, ...]:
         """All diagnostics by file and line, each told once."""
-        unique = {(each.sort_key, each.hint): each for each in self.found}
-        return tuple(sorted(unique.values(), key=lambda each: each.sort_key))
+        unique = {
+            (diagnostic.sort_key, diagnostic.hint): diagnostic for diagnostic in self.diagnostics
+        }
+        return tuple(sorted(unique.values(), key=lambda diagnostic: diagnostic.sort_key))
 
 
 class ReconcilerError(Exception):
@@ -153,7 +155,7 @@ class InvalidConfiguration(ReconcilerError):
     """The files do not describe a workspace. Carries every diagnostic of the run."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        errors = sum(each.severity is Severity.ERROR for each in diagnostics)
+        errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
         super().__init__(f"{errors} error{'s' if errors != 1 else ''} in the configuration")
         self.diagnostics = diagnostics
 

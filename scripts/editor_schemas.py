@@ -69,8 +69,8 @@ def _resources(kinds: Sequence[Kind]) -> Schema:
 
 
 def _workspace(kinds: Sequence[Kind]) -> Schema:
-    found = known_schema("workspace")
-    composed = _composed(found, references=False, required=True)
+    node = known_schema("workspace")
+    composed = _composed(node, references=False, required=True)
     composed["properties"]["defaults"]["properties"] = {
         kind.name: {"$ref": f"#/$defs/{kind.name}.fields"} for kind in kinds
     }
@@ -79,13 +79,13 @@ def _workspace(kinds: Sequence[Kind]) -> Schema:
 
 def _shared(kinds: Sequence[Kind]) -> Schema:
     """The fields of each kind as defaults and overrides have them, and the bodies of variants."""
-    found: Schema = {}
+    parts: Schema = {}
     for kind in kinds:
-        found[f"{kind.name}.fields"] = _fields(kind)
+        parts[f"{kind.name}.fields"] = _fields(kind)
         for field, folder, tag, _ in _variants(kind):
             del field
-            found[f"{folder}.{tag}"] = _composed(known_schema(f"{folder}/{tag}"), nullable=True)
-    return found
+            parts[f"{folder}.{tag}"] = _composed(known_schema(f"{folder}/{tag}"), nullable=True)
+    return parts
 
 
 def _fields(kind: Kind) -> Schema:
@@ -160,8 +160,8 @@ def _below(name: str, value: Any, *, references: bool, required: bool) -> Any:
         return value
     if name == "properties":
         return {
-            each: _composed(below, references=references, required=required)
-            for each, below in value.items()
+            name_below: _composed(below, references=references, required=required)
+            for name_below, below in value.items()
         }
     return _composed(value, references=references, required=required)
 
@@ -185,7 +185,7 @@ def _admit_references(composed: Schema) -> None:
     """`${var:NAME}` may stand for any value: text that holds a reference passes."""
     types = _types(composed)
     if types and "string" not in types:
-        meant = " or ".join(_WORDS[each] for each in types)
+        meant = " or ".join(_WORDS[type_name] for type_name in types)
         composed["type"] = [*types, "string"]
         composed["pattern"] = _REFERENCE
         composed["patternErrorMessage"] = (
@@ -218,7 +218,7 @@ def dialects_of(node: Schema) -> list[str]:
     if since is None and until is None:
         return []
     first = Dialect(since) if since else None
-    return [each.value for each in Dialect.between(first, Dialect(until) if until else None)]
+    return [dialect.value for dialect in Dialect.between(first, Dialect(until) if until else None)]
 
 
 def _title(kind: Kind) -> str:

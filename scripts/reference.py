@@ -59,8 +59,8 @@ _HEAD = "| field | takes | default | servers | |\n|---|---|---|---|---|\n"
 def generated(kinds: Sequence[Kind]) -> Mapping[str, str]:
     """Every generated file, by its path in the repository."""
     files = {
-        f"schemas/{name}.schema.json": json.dumps(found, indent=2, ensure_ascii=False) + "\n"
-        for name, found in editor_schemas(kinds).items()
+        f"schemas/{name}.schema.json": json.dumps(text_of, indent=2, ensure_ascii=False) + "\n"
+        for name, text_of in editor_schemas(kinds).items()
     }
     files["docs/reference/workspace.md"] = _page("workspace", "`reconciler.yaml`")
     for kind in kinds:
@@ -83,7 +83,7 @@ def _consequences_page(kinds: Sequence[Kind]) -> str:
     for kind in reversed(kinds):
         parts.append(f"\n## {known_schema(kind.name)['title']}s\n\n{_CONSEQUENCES_TABLE}")
         for rule in kind.rules:
-            severity = " or ".join(_SEVERITIES[each] for each in rule.severities)
+            severity = " or ".join(_SEVERITIES[level] for level in rule.severities)
             meaning = rule.meaning.strip().removesuffix(".")
             parts.append(f"| `{rule.id}` | {severity} | {meaning[:1].lower()}{meaning[1:]} |\n")
     return "".join(parts)
@@ -91,12 +91,12 @@ def _consequences_page(kinds: Sequence[Kind]) -> str:
 
 def _diagnostics_page() -> str:
     """Every code with what it means, the way out, and how it looks: the shortest of the corpus."""
-    found = _examples()
+    examples = _examples()
     parts = [_DIAGNOSTICS_HEAD]
     for code, known in sorted(CODES.items()):
         parts.append(f"\n## {code}\n\n{known.title}. {known.help}\n")
-        if code in found:
-            parts.append(f"\n```text\n{found[code]}```\n")
+        if code in examples:
+            parts.append(f"\n```text\n{examples[code]}```\n")
     return "".join(parts)
 
 
@@ -114,7 +114,7 @@ def _examples() -> dict[str, str]:
 
 
 def _is_plain(text: str) -> bool:
-    return all(each.isprintable() for each in text.splitlines()) and "```" not in text
+    return all(line.isprintable() for line in text.splitlines()) and "```" not in text
 
 
 def _index(files: Mapping[str, str]) -> str:
@@ -135,10 +135,10 @@ def _index(files: Mapping[str, str]) -> str:
 
 
 def _page(name: str, where: str) -> str:
-    found = known_schema(name)
+    node = known_schema(name)
     return (
-        f"{_NOTE}\n# {found['title']}\n\n{found['description']} {where}\n\n"
-        f"{_HEAD}{''.join(_rows(found, ''))}"
+        f"{_NOTE}\n# {node['title']}\n\n{node['description']} {where}\n\n"
+        f"{_HEAD}{''.join(_rows(node, ''))}"
     )
 
 
@@ -149,22 +149,22 @@ def _variants_page(kind: Kind, folder: str, field: str, shape: Variant) -> str:
         f"What `{path}` takes, by `{field}.{shape.tag}`.\n"
     )
     for tag in shape.variants:
-        found = known_schema(f"{folder}/{tag}")
-        servers = _servers(found)
-        text += f"\n## {tag}\n\n{found['description']}"
+        node = known_schema(f"{folder}/{tag}")
+        servers = _servers(node)
+        text += f"\n## {tag}\n\n{node['description']}"
         text += f" Servers: {servers}.\n" if servers else "\n"
-        text += f"\n{_HEAD}{''.join(_rows(found, ''))}"
-        text += "".join(f"\n{each}\n" for each in _rules(found))
+        text += f"\n{_HEAD}{''.join(_rows(node, ''))}"
+        text += "".join(f"\n{rule}\n" for rule in _rules(node))
     return text
 
 
-def _rules(found: Schema) -> Iterator[str]:
+def _rules(node: Schema) -> Iterator[str]:
     """What a type says beyond its fields."""
-    needed = found.get("x-required-unless")
+    needed = node.get("x-required-unless")
     if needed:
-        names = ", ".join(f"`{each}`" for each in needed)
+        names = ", ".join(f"`{item}`" for item in needed)
         yield f"Without an `integration`, {names} {'is' if len(needed) == 1 else 'are'} needed too."
-    for name, allowed in found.get("x-compressions", {}).items():
+    for name, allowed in node.get("x-compressions", {}).items():
         yield f"`file_format: {name}` goes with `compression` {', '.join(allowed)}."
 
 
@@ -186,14 +186,14 @@ def _rows(node: Schema, prefix: str) -> Iterator[str]:
 
 def _takes(node: Schema) -> str:
     if "enum" in node:
-        return " or ".join(f"`{each}`" for each in node["enum"])
+        return " or ".join(f"`{value}`" for value in node["enum"])
     if "const" in node:
         return f"`{json.dumps(node['const'])}`"
     types = node.get("type", [])
-    words = [_WORDS[each] for each in ([types] if isinstance(types, str) else types)]
+    words = [_WORDS[type_name] for type_name in ([types] if isinstance(types, str) else types)]
     items = node.get("items")
     if isinstance(items, dict) and isinstance(items.get("type"), str):
-        words = [f"{each} of {_WORDS[items['type']]}" if each == "list" else each for each in words]
+        words = [f"{word} of {_WORDS[items['type']]}" if word == "list" else word for word in words]
     text = ", ".join(words)
     if "minimum" in node and "maximum" in node:
         text += f" ({node['minimum']} to {node['maximum']})"
@@ -218,10 +218,10 @@ def _text(node: Schema) -> str:
         parts.append("**Secret**: a reference such as `${secret:env:NAME}`.")
     known = node.get("x-open-enum")
     if known:
-        parts.append(f"Known: {', '.join(f'`{each}`' for each in known)}.")
+        parts.append(f"Known: {', '.join(f'`{value}`' for value in known)}.")
     flagged = node.get("x-feature-flag")
     if flagged:
-        listed = ", ".join(f"`{each}`" for each in flagged)
+        listed = ", ".join(f"`{value}`" for value in flagged)
         parts.append(f"Behind a feature flag: {listed}.")
     if "x-not-imported" in node:
         parts.append(f"`import` leaves it out: {node['x-not-imported']}.")

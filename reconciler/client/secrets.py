@@ -61,8 +61,12 @@ class SecretResolver:
                 missing.setdefault(error.message, []).append(where)
                 hints[error.hint or ""] = None
         if missing:
-            told = [f"{why}\n    needed by {', '.join(where)}" for why, where in missing.items()]
-            raise SecretUnavailable("\n".join(told), hint="\n".join(each for each in hints if each))
+            messages = [
+                f"{why}\n    needed by {', '.join(where)}" for why, where in missing.items()
+            ]
+            raise SecretUnavailable(
+                "\n".join(messages), hint="\n".join(hint for hint in hints if hint)
+            )
 
     def mask(self, text: str) -> str:
         """The text with every known secret masked, plain, in base64 and URL-encoded."""

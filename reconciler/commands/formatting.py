@@ -16,7 +16,7 @@ from reconciler.config.redact_lines import with_lines
 from reconciler.config.sources import WORKSPACE_FILE, FolderSource
 from reconciler.config.workspace import read_workspace
 from reconciler.config.writing import write_files
-from reconciler.errors import BadUsage, Diagnostic, InvalidConfiguration, Problems
+from reconciler.errors import BadUsage, Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.kinds import all_kinds
 
 
@@ -75,7 +75,7 @@ def format_workspace(options: FormatOptions) -> Formatted:
 
     """
     source = FolderSource(options.folder)
-    problems = Problems()
+    problems = DiagnosticCollector()
     texts = _contents(source, problems)
     texts = {name: texts[name] for name in _chosen(options, list(texts))}
     documents: dict[str, Document] = {}
@@ -96,13 +96,13 @@ def format_workspace(options: FormatOptions) -> Formatted:
     return Formatted(changed, len(texts), told)
 
 
-def _contents(source: FolderSource, problems: Problems) -> dict[str, bytes]:
+def _contents(source: FolderSource, problems: DiagnosticCollector) -> dict[str, bytes]:
     """Every file of the workspace, `reconciler.yaml` first. Raises InvalidConfiguration.
 
     Which files there are is told by `reconciler.yaml`. Without it, or with a list of files that
     can't be understood, any YAML file could be meant: none is touched.
     """
-    own = Problems()
+    own = DiagnosticCollector()
     workspace = read_workspace(source, own)
     globs = workspace.value.get("resources", [])
     if own.failed and not (workspace.value and isinstance(globs, list)):
@@ -132,7 +132,7 @@ def _chosen(options: FormatOptions, names: Sequence[str]) -> Sequence[str]:
 
 
 def _after(name: str, text: str) -> Side:
-    return _side(text, parse(text.encode(), name, Problems()))
+    return _side(text, parse(text.encode(), name, DiagnosticCollector()))
 
 
 def _side(text: str, document: Document) -> Side:

@@ -35,7 +35,7 @@ from reconciler.config.workspace import (
     read_workspace,
     variables_of,
 )
-from reconciler.errors import Diagnostic, InvalidConfiguration, Problems, ReconcilerError
+from reconciler.errors import Diagnostic, DiagnosticCollector, InvalidConfiguration, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.connection import Connection, SecretSettings
 from reconciler.model.kind import Kind
@@ -104,8 +104,8 @@ class _Files:
 
     def by_name(self) -> Mapping[str, Document]:
         """All documents, the workspace file included."""
-        found = {each.file: each for each in self.documents}
-        return {**found, WORKSPACE_FILE: self.workspace.document}
+        documents = {document.file: document for document in self.documents}
+        return {**documents, WORKSPACE_FILE: self.workspace.document}
 
 
 def load(
@@ -126,7 +126,7 @@ def load(
         BadUsage: no such environment, or several and none named.
 
     """
-    problems = Problems(strict=strict)
+    problems = DiagnosticCollector(strict=strict)
     source: Source = FolderSource(folder)
     if drafts is not None:
         source = DraftSource(source, drafts)
@@ -137,10 +137,10 @@ def load(
             name = chosen_environment(files.workspace, environment, environ)
             asked = _Asked(folder, source, kinds, environ)
             loaded = _resolved(asked, files, name, problems)
-        told = with_lines(problems.in_order(), files.by_name())
+        diagnostics = with_lines(problems.in_order(), files.by_name())
     if problems.failed or loaded is None:
-        raise InvalidConfiguration(told)
-    return replace(loaded, diagnostics=told)
+        raise InvalidConfiguration(diagnostics)
+    return replace(loaded, diagnostics=diagnostics)
 
 
 def load_all(
@@ -151,7 +151,7 @@ def load_all(
     Environment variables that are not set are no problem here: where a workspace is checked and
     where it is applied are different places.
     """
-    problems = Problems(strict=strict)
+    problems = DiagnosticCollector(strict=strict)
     source = FolderSource(folder)
     with collector_paused():
         files = _read(source, kinds, problems)
@@ -177,7 +177,7 @@ def load_at(
     What was wrong with the files then is no concern of now: it is told as an absent base.
     Raises GitUnavailable.
     """
-    problems = Problems()
+    problems = DiagnosticCollector()
     source = GitSource(folder, commit)
     if WORKSPACE_FILE not in source.names():
         return None
@@ -190,15 +190,17 @@ def load_at(
     return loaded.desired if not problems.failed else None
 
 
-def _read(source: Source, kinds: Sequence[Kind], problems: Problems) -> _Files:
+def _read(source: Source, kinds: Sequence[Kind], problems: DiagnosticCollector) -> _Files:
     workspace = read_workspace(source, problems)
-    found = documents(source, workspace, problems) if workspace.value else []
-    declared = declarations(found, kinds, problems)
-    lost = doubts(found, declared, kinds) if problems.failed else Doubts()
-    return _Files(workspace, tuple(found), declared, lost)
+    files = documents(source, workspace, problems) if workspace.value else []
+    declared = declarations(files, kinds, problems)
+    lost = doubts(files, declared, kinds) if problems.failed else Doubts()
+    return _Files(workspace, tuple(files), declared, lost)
 
 
-def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems) -> Loaded:
+def _resolved(
+    asked: _Asked, files: _Files, environment: str, problems: DiagnosticCollector
+) -> Loaded:
     workspace = files.workspace
     policy = policy_of(workspace, environment, asked.kinds)
     variables = variable_places(workspace, environment)
@@ -233,7 +235,7 @@ def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems
     here = ResolvedWorkspace(workspace, kinds, files.declared, desired, given.places, given.doubts)
     check_consistency(here, problems)
     # What is wrong with a default is told where a resource takes it.
-    unheard = replace(references, problems=Problems())
+    unheard = replace(references, problems=DiagnosticCollector())
     desired = replace(
         desired,
         base_url=connection.base_url if connection is not None else "",

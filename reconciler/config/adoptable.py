@@ -17,7 +17,7 @@ from reconciler.config.checks import check_fields
 from reconciler.config.resources import COMMON, laid_over
 from reconciler.config.schema import Checked, check
 from reconciler.config.yaml_text import reads_back
-from reconciler.errors import Diagnostic, Mark, Problems, Severity
+from reconciler.errors import Diagnostic, DiagnosticCollector, Mark, Severity
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.kind import Kind
 from reconciler.model.redaction import holds_secret, looks_secret
@@ -74,8 +74,8 @@ def doubtful_paths(kind: Kind, values: JSONObject) -> list[tuple[Path, str]]:
     The schemas say of their own fields which are secrets. They know nothing of what is below an
     open field or in the body of a type that newer servers have: there a name is all there is.
     """
-    found = list(_doubtful(schema(kind.name) or {}, dict(values), ()))
-    return [(_whole(kind, path), why) for path, why in found]
+    doubtful = list(_doubtful(schema(kind.name) or {}, dict(values), ()))
+    return [(_whole(kind, path), why) for path, why in doubtful]
 
 
 def _doubtful(
@@ -166,9 +166,9 @@ def fitting(kind: Kind, values: JSONObject, *, defaults: JSONObject, subject: st
         for path in _unreadable(kept[name], (name,)):
             remove(kept, _whole(kind, path))
             left_out.append((_whole(kind, path), "it can't be written in strict YAML"))
-    while found := _refused(kind, kept, defaults, subject):
-        path, told = _whole(kind, found[0][0]), found[0][1]
-        left_out.append((path, told.message))
+    while refused := _refused(kind, kept, defaults, subject):
+        path, diagnostic = _whole(kind, refused[0][0]), refused[0][1]
+        left_out.append((path, diagnostic.message))
         if value_at(kept, path) is MISSING or not remove(kept, path):
             return Fitting(None, tuple(left_out))
     return Fitting(kept, tuple(left_out))
@@ -189,10 +189,10 @@ def _unreadable(value: JSON, path: Path) -> Iterator[Path]:
     """The smallest parts of a value that don't come back as they were."""
     if isinstance(value, dict) and len(path) < 3:
         inner = [
-            found
+            inner_path
             for key, item in value.items()
             if not reads_back({key: item})
-            for found in _unreadable(item, (*path, key))
+            for inner_path in _unreadable(item, (*path, key))
         ]
         if inner:
             yield from inner
@@ -209,16 +209,16 @@ def _refused(
         places.append(path)
         return Mark("", len(places))
 
-    problems = Problems()
+    problems = DiagnosticCollector()
     look = Checked(subject, place, place)
     merged = laid_over(defaults, values)
     check(kind.name, merged, look, problems)
     spec = {name: value for name, value in merged.items() if name not in {*COMMON, kind.parent_key}}
     check_fields(kind, spec, look, problems)
     return [
-        (places[each.at.line - 1] if each.at is not None else (), each)
-        for each in problems.found
-        if each.severity is Severity.ERROR
+        (places[diagnostic.at.line - 1] if diagnostic.at is not None else (), diagnostic)
+        for diagnostic in problems.diagnostics
+        if diagnostic.severity is Severity.ERROR
     ]
 
 

@@ -70,7 +70,7 @@ def annotations_of(name: str) -> Annotated:
 def _compiled(node: Mapping[str, Any]) -> Annotated:
     known, variants = node.get("x-open-enum"), node.get("x-variants")
     items, additional = node.get("items"), node.get("additionalProperties")
-    below = {name: _compiled(each) for name, each in node.get("properties", {}).items()}
+    below = {name: _compiled(node_below) for name, node_below in node.get("properties", {}).items()}
     return Annotated(
         secret=bool(node.get("x-secret") or node.get("x-holds-secrets")),
         open_below=additional is not False,
@@ -81,7 +81,7 @@ def _compiled(node: Mapping[str, Any]) -> Annotated:
         items=_compiled(items) if isinstance(items, dict) else None,
         below=below,
         enumerations={
-            name: each.enumeration for name, each in below.items() if each.enumeration is not None
+            name: part.enumeration for name, part in below.items() if part.enumeration is not None
         },
     )
 
@@ -114,14 +114,16 @@ def _carriers(name: str, annotation: str) -> tuple[tuple[Path, Mapping[str, Any]
 @cache
 def _variants(name: str, annotation: str) -> tuple[tuple[Path, Variants], ...]:
     """The variants of a schema of which any carries an annotation."""
-    found = ((path, Variants(**node["x-variants"])) for path, node in _carriers(name, "x-variants"))
+    holders = (
+        (path, Variants(**node["x-variants"])) for path, node in _carriers(name, "x-variants")
+    )
     return tuple(
         (path, variants)
-        for path, variants in found
+        for path, variants in holders
         if any(
-            _carriers(each, annotation)
-            for each in schema_names()
-            if each.startswith(f"{variants.folder}/")
+            _carriers(schema_name, annotation)
+            for schema_name in schema_names()
+            if schema_name.startswith(f"{variants.folder}/")
         )
     )
 

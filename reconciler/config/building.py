@@ -14,7 +14,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from reconciler.config.composing import MERGE_TAG, PREFIX, TEXT_TAG
 from reconciler.config.document import Document, Nodes, Unknown
-from reconciler.errors import Problems
+from reconciler.errors import DiagnosticCollector
 from reconciler.model.reference import holds_reference
 from reconciler.model.values import JSON
 
@@ -35,7 +35,7 @@ _TRUE_OR_FALSE = {"true": True, "false": False}
 _NULLS = frozenset({"", "~", "null"})
 
 
-def build(file: str, text: str, node: Node | None, problems: Problems) -> Document:
+def build(file: str, text: str, node: Node | None, problems: DiagnosticCollector) -> Document:
     """The document of a file's nodes. What is wrong with its values goes to `problems`."""
     nodes = Nodes(file, text, node)
     value = _Builder(nodes, problems).value(node, 0) if node is not None else None
@@ -45,7 +45,7 @@ def build(file: str, text: str, node: Node | None, problems: Problems) -> Docume
 @dataclass(slots=True)
 class _Builder:
     places: Nodes
-    problems: Problems
+    problems: DiagnosticCollector
     nodes: int = 0
     above: set[int] = field(default_factory=set)
     gave_up: bool = False

@@ -14,7 +14,7 @@ from zoneinfo import available_timezones
 from reconciler.config.annotations import annotated
 from reconciler.config.document import Unknown
 from reconciler.config.schema import Checked
-from reconciler.errors import Problems
+from reconciler.errors import DiagnosticCollector
 from reconciler.model.kind import Kind
 from reconciler.model.schema_files import schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
@@ -28,7 +28,7 @@ class _Check:
     kind: Kind
     spec: JSONObject
     checked: Checked
-    problems: Problems
+    problems: DiagnosticCollector
 
     def marked(self, annotation: str) -> Iterator[tuple[Path, JSON, Mapping[str, Any]]]:
         """Yield the known values whose schema has an annotation, with path and schema."""
@@ -47,7 +47,9 @@ class _Check:
         )
 
 
-def check_fields(kind: Kind, spec: JSONObject, checked: Checked, problems: Problems) -> None:
+def check_fields(
+    kind: Kind, spec: JSONObject, checked: Checked, problems: DiagnosticCollector
+) -> None:
     """One resource: zones, rates, moments in order, and fields that go with others."""
     look = _Check(kind, spec, checked, problems)
     _zones(look)

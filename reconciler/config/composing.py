@@ -60,10 +60,10 @@ class _Loader(_Parser):
             return _SEQUENCE_TAG if kind is SequenceNode else _MAPPING_TAG
         if value is None or not implicit[0] or (value and value[0] not in _TELLING):
             return TEXT_TAG
-        found = self.tags.get(value)
-        if found is None:
-            found = self.tags[value] = _tag_of(value)
-        return found
+        tag = self.tags.get(value)
+        if tag is None:
+            tag = self.tags[value] = _tag_of(value)
+        return tag
 
 
 def _tag_of(text: str) -> str:

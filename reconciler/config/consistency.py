@@ -11,7 +11,7 @@ from reconciler.config.declarations import Declaration
 from reconciler.config.document import Unknown
 from reconciler.config.relations import ResolvedWorkspace, check_relations
 from reconciler.config.workspace import Workspace
-from reconciler.errors import Problems
+from reconciler.errors import DiagnosticCollector
 from reconciler.model.kind import Kind
 from reconciler.model.resource import Resource
 from reconciler.model.schema_files import schema
@@ -22,7 +22,7 @@ _OF_THE_RESOURCE = ("environments", "overrides")
 _OF_ONE = ("id", "name")
 
 
-def check_consistency(here: ResolvedWorkspace, problems: Problems) -> None:
+def check_consistency(here: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
     """Tell what has no effect, what contradicts, and what only goes together with other fields."""
     _check_default_environment(here.workspace, problems)
     _check_defaults(here.workspace, here.kinds, problems)
@@ -36,36 +36,43 @@ def check_consistency(here: ResolvedWorkspace, problems: Problems) -> None:
     check_relations(here, problems)
 
 
-def _check_default_environment(workspace: Workspace, problems: Problems) -> None:
+def _check_default_environment(workspace: Workspace, problems: DiagnosticCollector) -> None:
     name, names = workspace.value.get("default"), workspace.environments
     if isinstance(name, str) and not isinstance(name, Unknown) and names and name not in names:
         problems.error(
             "unknown-environment",
-            f"`default` names the environment '{name}', which there is not",
+            f"unknown environment '{name}' in `default`",
             at=workspace.mark(("default",)),
             hint=choice(name, names, "there are"),
         )
 
 
-def _check_denied(workspace: Workspace, kinds: Mapping[str, Kind], problems: Problems) -> None:
+def _check_denied(
+    workspace: Workspace, kinds: Mapping[str, Kind], problems: DiagnosticCollector
+) -> None:
     """Ids of `policy.deny` that no plan ever tells: they would refuse nothing."""
-    known = tuple(each for kind in kinds.values() for each in kind.consequences)
+    known = tuple(consequence for kind in kinds.values() for consequence in kind.consequences)
     places: list[Path] = [("policy",)]
     places += [("environments", name, "policy") for name in workspace.environments]
     for place in places:
         denied = workspace.section(*map(str, place)).get("deny")
-        for position, each in enumerate(denied if isinstance(denied, list) else ()):
-            if isinstance(each, str) and not isinstance(each, Unknown) and each not in known:
+        for position, rule_id in enumerate(denied if isinstance(denied, list) else ()):
+            if (
+                isinstance(rule_id, str)
+                and not isinstance(rule_id, Unknown)
+                and rule_id not in known
+            ):
                 problems.error(
                     "not-allowed",
-                    f"{path_text((*place, 'deny'))} names the consequence '{each}', which there is "
-                    "not: it would refuse nothing",
+                    f"unknown consequence '{rule_id}' in {path_text((*place, 'deny'))}",
                     at=workspace.mark((*place, "deny", position)),
-                    hint=choice(each, known),
+                    hint=choice(rule_id, known),
                 )
 
 
-def _check_defaults(workspace: Workspace, kinds: Mapping[str, Kind], problems: Problems) -> None:
+def _check_defaults(
+    workspace: Workspace, kinds: Mapping[str, Kind], problems: DiagnosticCollector
+) -> None:
     for name, fields in workspace.section("defaults").items():
         path: Path = ("defaults", name)
         if name not in kinds:
@@ -80,11 +87,11 @@ def _check_defaults(workspace: Workspace, kinds: Mapping[str, Kind], problems: P
 
 
 def _check_default_fields(
-    workspace: Workspace, kind: Kind, fields: Mapping[str, object], problems: Problems
+    workspace: Workspace, kind: Kind, fields: Mapping[str, object], problems: DiagnosticCollector
 ) -> None:
     known = (schema(kind.name) or {}).get("properties", {})
     # A resource that takes a default tells what is wrong with it.
-    told = {(each.code, each.at) for each in problems.found}
+    reported = {(diagnostic.code, diagnostic.at) for diagnostic in problems.diagnostics}
     for field in fields:
         at = workspace.document.key_mark(("defaults", kind.name, field))
         if field in (*_OF_THE_RESOURCE, *_OF_ONE):
@@ -93,7 +100,7 @@ def _check_default_fields(
                 f"'{field}' of `defaults.{kind.name}` can't be shared by all resources of a kind",
                 at=at,
             )
-        elif field not in known and ("unknown-field", at) not in told:
+        elif field not in known and ("unknown-field", at) not in reported:
             problems.error(
                 "unknown-field",
                 f"unknown field '{field}' in `defaults.{kind.name}`",
@@ -102,10 +109,14 @@ def _check_default_fields(
             )
 
 
-def _check_scopes(workspace: Workspace, kinds: Mapping[str, Kind], problems: Problems) -> None:
+def _check_scopes(
+    workspace: Workspace, kinds: Mapping[str, Kind], problems: DiagnosticCollector
+) -> None:
     """Scopes of `prune`: a kind, or the address of a resource that others are in."""
     paths: list[tuple[str, ...]] = [("policy", "prune")]
-    paths += [("environments", each, "policy", "prune") for each in workspace.environments]
+    paths += [
+        ("environments", environment, "policy", "prune") for environment in workspace.environments
+    ]
     for path in paths:
         for scope in workspace.section(*path):
             kind, _, key = scope.partition(".")
@@ -118,7 +129,7 @@ def _check_scopes(workspace: Workspace, kinds: Mapping[str, Kind], problems: Pro
                 )
 
 
-def _check_listed(declaration: Declaration, problems: Problems) -> None:
+def _check_listed(declaration: Declaration, problems: DiagnosticCollector) -> None:
     if declaration.body.get("environments") == []:
         problems.warning(
             "no-effect",
@@ -128,7 +139,7 @@ def _check_listed(declaration: Declaration, problems: Problems) -> None:
         )
 
 
-def _check_overrides(declaration: Declaration, problems: Problems) -> None:
+def _check_overrides(declaration: Declaration, problems: DiagnosticCollector) -> None:
     overrides, listed = (declaration.body.get(name) for name in ("overrides", "environments"))
     for environment, fields in overrides.items() if isinstance(overrides, dict) else ():
         path = (*declaration.path, "overrides", environment)
@@ -150,7 +161,9 @@ def _check_overrides(declaration: Declaration, problems: Problems) -> None:
                 )
 
 
-def _check_ignored(resource: Resource, here: ResolvedWorkspace, problems: Problems) -> None:
+def _check_ignored(
+    resource: Resource, here: ResolvedWorkspace, problems: DiagnosticCollector
+) -> None:
     """Paths of `ignore_changes` that begin with no field: nothing would be left alone."""
     for position, path in enumerate(resource.lifecycle.ignore_changes):
         known = (schema(resource.address.kind) or {}).get("properties", {})

@@ -58,22 +58,22 @@ class Nodes:
     def nearest(self, path: Path) -> tuple[Node | None, Node | None]:
         """The key and value nodes at a path, or those of the nearest part above it."""
         key: Node | None = None
-        found = self.top
+        value = self.top
         for part in path:
-            if isinstance(found, yaml.MappingNode):
-                below = self.members(found).get(str(part))
+            if isinstance(value, yaml.MappingNode):
+                below = self.members(value).get(str(part))
                 if below is None:
                     break
-                key, found = below
+                key, value = below
             elif (
-                isinstance(found, yaml.SequenceNode)
+                isinstance(value, yaml.SequenceNode)
                 and isinstance(part, int)
-                and part < len(found.value)
+                and part < len(value.value)
             ):
-                key, found = None, found.value[part]
+                key, value = None, value.value[part]
             else:
                 break
-        return key, found
+        return key, value
 
     def members(self, node: yaml.MappingNode) -> Members:
         """The key and value nodes of a mapping by key, those that merge keys bring included.
@@ -81,10 +81,10 @@ class Nodes:
         Of a key that stands there twice, the first. Kept, since the mappings that hold all
         resources of a file are asked again and again.
         """
-        found = self._members.get(id(node))
-        if found is None:
-            found = self._members[id(node)] = _collected(node)
-        return found
+        members = self._members.get(id(node))
+        if members is None:
+            members = self._members[id(node)] = _collected(node)
+        return members
 
     def mark_of(self, node: Node | None) -> Mark:
         """The place of a node."""
@@ -101,13 +101,13 @@ class Nodes:
         """The places of the keys two levels below the top: where the resources of a file stand."""
         if not isinstance(self.top, yaml.MappingNode):
             return {}
-        found: dict[Path, Mark] = {}
+        marks: dict[Path, Mark] = {}
         for upper, below in self.top.value:
             if isinstance(upper, yaml.ScalarNode) and isinstance(below, yaml.MappingNode):
                 for key, _ in below.value:
                     if isinstance(key, yaml.ScalarNode):
-                        found.setdefault((upper.value, key.value), self.mark_of(key))
-        return found
+                        marks.setdefault((upper.value, key.value), self.mark_of(key))
+        return marks
 
 
 # Without slots, so that what is made on first use has a place.
@@ -148,8 +148,8 @@ class Document:
         known = self.keys.get(path)
         if known is not None:
             return known
-        key, found = self._nodes.nearest(path)
-        return self._nodes.mark_of(key if key is not None else found)
+        key, value = self._nodes.nearest(path)
+        return self._nodes.mark_of(key if key is not None else value)
 
     def line(self, number: int) -> str:
         """A source line, counted from 1."""
@@ -158,22 +158,22 @@ class Document:
 
 def _collected(node: yaml.MappingNode) -> dict[str, tuple[Node, Node]]:
     """Own members first, then merged ones; a mapping that merges itself is gone into once."""
-    found: dict[str, tuple[Node, Node]] = {}
+    members: dict[str, tuple[Node, Node]] = {}
     seen: set[int] = set()
     waiting: list[Node] = [node]
     while waiting:
-        each = waiting.pop()
-        if not isinstance(each, yaml.MappingNode) or id(each) in seen:
+        mapping = waiting.pop()
+        if not isinstance(mapping, yaml.MappingNode) or id(mapping) in seen:
             continue
-        seen.add(id(each))
+        seen.add(id(mapping))
         sources: list[Node] = []
-        for key, value in each.value:
+        for key, value in mapping.value:
             if key.tag == MERGE_TAG:
                 sources += value.value if isinstance(value, yaml.SequenceNode) else [value]
             elif isinstance(key, yaml.ScalarNode):
-                found.setdefault(key.value, (key, value))
+                members.setdefault(key.value, (key, value))
         waiting += reversed(sources)
-    return found
+    return members
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,18 +228,18 @@ class Places(Mapping[Path, Mark]):
 
     def key(self, path: Path) -> Mark:
         """The place of the key of a field; of the resource if the field is not there."""
-        found = self.source_of(path)
-        if found is None:
+        source = self.source_of(path)
+        if source is None:
             return self.layers[0].document.key_mark(self.layers[0].path)
-        layer, nearest = found
+        layer, nearest = source
         return layer.document.key_mark(layer.path + nearest)
 
     def near(self, path: Path) -> Mark:
         """The place of a field, or of the nearest part above it."""
-        found = self.source_of(path)
-        if found is None:
+        source = self.source_of(path)
+        if source is None:
             return self.key(())
-        layer, nearest = found
+        layer, nearest = source
         return layer.document.mark(layer.path + nearest)
 
     def __iter__(self) -> Iterator[Path]:

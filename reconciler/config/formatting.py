@@ -32,7 +32,7 @@ from reconciler.config.layout import (
 )
 from reconciler.config.loader import parse
 from reconciler.config.sources import WORKSPACE_FILE
-from reconciler.errors import Mark, Problems
+from reconciler.errors import DiagnosticCollector, Mark
 from reconciler.model.kind import Kind
 from reconciler.model.schema_files import schema, variant_schema
 from reconciler.model.values import MISSING, Path, value_at
@@ -44,16 +44,16 @@ _OVERRIDES = "overrides"
 
 
 def format_file(
-    raw: bytes, file: str, kinds: Sequence[Kind], problems: Problems
+    raw: bytes, file: str, kinds: Sequence[Kind], problems: DiagnosticCollector
 ) -> tuple[Document, str | None]:
     """A file as it was read, and its text in good order, with the line ends that it had.
 
     The text is None where the file can't be read, or not safely be changed. What is wrong with it
     goes to `problems`. Formatting twice is formatting once.
     """
-    own = Problems()
+    own = DiagnosticCollector()
     document = parse(raw, file, own)
-    problems.found.extend(own.found)
+    problems.diagnostics.extend(own.diagnostics)
     if own.failed:
         return document, None
     root = _workspace(kinds) if file == WORKSPACE_FILE else _resources(kinds)
@@ -75,7 +75,7 @@ def format_file(
 
 def _says_the_same(document: Document, text: str) -> bool:
     """Whether not a line is lost and every value is the same: no file is damaged, come what may."""
-    problems = Problems()
+    problems = DiagnosticCollector()
     again = parse(text.encode(), document.file, problems)
     if problems.failed or again.value != document.value:
         return False
@@ -91,16 +91,16 @@ def _resources(kinds: Sequence[Kind]) -> Schema:
 
 
 def _kind(kind: Kind) -> Schema:
-    found = schema(kind.name) or {}
-    properties = found.get("properties", {})
-    overrides = {**properties.get(_OVERRIDES, {}), "additionalProperties": found}
-    return {**found, "properties": {**properties, _OVERRIDES: overrides}}
+    known = schema(kind.name) or {}
+    properties = known.get("properties", {})
+    overrides = {**properties.get(_OVERRIDES, {}), "additionalProperties": known}
+    return {**known, "properties": {**properties, _OVERRIDES: overrides}}
 
 
 def _workspace(kinds: Sequence[Kind]) -> Schema:
-    found = schema("workspace") or {}
+    known = schema("workspace") or {}
     defaults = {"properties": {kind.name: schema(kind.name) or {} for kind in kinds}}
-    return {**found, "properties": {**found.get("properties", {}), "defaults": defaults}}
+    return {**known, "properties": {**known.get("properties", {}), "defaults": defaults}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +155,9 @@ class _Formatting:
         def place(entry: Entry) -> int:
             return -1 if entry.key.tag == MERGE_TAG else order.get(entry.name, last)
 
-        found = sorted(entries, key=place)
-        moved = any(entry is not was for entry, was in zip(found, entries, strict=True))
-        return entries if moved and _parts_an_alias(found) else found
+        ordered = sorted(entries, key=place)
+        moved = any(entry is not was for entry, was in zip(ordered, entries, strict=True))
+        return entries if moved and _parts_an_alias(ordered) else ordered
 
     def _entry(
         self, entry: Entry, node: Schema, path: Path, *, column: int, indent: int
@@ -212,27 +212,27 @@ class _Formatting:
         variants = node.get("x-variants")
         if variants is not None and entry.name == variants["body"]:
             return variant_schema(variants, self._tag(path, variants["tag"]))
-        found = node.get("properties", {}).get(entry.name, node.get("additionalProperties"))
-        return found if isinstance(found, dict) else {}
+        below = node.get("properties", {}).get(entry.name, node.get("additionalProperties"))
+        return below if isinstance(below, dict) else {}
 
     def _tag(self, path: Path, name: str) -> Any:
         """Which variant stands at a path; an override that does not say has its resource's."""
-        found = value_at(self.document.value, (*path, name))
-        if found is MISSING and _OVERRIDES in path:
+        tag = value_at(self.document.value, (*path, name))
+        if tag is MISSING and _OVERRIDES in path:
             at = path.index(_OVERRIDES)
-            found = value_at(self.document.value, (*path[:at], *path[at + 2 :], name))
-        return found
+            tag = value_at(self.document.value, (*path[:at], *path[at + 2 :], name))
+        return tag
 
     def _aside(self, start: int, end: int, indent: int) -> list[str]:
         """Comments at their key's column, and never two blank lines in succession."""
-        found: list[str] = []
+        kept: list[str] = []
         for line in self.lines[start:end]:
             text = line.strip()
             if text:
-                found.append(" " * indent + text)
-            elif not found or found[-1]:
-                found.append("")
-        return found
+                kept.append(" " * indent + text)
+            elif not kept or kept[-1]:
+                kept.append("")
+        return kept
 
 
 def _parts_an_alias(entries: Sequence[Entry]) -> bool:
@@ -240,7 +240,7 @@ def _parts_an_alias(entries: Sequence[Entry]) -> bool:
     for position, entry in enumerate(entries):
         later = entries[position + 1 :]
         for line in _anchors_of(entry):
-            if any(each.line <= line < each.end for each in later):
+            if any(other.line <= line < other.end for other in later):
                 return True
     return False
 
@@ -269,7 +269,7 @@ def _without_leading_blanks(lines: Sequence[str]) -> list[str]:
 
 
 def _without_trailing_blanks(lines: Sequence[str]) -> list[str]:
-    found = list(lines)
-    while found and not found[-1]:
-        found.pop()
-    return found
+    kept = list(lines)
+    while kept and not kept[-1]:
+        kept.pop()
+    return kept

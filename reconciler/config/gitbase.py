@@ -31,7 +31,7 @@ class GitSource:
         """Every file below the folder, sorted."""
         if self._names is None:
             listed = _git(self._folder, "ls-tree", "-r", "-z", "--name-only", self._commit, ".")
-            self._names = sorted(each for each in listed.decode().split("\0") if each)
+            self._names = sorted(name for name in listed.decode().split("\0") if name)
         return self._names
 
     def read(self, name: str) -> bytes | None:
@@ -52,10 +52,10 @@ def base_commit(folder: Path, *, ref: str | None, environ: Mapping[str, str]) ->
         if ref.startswith("-"):
             raise GitUnavailable(f"'{ref}' is not a git reference")
         return _merge_base(folder, ref)
-    told = _told_by_ci(environ)
-    if told is None or not _inside_git(folder):
+    named = _told_by_ci(environ)
+    if named is None or not _inside_git(folder):
         return None
-    return _merge_base(folder, told)
+    return _merge_base(folder, named)
 
 
 def _told_by_ci(environ: Mapping[str, str]) -> str | None:
@@ -72,9 +72,9 @@ def _told_by_ci(environ: Mapping[str, str]) -> str | None:
         _branch((environ.get("SYSTEM_PULLREQUEST_TARGETBRANCH") or "").removeprefix("refs/heads/")),
         _branch(environ.get("CHANGE_TARGET")),
     )
-    for each in candidates:
-        if each and not _NOTHING.match(each):
-            return each
+    for candidate in candidates:
+        if candidate and not _NOTHING.match(candidate):
+            return candidate
     return None
 
 

@@ -43,7 +43,7 @@ def shortened(text: str) -> str:
 
 def types(wanted: Sequence[str]) -> str:
     """The types that a field takes, in words."""
-    words = [_TYPES[each] for each in wanted]
+    words = [_TYPES[type_name] for type_name in wanted]
     if len(words) < 3:
         return " or ".join(words)
     return f"{', '.join(words[:-1])} or {words[-1]}"
@@ -108,13 +108,13 @@ def _hint_for_text(value: str, wanted: Sequence[str]) -> str | None:
 
 def range_words(keyword: str, value: JSON, node: Mapping[str, Any]) -> str:
     """What is wrong with a value of the right type, by the keyword that refuses it."""
-    limit, told = node[keyword], shown(value)
+    limit, text = node[keyword], shown(value)
     words = {
-        "minimum": f"{told} is less than {limit}",
-        "maximum": f"{told} is more than {limit}",
+        "minimum": f"{text} is less than {limit}",
+        "maximum": f"{text} is more than {limit}",
         "minLength": "it is empty" if limit == 1 else f"it has less than {limit} characters",
         "maxLength": f"it has more than {limit} characters",
-        "pattern": f"{told} is neither a whole number nor a share such as 20%",
+        "pattern": f"{text} is neither a whole number nor a share such as 20%",
         "minProperties": f"it is empty, and takes one of {', '.join(node.get('properties', {}))}",
         "maxProperties": f"it takes only one of {', '.join(node.get('properties', {}))}",
     }

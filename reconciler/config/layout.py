@@ -155,14 +155,14 @@ def _with_own_comments(
         and not value.flow_style
         and value.start_mark.column == column
     )
-    found = start
+    until = start
     for line in range(start, end):
         text = lines[line]
         if text.strip():
             if indent_of(text) <= column and not (is_list and _ITEM.match(text)):
                 break
-            found = line + 1
-    return found
+            until = line + 1
+    return until
 
 
 def head_of(lines: Sequence[str], first_key: int) -> int:

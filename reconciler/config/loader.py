@@ -18,7 +18,7 @@ from yaml.reader import ReaderError
 from reconciler.config.building import TOO_DEEP, build
 from reconciler.config.composing import TooDeep, compose
 from reconciler.config.document import Document
-from reconciler.errors import Mark, Problems
+from reconciler.errors import DiagnosticCollector, Mark
 
 MAX_BYTES = 10_000_000
 _BYTE_ORDER_MARK = "\ufeff"
@@ -30,7 +30,7 @@ _NOT_YAML = re.compile(
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
-def parse(raw: bytes, file: str, problems: Problems) -> Document:
+def parse(raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
     """The document of a file. What is wrong with it goes to `problems`; never raises."""
     text = _decoded(raw, file, problems)
     if text is None:
@@ -68,7 +68,7 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _decoded(raw: bytes, file: str, problems: Problems) -> str | None:
+def _decoded(raw: bytes, file: str, problems: DiagnosticCollector) -> str | None:
     if len(raw) > MAX_BYTES:
         problems.error(
             "file-too-large",
@@ -100,7 +100,9 @@ def _decoded(raw: bytes, file: str, problems: Problems) -> str | None:
         return None
 
 
-def _tell_syntax(error: yaml.YAMLError, text: str, document: Document, problems: Problems) -> None:
+def _tell_syntax(
+    error: yaml.YAMLError, text: str, document: Document, problems: DiagnosticCollector
+) -> None:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     file, what = document.file, str(getattr(error, "problem", None) or "this is not YAML")
     at = Mark(file, mark.line + 1, mark.column + 1) if mark is not None else Mark(file)
@@ -142,14 +144,14 @@ def _tell_syntax(error: yaml.YAMLError, text: str, document: Document, problems:
             hint = _SYNTAX_HINTS.get(what, "look for a quote or bracket that is not closed above")
         if _NO_BREAK_SPACE in document.line(at.line):
             hint = "there is a no-break space in this line: replace it by a blank"
-        told = f"this is not YAML: {what}"
-        problems.error("bad-yaml", told, at=at, hint=hint, related=_context(error, at))
+        message = f"this is not YAML: {what}"
+        problems.error("bad-yaml", message, at=at, hint=hint, related=_context(error, at))
 
 
 def _context(error: yaml.YAMLError, at: Mark) -> tuple[tuple[Mark, str], ...]:
     """Where what is broken began, if the parser tells."""
-    mark, told = getattr(error, "context_mark", None), getattr(error, "context", None)
-    words = _CONTEXTS.get(str(told))
+    mark, context = getattr(error, "context_mark", None), getattr(error, "context", None)
+    words = _CONTEXTS.get(str(context))
     if mark is None or words is None or (mark.line + 1, mark.column + 1) == (at.line, at.column):
         return ()
     return ((Mark(at.file, mark.line + 1, mark.column + 1), f"the {words} begins here"),)

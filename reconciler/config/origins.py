@@ -50,12 +50,12 @@ def fields_with_origin(
 ) -> tuple[ResolvedField, ...]:
     """Every managed field of a resource, what is above the fields of the service included."""
     secret = {path for path, _ in annotated(kind.name, "x-secret", resource.spec)}
-    found: list[ResolvedField] = []
+    resolved: list[ResolvedField] = []
     for path, value in _values(resource, kind, around.places):
         written_path = _as_written(path, kind, around.places)
         hidden = path in secret or isinstance(value, SecretRef)
-        found.append(_field(path, written_path, value, around, hidden=hidden))
-    return tuple(found)
+        resolved.append(_field(path, written_path, value, around, hidden=hidden))
+    return tuple(resolved)
 
 
 def _values(resource: Resource, kind: Kind, places: Places) -> Iterator[tuple[Path, JSON]]:
@@ -66,14 +66,14 @@ def _values(resource: Resource, kind: Kind, places: Places) -> Iterator[tuple[Pa
         yield ("id",), resource.pinned_id
     if resource.state is not State.PRESENT or places.layer_of(("state",)) is not None:
         yield ("state",), resource.state.value
-    order = {each.name: place for place, each in enumerate(kind.fields)}
-    for name in sorted(resource.spec, key=lambda each: order.get(each, len(order))):
+    order = {known.name: place for place, known in enumerate(kind.fields)}
+    for name in sorted(resource.spec, key=lambda field_name: order.get(field_name, len(order))):
         yield from mapped_leaves(resource.spec[name], (name,))
     usual = Lifecycle()
-    for each in fields(Lifecycle):
-        path: Path = ("lifecycle", each.name)
-        value = getattr(resource.lifecycle, each.name)
-        if value != getattr(usual, each.name) or places.layer_of(path) is not None:
+    for field in fields(Lifecycle):
+        path: Path = ("lifecycle", field.name)
+        value = getattr(resource.lifecycle, field.name)
+        if value != getattr(usual, field.name) or places.layer_of(path) is not None:
             yield path, list(value) if isinstance(value, tuple) else value
     if resource.secret_version is not None:
         yield ("secret_version",), resource.secret_version
@@ -122,7 +122,7 @@ def _field(
 
 def _layers_of(places: Places, path: Path) -> tuple[Layer, ...]:
     """Every layer that has a field, topmost first: the first one wins."""
-    return tuple(each for each in places.layers if _written(each, path) is not MISSING)
+    return tuple(layer for layer in places.layers if _written(layer, path) is not MISSING)
 
 
 def _origin(layer: Layer, path: Path) -> FieldOrigin:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from reconciler.config.document import Places, Unknown, UnknownText
 from reconciler.config.sources import Source, leaves_workspace
-from reconciler.errors import Mark, Problems
+from reconciler.errors import DiagnosticCollector, Mark
 from reconciler.model.json_tree import map_leaves
 from reconciler.model.reference import Reference, escaped_text, parts_of
 from reconciler.model.suggestion import nearest
@@ -36,7 +36,7 @@ class References:
     variables: Mapping[str, JSON]
     environ: Mapping[str, str]
     source: Source
-    problems: Problems
+    problems: DiagnosticCollector
     places: Places
     allow_exec: bool = False
     assume_env: bool = False
@@ -76,9 +76,9 @@ class References:
 
     def _text(self, text: str, at: Callable[[], Mark]) -> JSON:
         """Fill in a text. Results without errors are cached, since the same texts repeat."""
-        before = len(self.problems.found)
+        before = len(self.problems.diagnostics)
         filled = self._filled(text, at)
-        if len(self.problems.found) == before:
+        if len(self.problems.diagnostics) == before:
             self._known[text] = filled
         return filled
 

@@ -13,7 +13,7 @@ from reconciler.config.annotations import annotated
 from reconciler.config.declarations import Declaration, Doubts
 from reconciler.config.document import Places, Unknown, is_misread
 from reconciler.config.workspace import Workspace
-from reconciler.errors import Mark, Problems
+from reconciler.errors import DiagnosticCollector, Mark
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.resource import Desired, ParentRef, Resource, State
@@ -45,7 +45,7 @@ Claim: TypeAlias = tuple[object, Resource, Path]
 """What a resource claims for itself, and the field that says so."""
 
 
-def check_relations(here: ResolvedWorkspace, problems: Problems) -> None:
+def check_relations(here: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
     """Report what contradicts between resources."""
     hints = _ParentHints(here.desired)
     for resource in here.desired.resources.values():
@@ -92,7 +92,7 @@ class _ParentHints:
 
 
 def _check_parent(
-    resource: Resource, here: ResolvedWorkspace, hints: _ParentHints, problems: Problems
+    resource: Resource, here: ResolvedWorkspace, hints: _ParentHints, problems: DiagnosticCollector
 ) -> None:
     kind, ref = here.kinds[resource.address.kind], resource.parent
     if ref is None or ref.key is None or kind.parent is None or kind.parent_key is None:
@@ -130,7 +130,7 @@ def _place_is_known(resource: Resource, here: ResolvedWorkspace) -> bool:
     return known and resource.address not in here.doubts.states
 
 
-def _check_names(here: ResolvedWorkspace, problems: Problems) -> None:
+def _check_names(here: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
     """Two resources of one name in one parent, however each of them names the parent."""
     declared = _declared(here)
     claims = (
@@ -178,7 +178,7 @@ def _parent_of(
     return declared.get((parent, "id", ref.id)) or declared.get((parent, "name", ref.name)) or ref
 
 
-def _check_pins(here: ResolvedWorkspace, problems: Problems) -> None:
+def _check_pins(here: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
     """One live object can't be two resources."""
     claims = (
         ((resource.address.kind, resource.pinned_id), resource, ())
@@ -194,7 +194,7 @@ def _check_pins(here: ResolvedWorkspace, problems: Problems) -> None:
         )
 
 
-def _check_former_names(here: ResolvedWorkspace, problems: Problems) -> None:
+def _check_former_names(here: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
     """One live object can't have become two resources: which one would be a guess."""
     claims = (
         (
@@ -216,7 +216,7 @@ def _check_former_names(here: ResolvedWorkspace, problems: Problems) -> None:
         )
 
 
-def _check_similar_names(here: ResolvedWorkspace, problems: Problems) -> None:
+def _check_similar_names(here: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
     """Names that differ in case only, where newer servers want them to differ in more."""
     claims = (
         (

@@ -29,7 +29,7 @@ from reconciler.config.hints import (
     word,
 )
 from reconciler.config.validators import Error, Validator, validator
-from reconciler.errors import Mark, Problems
+from reconciler.errors import DiagnosticCollector, Mark
 from reconciler.model.json_tree import PLAIN, map_leaves
 from reconciler.model.schema_files import schema, variant_schema
 from reconciler.model.suggestion import choice, nearest
@@ -53,7 +53,9 @@ def _validator(name: str) -> Validator | None:
     return validator(known) if known is not None else None
 
 
-def check(name: str, value: JSON, checked: Checked, problems: Problems, path: Path = ()) -> None:
+def check(
+    name: str, value: JSON, checked: Checked, problems: DiagnosticCollector, path: Path = ()
+) -> None:
     """Everything that the schema `name` has against a value. `path` is where the value stands."""
     compiled = _validator(name)
     if compiled is None:
@@ -61,7 +63,7 @@ def check(name: str, value: JSON, checked: Checked, problems: Problems, path: Pa
     plain = map_leaves(value, _plain_text, keep=PLAIN)
     if not compiled.is_valid(plain):
         findings = [_finding(name, value, error) for error in compiled.errors(plain)]
-        mistyped = {each.path for each in findings if each.keyword == "type"}
+        mistyped = {mistake.path for mistake in findings if mistake.keyword == "type"}
         for finding in findings:
             again = finding.keyword != "type" and finding.path in mistyped
             if not again and not _told_already(finding):
@@ -108,7 +110,7 @@ def _told_already(finding: _Finding) -> bool:
     return isinstance(finding.value, (Unknown, SecretRef))
 
 
-def _tell(finding: _Finding, checked: Checked, problems: Problems, where: Path) -> None:
+def _tell(finding: _Finding, checked: Checked, problems: DiagnosticCollector, where: Path) -> None:
     named = f"{path_text(where)} of {checked.subject}" if where else checked.subject
     match finding.keyword:
         case "additionalProperties":
@@ -136,7 +138,7 @@ def _tell(finding: _Finding, checked: Checked, problems: Problems, where: Path) 
                 "not-allowed",
                 f"{named} can't be {shown(finding.value)}",
                 at=checked.value_mark(where),
-                hint=choice(finding.value, [word(each) for each in allowed]),
+                hint=choice(finding.value, [word(choice_value) for choice_value in allowed]),
             )
         case _:
             problems.error(
@@ -146,7 +148,9 @@ def _tell(finding: _Finding, checked: Checked, problems: Problems, where: Path) 
             )
 
 
-def _tell_unknown(finding: _Finding, checked: Checked, problems: Problems, where: Path) -> None:
+def _tell_unknown(
+    finding: _Finding, checked: Checked, problems: DiagnosticCollector, where: Path
+) -> None:
     known = list(finding.node.get("properties", {}))
     for name in sorted(set(finding.value) - set(known)):
         inside = f" in {path_text(where)}" if where else ""
@@ -182,7 +186,7 @@ class _Look:
     """A value being looked through for what JSON Schema has no word for. `path` leads to it."""
 
     checked: Checked
-    problems: Problems
+    problems: DiagnosticCollector
     path: Path
 
 
@@ -269,7 +273,7 @@ def _check_variant(variants: Variants, value: Mapping[str, Any], look: _Look, pa
 
 
 def _check_inline(
-    name: str, body: Mapping[str, Any], checked: Checked, problems: Problems, path: Path
+    name: str, body: Mapping[str, Any], checked: Checked, problems: DiagnosticCollector, path: Path
 ) -> None:
     """Fields that are needed as long as nothing beside the body holds them."""
     node = schema(name) or {}

@@ -13,7 +13,7 @@ from reconciler.config.loader import parse
 from reconciler.config.references import References
 from reconciler.config.schema import Checked, check
 from reconciler.config.sources import WORKSPACE_FILE, Source
-from reconciler.errors import BadUsage, Mark, Problems
+from reconciler.errors import BadUsage, DiagnosticCollector, Mark
 from reconciler.model.connection import Connection
 from reconciler.model.kind import Kind
 from reconciler.model.policy import Policy
@@ -33,20 +33,20 @@ class Workspace:
     @property
     def environments(self) -> tuple[str, ...]:
         """Their names, in the order of the file."""
-        found = self.value.get("environments")
-        return tuple(found) if isinstance(found, dict) else ()
+        environments = self.value.get("environments")
+        return tuple(environments) if isinstance(environments, dict) else ()
 
     def section(self, *path: str) -> Mapping[str, Any]:
         """A mapping inside, empty where there is none."""
-        found = value_at(self.value, path)
-        return found if isinstance(found, dict) else {}
+        section = value_at(self.value, path)
+        return section if isinstance(section, dict) else {}
 
     def mark(self, path: Path) -> Mark:
         """The place of a value."""
         return self.document.mark(path)
 
 
-def read_workspace(source: Source, problems: Problems) -> Workspace:
+def read_workspace(source: Source, problems: DiagnosticCollector) -> Workspace:
     """The workspace of a source. A missing file is told as a problem."""
     raw = source.read(WORKSPACE_FILE)
     if raw is None:
@@ -166,17 +166,17 @@ def _text_of(
     value = value_at(workspace.value, path)
     if not isinstance(value, str):
         return None
-    found = references.resolved(value, lambda _: workspace.mark(path))
-    if isinstance(found, SecretRef):
+    resolved = references.resolved(value, lambda _: workspace.mark(path))
+    if isinstance(resolved, SecretRef):
         references.problems.error(
             "secret-in-plain-field",
             f"`{name}` of environment {environment} is printed in plans and can't be a secret",
             at=workspace.mark(path),
         )
         return None
-    if isinstance(found, Unknown):
-        return found
-    return str(found) if found is not None else None
+    if isinstance(resolved, Unknown):
+        return resolved
+    return str(resolved) if resolved is not None else None
 
 
 def _key_of(
@@ -194,14 +194,14 @@ def _key_of(
         return SecretRef.of("env", named) if references.environ.get(named) else None
     path = ("environments", environment, "api_key")
     text = str(written).replace("${env:", "${secret:env:")
-    found = references.resolved(text, lambda _: workspace.mark(path))
-    if isinstance(found, SecretRef) or found is None:
-        return found
-    if isinstance(found, Unknown):
+    resolved = references.resolved(text, lambda _: workspace.mark(path))
+    if isinstance(resolved, SecretRef) or resolved is None:
+        return resolved
+    if isinstance(resolved, Unknown):
         return None
     if literals is not None:
         argument = f"environments.{environment}:api_key"
-        literals[argument] = SecretValue(str(found))
+        literals[argument] = SecretValue(str(resolved))
         return SecretRef.of("literal", argument)
     references.problems.error(
         "literal-secret",
@@ -212,7 +212,9 @@ def _key_of(
     return None
 
 
-def _check_url(workspace: Workspace, environment: str, base_url: str, problems: Problems) -> None:
+def _check_url(
+    workspace: Workspace, environment: str, base_url: str, problems: DiagnosticCollector
+) -> None:
     at = workspace.mark(("environments", environment, "base_url"))
     try:
         parts = urlsplit(base_url)
@@ -220,7 +222,7 @@ def _check_url(workspace: Workspace, environment: str, base_url: str, problems: 
         _ = parts.port
     except ValueError:
         parts, host = urlsplit(""), None
-    odd = parts.query or parts.fragment or any(each.isspace() for each in base_url)
+    odd = parts.query or parts.fragment or any(character.isspace() for character in base_url)
     if parts.scheme not in ("http", "https") or not host or odd:
         problems.error(
             "bad-url",

@@ -14,7 +14,7 @@ import yaml
 
 from reconciler.config.loader import parse
 from reconciler.config.references import escaped
-from reconciler.errors import Problems
+from reconciler.errors import DiagnosticCollector
 from reconciler.model.json_tree import map_leaves, walk
 from reconciler.model.values import JSON, SecretRef
 
@@ -66,8 +66,8 @@ def _reference(dumper: Any, value: SecretRef) -> yaml.Node:
 
 
 def _list(dumper: Any, value: list[JSON]) -> yaml.Node:
-    short = all(isinstance(each, (str, int, float, bool)) for each in value)
-    flow = short and sum(len(str(each)) + 4 for each in value) <= _WIDEST_LIST
+    short = all(isinstance(item, (str, int, float, bool)) for item in value)
+    flow = short and sum(len(str(item)) + 4 for item in value) <= _WIDEST_LIST
     node: yaml.Node = dumper.represent_sequence(
         "tag:yaml.org,2002:seq", value, flow_style=flow or not value
     )
@@ -105,9 +105,9 @@ def yaml_text(value: JSON) -> str:
     return _UNSEEN.sub(_escape, text)
 
 
-def _escape(found: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     """As double quotes have it: whatever holds a sign that nobody sees stands in them."""
-    sign = found[0]
+    sign = match[0]
     if sign.isprintable():
         return sign
     return f"\\u{ord(sign):04x}" if ord(sign) < 2**16 else f"\\U{ord(sign):08x}"
@@ -117,12 +117,12 @@ def reads_back(value: JSON) -> bool:
     """Whether the text of a value is read as that value, without a complaint."""
     if _surely_reads_back(value):
         return True
-    problems, written = Problems(), escaped(value)
+    problems, written = DiagnosticCollector(), escaped(value)
     try:
         document = parse(yaml_text(written).encode(), "", problems)
     except (yaml.YAMLError, UnicodeEncodeError):
         return False
-    return not problems.found and document.value == _as_text(written)
+    return not problems.diagnostics and document.value == _as_text(written)
 
 
 def _surely_reads_back(value: JSON) -> bool:

@@ -87,5 +87,5 @@ class Desired:
     def in_order(self) -> tuple[Resource, ...]:
         """The resources by address."""
         # By tuples, since comparing addresses as such takes several times as long.
-        place = sorted(self.resources, key=lambda each: (each.kind, each.key))
+        place = sorted(self.resources, key=lambda resource: (resource.kind, resource.key))
         return tuple(self.resources[address] for address in place)

@@ -92,7 +92,7 @@ class SecretRef:
     @property
     def is_literal(self) -> bool:
         """Whether a part of it stands in the files as it is."""
-        return any(each.source == "literal" for each in self.sources)
+        return any(source.source == "literal" for source in self.sources)
 
     def __str__(self) -> str:
         return "".join(str(part) for part in self.parts)

@@ -21,9 +21,9 @@ def several(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
-def is_breaking(each: str) -> bool:
+def is_breaking(character: str) -> bool:
     """Whether a character could move the cursor, the line or the direction of what follows."""
-    return unicodedata.category(each) in _BREAKING
+    return unicodedata.category(character) in _BREAKING
 
 
 def printable(text: str) -> str:
@@ -31,10 +31,10 @@ def printable(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        each.encode("unicode_escape", errors="backslashreplace").decode()
-        if is_breaking(each)
-        else each
-        for each in text
+        character.encode("unicode_escape", errors="backslashreplace").decode()
+        if is_breaking(character)
+        else character
+        for character in text
     )
 
 
@@ -61,9 +61,9 @@ def plain_json(text: str) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    each = match[0]
-    if not is_breaking(each):
-        return each
-    if "\ud800" <= each <= "\udfff":
-        return f"\\\\u{ord(each):04x}"
-    return json.dumps(each)[1:-1]
+    character = match[0]
+    if not is_breaking(character):
+        return character
+    if "\ud800" <= character <= "\udfff":
+        return f"\\\\u{ord(character):04x}"
+    return json.dumps(character)[1:-1]

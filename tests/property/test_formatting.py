@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from reconciler.config.formatting import format_file
 from reconciler.config.loader import parse
-from reconciler.errors import Problems
+from reconciler.errors import DiagnosticCollector
 from reconciler.kinds import all_kinds
 from reconciler.model.schema_files import schema
 
@@ -15,9 +15,9 @@ KINDS = all_kinds()
 
 
 def formatted(text: str) -> str:
-    problems = Problems()
+    problems = DiagnosticCollector()
     _, found = format_file(text.encode(), "f.yaml", KINDS, problems)
-    assert not problems.found
+    assert not problems.diagnostics
     assert found is not None
     assert format_file(found.encode(), "f.yaml", KINDS, problems)[1] == found
     return found
@@ -79,9 +79,9 @@ def _entries(draw: st.DrawFn, indent: int, depth: int) -> list[str]:
 @given(lines=_entries(4, 3), head=st.sampled_from(["", "# head\n", "# head\n\n", "---\n"]))
 def test_no_comment_and_no_value_is_lost_and_order_is_found(lines: list[str], head: str) -> None:
     text = f"{head}batch_exports:\n  lake:\n" + "\n".join(lines) + "\n"
-    before = parse(text.encode(), "f", Problems())
+    before = parse(text.encode(), "f", DiagnosticCollector())
     after = formatted(text)
-    again = parse(after.encode(), "f", Problems())
+    again = parse(after.encode(), "f", DiagnosticCollector())
     assert again.value == before.value
     assert sorted(filter(None, map(str.strip, after.splitlines()))) == sorted(
         filter(None, map(str.strip, text.splitlines()))
@@ -162,7 +162,9 @@ def test_comments_stay_with_their_fields_and_resources_where_they_were(
 ) -> None:
     text, comments = file
     after = formatted(text)
-    before, again = (parse(each.encode(), "f", Problems()).value for each in (text, after))
+    before, again = (
+        parse(each.encode(), "f", DiagnosticCollector()).value for each in (text, after)
+    )
     assert again == before
     assert list(again["batch_exports"]) == list(before["batch_exports"])
     lines = [line.strip() for line in after.splitlines()]

@@ -84,7 +84,7 @@ class QueryText:
 
 def _tokens(text: str) -> tuple[str, ...]:
     """Tokens without blanks and comments; keywords in lower case, needless quotes dropped."""
-    found: list[str] = []
+    tokens: list[str] = []
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -96,10 +96,10 @@ def _tokens(text: str) -> tuple[str, ...]:
         token = match.group()
         if match.lastgroup == "name":
             token = _plain_name(token)
-        found.append(token)
-    while found and found[-1] == ";":
-        found.pop()
-    return tuple(found)
+        tokens.append(token)
+    while tokens and tokens[-1] == ";":
+        tokens.pop()
+    return tuple(tokens)
 
 
 def _plain_name(token: str) -> str:
