@@ -19,10 +19,9 @@ from typing import Any
 import yaml
 
 from reconciler.config import FolderSource, Loaded, load
-from reconciler.config.building import build
 from reconciler.config.checks import check_fields, check_together
-from reconciler.config.composing import compose
 from reconciler.config.consistency import Workplace, check_consistency
+from reconciler.config.construct import construct
 from reconciler.config.declarations import Doubts, declarations
 from reconciler.config.digest import digest_of
 from reconciler.config.origins import variable_places
@@ -31,6 +30,7 @@ from reconciler.config.resources import Resolving, filled, managed_fields
 from reconciler.config.schema import check
 from reconciler.config.sources import WORKSPACE_FILE
 from reconciler.config.workspace import read_workspace, variables_of
+from reconciler.config.yaml_nodes import compose
 from reconciler.errors import DiagnosticCollector
 from reconciler.kinds import all_kinds
 from reconciler.model.policy import Policy
@@ -180,7 +180,7 @@ def stages(folder: Path) -> dict[str, float]:
     for name, content in raw.items():
         text = content.decode()
         node = timed("composing", lambda text=text: compose(text))
-        build_one = partial(build, name, text, node, problems)
+        build_one = partial(construct, name, text, node, problems)
         documents.append(timed("values and positions", build_one))
     found = timed("collecting", lambda: declarations(documents, tuple(kinds.values()), problems))
     variables = variables_of(workspace, ENVIRONMENT)

@@ -96,7 +96,7 @@ CODES: Mapping[str, Meaning] = {
         "Make sure that the feature is enabled where this is applied.",
     ),
     "file-too-large": Meaning(
-        "A file that is too large", hint="split it: resources may stand in any number of files"
+        "A file that is too large", hint="split it: resources may be in any number of files"
     ),
     "literal-secret": Meaning(
         "A secret that is written in a file",
@@ -128,7 +128,7 @@ CODES: Mapping[str, Meaning] = {
         "A field that can't differ by environment", "Write it in the resource itself."
     ),
     "not-text": Meaning(
-        "A variable that can't stand inside text", "Let the reference be the whole value."
+        "A variable that can't be inside text", "Let the reference be the whole value."
     ),
     "out-of-range": Meaning("A value outside of its limits", "Write a value within the limits."),
     "outside-workspace": Meaning(

@@ -1,13 +1,13 @@
 """What can go wrong, in the field's words: the lowest floor, imported by all others.
 
 Two channels that never mix. *Diagnostics* are for what a person wrote: values, collected in
-`DiagnosticCollector`, told all together. *Exceptions* are for what happened:
+`DiagnosticCollector`, reported together. *Exceptions* are for what happened:
 
     ReconcilerError                 exit 1
     ├── InvalidConfiguration        1   carries diagnostics
     ├── BadUsage                    64  flags that contradict each other
     ├── AmbiguousIdentity           1   two live objects could be one resource
-    ├── SecretUnavailable           1   a secret reference that leads nowhere
+    ├── SecretUnavailable           1   a secret reference that can't be resolved
     ├── GitUnavailable              1   the git base can't be read
     ├── StalePlan                   4
     ├── RefusedByPolicy             5
@@ -32,7 +32,7 @@ from reconciler.codes import meaning
 
 
 class ExitCode(IntEnum):
-    """Exit codes of the command line (design, section 8)."""
+    """Exit codes of the command line ."""
 
     FINE = 0
     ERROR = 1
@@ -74,8 +74,8 @@ class Diagnostic:
 
     `code` is stable kebab-case; the sentence may improve. `line` is the offending source line
     with secrets already masked, or None where there is none to show; `marked` is where the place
-    stands in that line, as positions from 0 to one behind the last, since masks have a length of
-    their own. `hint` is the way out. `related` names further places, each with a word on why it
+    is in that line, as positions from 0 to one behind the last, since masks have a length of
+    their own. `hint` is the fix. `related` names further places, each with a word on why it
     matters.
     """
 
@@ -90,7 +90,7 @@ class Diagnostic:
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:
-        """File, line, column, code, message: the order in which diagnostics are told."""
+        """File, line, column, code, message: the order in which diagnostics are reported."""
         at = self.at or Mark("", 0, 0)
         return (at.file, at.line, at.column, self.code, self.message)
 
@@ -107,7 +107,7 @@ class Details(TypedDict, total=False):
 class DiagnosticCollector:
     """Collects diagnostics while the work goes on with what it has.
 
-    With `strict`, warnings of open enumerations and the like are told as errors.
+    With `strict`, warnings of open enumerations and the like are reported as errors.
     """
 
     strict: bool = False
@@ -133,7 +133,7 @@ class DiagnosticCollector:
         return any(diagnostic.severity is Severity.ERROR for diagnostic in self.diagnostics)
 
     def in_order(self) -> tuple[Diagnostic, ...]:
-        """All diagnostics by file and line, each told once."""
+        """All diagnostics by file and line, each once."""
         unique = {
             (diagnostic.sort_key, diagnostic.hint): diagnostic for diagnostic in self.diagnostics
         }
@@ -141,7 +141,7 @@ class DiagnosticCollector:
 
 
 class ReconcilerError(Exception):
-    """The root. `hint` says the way out and is shown on a line of its own."""
+    """The root. `hint` says how to fix it and is shown on a line of its own."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.ERROR
 
@@ -193,7 +193,7 @@ class RefusedByPolicy(ReconcilerError):
 class ServiceError(ReconcilerError):
     """The API refused or failed. `status` is None where no answer came.
 
-    `code` and `attr` are the service's own words (service-facts, section 5); `detail` is its
+    `code` and `attr` are the service's own words (docs/service.md 5); `detail` is its
     sentence, cut to a length that is safe to log.
     """
 
@@ -235,7 +235,7 @@ class Invalid(ServiceError):
 
 
 class Throttled(ServiceError):
-    """429: nothing happened; `retry_after` says how many seconds to wait, where told."""
+    """429: nothing happened; `retry_after` is how many seconds to wait, where known."""
 
 
 class Unavailable(ServiceError):
@@ -243,4 +243,4 @@ class Unavailable(ServiceError):
 
 
 class AmbiguousOutcome(ServiceError):
-    """A request that changes something ended without an answer that tells whether it did."""
+    """A request that changes something ended without an answer that says whether it did."""

@@ -1,7 +1,7 @@
 """Composes the schemas for editors from those of the kinds.
 
-The program checks resolved values; an editor sees files. So here a reference may stand for any
-value, nothing is required that defaults or an override could bring, an open enumeration becomes
+The program checks resolved values; an editor sees files. So here a reference may be any
+value, nothing is required that defaults or an override could set, an open enumeration becomes
 a list of examples, and a destination is checked against the schema of its own type.
 """
 
@@ -21,7 +21,7 @@ _REFERENCE = r"\$\{"
 _MOMENT = r"^\s*\d{4}-?(\d\d|W)|\$\{"
 _KEY = "^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
 _PER_ENVIRONMENT = ("environments", "overrides")
-"""What stands once in a resource, and neither in defaults nor in an override."""
+"""What is only in a resource, and neither in defaults nor in an override."""
 _KEPT = (
     *("title", "description", "default", "examples", "type", "const", "enum", "pattern"),
     *("minimum", "maximum", "minLength", "maxLength", "minProperties", "maxProperties"),
@@ -182,7 +182,7 @@ def _variant_rules(variants: Mapping[str, str], node: Schema) -> list[Schema]:
 
 
 def _admit_references(composed: Schema) -> None:
-    """`${var:NAME}` may stand for any value: text that holds a reference passes."""
+    """`${var:NAME}` may be any value: text that holds a reference passes."""
     types = _types(composed)
     if types and "string" not in types:
         meant = " or ".join(_WORDS[type_name] for type_name in types)

@@ -40,7 +40,7 @@ _DIAGNOSTICS_HEAD = """\
 
 # Diagnostics
 
-What `validate`, and every other command, tells about files. Codes are stable; sentences may
+What `validate`, and every other command, reports about files. Codes are stable; sentences may
 improve.
 """
 _CONSEQUENCES_HEAD = """\
@@ -90,7 +90,7 @@ def _consequences_page(kinds: Sequence[Kind]) -> str:
 
 
 def _diagnostics_page() -> str:
-    """Every code with what it means, the way out, and how it looks: the shortest of the corpus."""
+    """Every code with its meaning, its fix and an example: the shortest of the corpus."""
     examples = _examples()
     parts = [_DIAGNOSTICS_HEAD]
     for code, known in sorted(CODES.items()):
@@ -101,7 +101,7 @@ def _diagnostics_page() -> str:
 
 
 def _examples() -> dict[str, str]:
-    """By code, the shortest text of the corpus that tells just this one thing."""
+    """By code, the shortest text of the corpus that reports only this."""
     texts: dict[str, str] = {}
     for path in sorted((ROOT / "tests/corpus").rglob("*.txt")):
         text = path.read_text(encoding="utf-8")
@@ -127,8 +127,8 @@ def _index(files: Mapping[str, str]) -> str:
         f"{_NOTE}\n# Reference\n\nEvery field of the files, from the schemas that check them.\n\n"
         f"{''.join(lines)}\n"
         "`reconciler schema NAME` prints the schemas. For editors there are `editor/workspace` "
-        "and `editor/resources`:\nthey let references stand for values, and require nothing that "
-        "defaults or overrides may bring.\n\n"
+        "and `editor/resources`:\nthey accept references as values, and require nothing that "
+        "defaults or overrides may set.\n\n"
         "Servers: `interface` is the interface as documented, `2025` keeps credentials in the "
         "destination, `2026` in\nintegrations. No word there means all of them.\n"
     )
@@ -165,7 +165,7 @@ def _rules(node: Schema) -> Iterator[str]:
         names = ", ".join(f"`{item}`" for item in needed)
         yield f"Without an `integration`, {names} {'is' if len(needed) == 1 else 'are'} needed too."
     for name, allowed in node.get("x-compressions", {}).items():
-        yield f"`file_format: {name}` goes with `compression` {', '.join(allowed)}."
+        yield f"`file_format: {name}` requires `compression` {', '.join(allowed)}."
 
 
 def _rows(node: Schema, prefix: str) -> Iterator[str]:

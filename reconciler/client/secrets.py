@@ -1,7 +1,7 @@
 """Resolves secret references at the moment of sending, and masks what is known wherever it shows.
 
-A reference that leads nowhere, or to nothing, is refused before any request: an empty or a
-placeholder secret would be stored by the server (service-facts, trap 2).
+A reference that can't be resolved, or is empty, is refused before any request: an empty or a
+placeholder secret would be stored by the server (docs/service.md 1.5).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class SecretResolver:
         self._known: dict[SecretSource, SecretValue] = {}
 
     def resolve(self, ref: SecretRef) -> SecretValue:
-        """The value. Raises SecretUnavailable, which names the reference and the way out."""
+        """Return the value. Raises SecretUnavailable, which names the reference, with a hint."""
         parts = [
             part if isinstance(part, str) else self._value(part).reveal() for part in ref.parts
         ]
@@ -50,7 +50,7 @@ class SecretResolver:
     def check(self, needed: Iterable[tuple[str, SecretRef]]) -> None:
         """Resolve all of them, each with a word on where it is needed.
 
-        Raises SecretUnavailable that tells every one that is missing.
+        Raises SecretUnavailable that lists every missing one.
         """
         missing: dict[str, list[str]] = {}
         hints: dict[str, None] = {}

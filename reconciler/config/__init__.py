@@ -51,8 +51,8 @@ class Loaded:
     """A workspace for one environment.
 
     `connection` is None where the environment lacks what is needed to reach it; `missing` says
-    what. `diagnostics` are warnings: errors raise. `places` tell where fields come from, and
-    `variables` where variables do. `declared` holds what other environments have, too, `defaults`
+    what. `diagnostics` are warnings: errors raise. `places` are those of fields, and
+    `variables` those of variables. `declared` holds what other environments have, too, `defaults`
     the filled-in defaults by kind, `globs` which files hold resources.
     """
 
@@ -65,7 +65,7 @@ class Loaded:
     missing: tuple[str, ...]
     places: Mapping[Address, Places]
     variables: Places
-    declared: Mapping[Address, Declaration] = field(repr=False)  # literal secrets stand in them
+    declared: Mapping[Address, Declaration] = field(repr=False)  # may hold literal secrets
     defaults: Mapping[str, JSONObject]
     globs: tuple[str, ...]
 
@@ -146,7 +146,7 @@ def load(
 def load_all(
     folder: Path, *, kinds: Sequence[Kind], environ: Mapping[str, str], strict: bool = False
 ) -> tuple[Diagnostic, ...]:
-    """Everything that can be told about the files without a network, over all environments.
+    """Return all diagnostics of the files that need no network, over all environments.
 
     Environment variables that are not set are no problem here: where a workspace is checked and
     where it is applied are different places.
@@ -174,7 +174,7 @@ def load_at(
 ) -> Desired | None:
     """The resources of an environment at a git commit; None if there was no such workspace.
 
-    What was wrong with the files then is no concern of now: it is told as an absent base.
+    Errors in the files of that commit are not reported: there is no base then.
     Raises GitUnavailable.
     """
     problems = DiagnosticCollector()
@@ -234,7 +234,7 @@ def _resolved(
     kinds = {kind.name: kind for kind in asked.kinds}
     here = ResolvedWorkspace(workspace, kinds, files.declared, desired, given.places, given.doubts)
     check_consistency(here, problems)
-    # What is wrong with a default is told where a resource takes it.
+    # An error in a default is reported by the resource that takes it.
     unheard = replace(references, problems=DiagnosticCollector())
     desired = replace(
         desired,

@@ -1,4 +1,4 @@
-"""What a live object becomes in a file: its secrets as references, and nothing that can't stand.
+"""What a live object becomes in a file: secrets as references, and only what files can hold.
 
 Comes after the choice of fields (`planning.adopting`), before the text (`drafts`). What the
 schemas say for import is read here: `x-credentials`, `x-not-imported`, `x-server-keys`.
@@ -69,7 +69,7 @@ def without_unimportable(
 
 
 def doubtful_paths(kind: Kind, values: JSONObject) -> list[tuple[Path, str]]:
-    """What may be a secret, as far as names and values tell, and why it is taken for one.
+    """Return what looks like a secret by its name or value, and why.
 
     The schemas say of their own fields which are secrets. They know nothing of what is below an
     open field or in the body of a type that newer servers have: there a name is all there is.
@@ -146,9 +146,9 @@ def _credentials(node: Mapping[str, Any], body: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """What of the fields can stand in a file. `values` is None if the resource can't.
+    """The fields that a file can hold. `values` is None if it can't hold the resource.
 
-    `left_out` tells why: a path and a reason for each.
+    `left_out` are the others: a path and a reason for each.
     """
 
     values: dict[str, JSON] | None

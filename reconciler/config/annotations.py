@@ -89,7 +89,7 @@ def _compiled(node: Mapping[str, Any]) -> Annotated:
 def annotated(name: str, annotation: str, value: JSON) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Paths inside a value whose schema carries an annotation, variants followed."""
     for path, node in _carriers(name, annotation):
-        # Most are fields of the top, and not there: that is told without going inside.
+        # Most are top-level fields that are not set: they are skipped without going inside.
         if path and not (isinstance(value, dict) and path[0] in value):
             continue
         if len(path) < 2 or value_at(value, path) is not MISSING:

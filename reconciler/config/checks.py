@@ -138,7 +138,7 @@ def _compressions(look: _Check) -> None:
 def _blanks(look: _Check) -> None:
     for path, value, _ in look.marked("x-not-blank"):
         if value.__class__ is str and value and not value.strip():
-            look.refuse("out-of-range", path, ": it is blank")
+            look.refuse("out-of-range", path, ": it is only whitespace")
 
 
 def _company(look: _Check) -> None:
@@ -153,7 +153,7 @@ def _company(look: _Check) -> None:
                 continue
             look.problems.error(
                 "does-not-apply",
-                f"{path_text(path)} of {look.checked.subject} goes with {other} "
+                f"{path_text(path)} of {look.checked.subject} requires {other} "
                 f"{' or '.join(wanted)} only, and it is {value}",
                 at=look.checked.key_mark(path),
                 hint=f"remove it, or change `{other}`",

@@ -1,4 +1,4 @@
-"""What a workspace says without effect, or against itself: told, and never quietly left out.
+"""Report what has no effect in a workspace, and what contradicts.
 
 Comes after `resources` for one environment. Needs no network, and no more than `checks` does.
 """
@@ -50,7 +50,7 @@ def _check_default_environment(workspace: Workspace, problems: DiagnosticCollect
 def _check_denied(
     workspace: Workspace, kinds: Mapping[str, Kind], problems: DiagnosticCollector
 ) -> None:
-    """Ids of `policy.deny` that no plan ever tells: they would refuse nothing."""
+    """Ids of `policy.deny` that no rule has: they would refuse nothing."""
     known = tuple(consequence for kind in kinds.values() for consequence in kind.consequences)
     places: list[Path] = [("policy",)]
     places += [("environments", name, "policy") for name in workspace.environments]
@@ -90,7 +90,7 @@ def _check_default_fields(
     workspace: Workspace, kind: Kind, fields: Mapping[str, object], problems: DiagnosticCollector
 ) -> None:
     known = (schema(kind.name) or {}).get("properties", {})
-    # A resource that takes a default tells what is wrong with it.
+    # A mistake in a default is reported by the resource that takes it.
     reported = {(diagnostic.code, diagnostic.at) for diagnostic in problems.diagnostics}
     for field in fields:
         at = workspace.document.key_mark(("defaults", kind.name, field))

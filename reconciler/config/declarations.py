@@ -26,7 +26,7 @@ _EVERYTHING = ("**/*.yaml", "**/*.yml")
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """Where a resource stands, and what stands there."""
+    """A resource as a file declares it, and its place."""
 
     address: Address
     document: Document
@@ -41,10 +41,10 @@ class Declaration:
 
 @dataclass(slots=True)
 class Doubts:
-    """What can't be judged, since what would tell is wrong itself: that has been told.
+    """What is unknown because of errors that are reported already.
 
     Of `kinds` any resource may be declared, besides those that are found; `addresses` are declared,
-    or may be; of `states` nobody knows whether they shall be there.
+    or may be; of `states` it is unknown whether they shall exist.
     """
 
     kinds: frozenset[str] = frozenset()
@@ -128,7 +128,7 @@ def _matched(names: Sequence[str], glob: str, at: Mark, problems: DiagnosticColl
             "outside-workspace",
             f"'{glob}' leads out of the workspace",
             at=at,
-            hint="resource files stand below reconciler.yaml",
+            hint="resource files are below reconciler.yaml",
         )
         return set()
     matches = set(matching(names, glob))
@@ -140,12 +140,12 @@ def _matched(names: Sequence[str], glob: str, at: Mark, problems: DiagnosticColl
 def declarations(
     files: Sequence[Document], kinds: Sequence[Kind], problems: DiagnosticCollector
 ) -> dict[Address, Declaration]:
-    """Every resource by address. One that is declared twice is told with both places."""
+    """Every resource by address. A duplicate is reported with both places."""
     collections = {kind.collection: kind for kind in kinds}
     declared: dict[Address, Declaration] = {}
     for document in files:
         if not isinstance(document.value, dict):
-            _tell_odd_file(document, problems)
+            _report_odd_file(document, problems)
             continue
         for collection, members in document.value.items():
             kind = collections.get(collection)
@@ -169,7 +169,7 @@ def declarations(
     return declared
 
 
-def _tell_odd_file(document: Document, problems: DiagnosticCollector) -> None:
+def _report_odd_file(document: Document, problems: DiagnosticCollector) -> None:
     if document.unread or isinstance(document.value, Unknown):
         return
     if document.value is None:
@@ -193,7 +193,7 @@ def _collect(
     problems: DiagnosticCollector,
 ) -> None:
     for key, body in members.items():
-        if "${" in key:  # told when it was read
+        if "${" in key:  # reported when it was read
             continue
         declaration = Declaration(Address(kind.name, key), document, (collection, key), body)
         if not _KEY.fullmatch(key):

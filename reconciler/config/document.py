@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import yaml
 
-from reconciler.config.composing import MERGE_TAG, compose
+from reconciler.config.yaml_nodes import MERGE_TAG, compose
 from reconciler.errors import Mark
 from reconciler.model.json_tree import walk
 from reconciler.model.values import JSON, MISSING, Path, value_at
@@ -24,7 +24,7 @@ Members: TypeAlias = Mapping[str, tuple[Node, Node]]
 class Unknown(str):
     """Stands where a value can't be known: it was misread, or a reference leads nowhere.
 
-    That has been told. Checks pass over it, so that one mistake is not told twice.
+    That is reported already. Checks pass over it, so that one mistake is reported once.
     """
 
     __slots__ = ()
@@ -37,7 +37,7 @@ class UnknownText(Unknown):
 
 
 def is_misread(value: JSON) -> bool:
-    """Whether a value is wrong, and that has been told: nothing else can be said about it."""
+    """Return whether a value is wrong and reported: nothing else is known about it."""
     return isinstance(value, Unknown) and not isinstance(value, UnknownText)
 
 
@@ -76,9 +76,9 @@ class Nodes:
         return key, value
 
     def members(self, node: yaml.MappingNode) -> Members:
-        """The key and value nodes of a mapping by key, those that merge keys bring included.
+        """The key and value nodes of a mapping by key, those of merge keys included.
 
-        Of a key that stands there twice, the first. Kept, since the mappings that hold all
+        Of a key that is there twice, the first. Kept, since the mappings that hold all
         resources of a file are asked again and again.
         """
         members = self._members.get(id(node))
@@ -98,7 +98,7 @@ class Nodes:
         return Mark(self.file, start.line + 1, start.column + 1, max(1, length))
 
     def upper_keys(self) -> Mapping[Path, Mark]:
-        """The places of the keys two levels below the top: where the resources of a file stand."""
+        """Return the places of the keys two levels below the top: those of resources."""
         if not isinstance(self.top, yaml.MappingNode):
             return {}
         marks: dict[Path, Mark] = {}
@@ -115,7 +115,7 @@ class Nodes:
 class Document:
     """One YAML document: its value and text. Its nodes are composed again when asked for.
 
-    `unread` tells a file that can't be read from an empty one: what is wrong with it has been told.
+    `unread` is True for a file that can't be read, which is reported; False for an empty one.
     `keys` are places that every resource needs, so that they are kept.
     """
 
@@ -186,7 +186,7 @@ class Layer:
 
     @property
     def value(self) -> JSON:
-        """What stands there."""
+        """The value at that place."""
         return value_at(self.document.value, self.path)
 
 
@@ -209,7 +209,7 @@ class Places(Mapping[Path, Mark]):
         return None
 
     def source_of(self, path: Path) -> tuple[Layer, Path] | None:
-        """The layer that a field comes from, and the nearest path above it that stands there.
+        """The layer that a field comes from, and the nearest path above it that it has.
 
         The two differ below a reference to a variable that is a list or mapping.
         """

@@ -24,7 +24,7 @@ from reconciler.model.values import JSONObject
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A resource that is to stand in a file: its collection, key and fields, in order."""
+    """A resource to write into a file: its collection, key and fields, in order."""
 
     collection: str
     key: str
@@ -150,7 +150,7 @@ def _keeps(raw: bytes, text: str, drafts: Sequence[Draft]) -> bool:
 
 
 def schema_line(name: str, source: Source, schema_file: str) -> list[str]:
-    """The line that tells editors the schema of a new file, where the workspace has one."""
+    """Return the line that names the schema of a new file for editors."""
     if source.read(schema_file) is None:
         return []
     up = "../" * (len(PurePosixPath(name).parts) - 1)

@@ -1,7 +1,7 @@
 """`fmt`: keys in the order of the schemas, indentation in steps of two, and nothing else.
 
 Works on the lines of a file (`layout`), so that comments stay with the key below them. Quotes,
-flow style and line breaks inside values are left as somebody wrote them. What comes out is read
+flow style and line breaks inside values are left as they are. What comes out is read
 again and compared with what went in before anybody sees it.
 """
 
@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from reconciler.config.composing import MERGE_TAG
 from reconciler.config.document import Document, Node
 from reconciler.config.layout import (
     STEP,
@@ -32,6 +31,7 @@ from reconciler.config.layout import (
 )
 from reconciler.config.loader import parse
 from reconciler.config.sources import WORKSPACE_FILE
+from reconciler.config.yaml_nodes import MERGE_TAG
 from reconciler.errors import DiagnosticCollector, Mark
 from reconciler.model.kind import Kind
 from reconciler.model.schema_files import schema, variant_schema
@@ -105,7 +105,7 @@ def _workspace(kinds: Sequence[Kind]) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class _Formatting:
-    """One pass over a file. `lines` are those of the document without blanks at their ends."""
+    """One pass over a file. `lines` are those of the document without whitespace at their ends."""
 
     document: Document
     lines: tuple[str, ...]
@@ -136,7 +136,7 @@ class _Formatting:
             above = self._aside(max(entry.start, skip), entry.line, indent)
             was_first = entry is block.entries[0]
             if position == 0 and above and not above[0] and not (lines and lines[-1]):
-                # Nothing stands above it any more: what was first gets its blank line.
+                # Nothing is above it any more: what was first gets its empty line.
                 above.pop(0)
                 owed = owed or not was_first
             elif position and was_first and owed:
@@ -183,7 +183,7 @@ class _Formatting:
             column = next((indent_of(line) for line in body if line.strip()), None)
             if column is not None and not tells_indent(self.lines[entry.line]):
                 by = target - column
-            # A comment below it that stood as far right would become part of the text.
+            # A comment below it with the same indentation would become part of the text.
             target = indent + 1
         return shifted(body, by) + self._aside(entry.body_end, entry.end, target)
 
@@ -216,7 +216,7 @@ class _Formatting:
         return below if isinstance(below, dict) else {}
 
     def _tag(self, path: Path, name: str) -> Any:
-        """Which variant stands at a path; an override that does not say has its resource's."""
+        """Return the tag at a path; an override without one has that of its resource."""
         tag = value_at(self.document.value, (*path, name))
         if tag is MISSING and _OVERRIDES in path:
             at = path.index(_OVERRIDES)
@@ -236,7 +236,7 @@ class _Formatting:
 
 
 def _parts_an_alias(entries: Sequence[Entry]) -> bool:
-    """Whether an alias would stand above its anchor."""
+    """Return whether an alias would be above its anchor."""
     for position, entry in enumerate(entries):
         later = entries[position + 1 :]
         for line in _anchors_of(entry):
@@ -246,7 +246,7 @@ def _parts_an_alias(entries: Sequence[Entry]) -> bool:
 
 
 def _anchors_of(entry: Entry) -> Iterator[int]:
-    """The lines of what the aliases in an entry stand for: the parser put their anchors' nodes."""
+    """Yield the lines of the anchors of an entry's aliases: the parser put the anchors' nodes."""
     seen: set[int] = set()
     left: list[Node] = [entry.value]
     while left:

@@ -50,7 +50,7 @@ def types(wanted: Sequence[str]) -> str:
 
 
 def type_hint(value: JSON, wanted: Sequence[str], node: Mapping[str, Any]) -> str | None:
-    """The way out where a value has another type than its field. `node` is the field's schema."""
+    """Return a hint for a value of another type than its field. `node` is the field's schema."""
     if node.get("x-secret"):
         return "write a reference such as ${secret:env:NAME}"
     if "enum" in node:
@@ -85,11 +85,7 @@ def _hint_to_quote(value: JSON, node: Mapping[str, Any]) -> str:
     if "id" in node.get("properties", {}) and not isinstance(value, bool):
         return f"a key is quoted: '{value}'; for what is not declared write {{id: {value}}}"
     # A decimal such as 1.10 has lost its last digit on the way here.
-    return (
-        "put it in quotes as it stands"
-        if isinstance(value, float)
-        else f"quote it: '{word(value)}'"
-    )
+    return "put it in quotes as it is" if isinstance(value, float) else f"quote it: '{word(value)}'"
 
 
 def _hint_for_text(value: str, wanted: Sequence[str]) -> str | None:
@@ -101,7 +97,7 @@ def _hint_for_text(value: str, wanted: Sequence[str]) -> str | None:
         return f"write true or false{f', without quotes; {_TYPED}' if quoted else ''}"
     if "array" in wanted:
         if value.startswith(("-", "–", "—")):
-            return "each item of a list begins with a dash and a blank: `- item`"
+            return "each item of a list begins with a dash and a space: `- item`"
         return f"write a list: [{value}]" if len(value) <= _LONGEST else "write a list"
     return "write `name: value` lines below it, indented" if "object" in wanted else None
 

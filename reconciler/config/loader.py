@@ -1,7 +1,7 @@
-"""Strict YAML: text to `Document`, with every surprise of YAML 1.1 told instead of taken.
+"""Strict YAML: text to `Document`, with every surprise of YAML 1.1 reported.
 
 The text is composed once with PyYAML's C parser while the garbage collector is paused (the largest
-single speed-up that was measured), then values are built from the nodes in one pass (`building`).
+single speed-up that was measured), then values are built from the nodes in one pass (`construct`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from contextlib import contextmanager
 import yaml
 from yaml.reader import ReaderError
 
-from reconciler.config.building import TOO_DEEP, build
-from reconciler.config.composing import TooDeep, compose
+from reconciler.config.construct import TOO_DEEP, construct
 from reconciler.config.document import Document
+from reconciler.config.yaml_nodes import TooDeep, compose
 from reconciler.errors import DiagnosticCollector, Mark
 
 MAX_BYTES = 10_000_000
@@ -40,15 +40,15 @@ def parse(raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
     if joined:
         problems.error(
             "byte-order-mark",
-            "there is a byte order mark inside this file, which nobody sees",
+            "there is an invisible byte order mark inside this file",
             at=_place(file, text, text.index(_BYTE_ORDER_MARK)),
         )
     try:
         with collector_paused():
-            return build(file, text, compose(text), problems)
+            return construct(file, text, compose(text), problems)
     except yaml.YAMLError as error:
         if not joined:
-            _tell_syntax(error, text, unread, problems)
+            _report_syntax(error, text, unread, problems)
     except TooDeep as error:
         problems.error("too-deep", TOO_DEEP, at=Mark(file, *error.args))
     except RecursionError:
@@ -100,7 +100,7 @@ def _decoded(raw: bytes, file: str, problems: DiagnosticCollector) -> str | None
         return None
 
 
-def _tell_syntax(
+def _report_syntax(
     error: yaml.YAMLError, text: str, document: Document, problems: DiagnosticCollector
 ) -> None:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
@@ -137,19 +137,19 @@ def _tell_syntax(
         )
     else:
         began = getattr(error, "context_mark", None)
-        if what in _TOLD_LATE and began is not None:
-            what, hint = _TOLD_LATE[what], _SYNTAX_HINTS[what]
+        if what in _REPORTED_LATE and began is not None:
+            what, hint = _REPORTED_LATE[what], _SYNTAX_HINTS[what]
             at = Mark(file, began.line + 1, began.column + 1)
         else:
             hint = _SYNTAX_HINTS.get(what, "look for a quote or bracket that is not closed above")
         if _NO_BREAK_SPACE in document.line(at.line):
-            hint = "there is a no-break space in this line: replace it by a blank"
+            hint = "there is a no-break space in this line: replace it by a space"
         message = f"this is not YAML: {what}"
         problems.error("bad-yaml", message, at=at, hint=hint, related=_context(error, at))
 
 
 def _context(error: yaml.YAMLError, at: Mark) -> tuple[tuple[Mark, str], ...]:
-    """Where what is broken began, if the parser tells."""
+    """Return where the broken part begins, if the parser knows."""
     mark, context = getattr(error, "context_mark", None), getattr(error, "context", None)
     words = _CONTEXTS.get(str(context))
     if mark is None or words is None or (mark.line + 1, mark.column + 1) == (at.line, at.column):
@@ -170,20 +170,20 @@ _CONTEXTS = {
     "while parsing a quoted scalar": "quoted text",
     "while scanning a block scalar": "block of text",
 }
-_TOLD_LATE = {
-    "could not find expected ':'": "this line has no colon with a blank after it",
+_REPORTED_LATE = {
+    "could not find expected ':'": "this line has no colon with a space after it",
     "found unexpected end of stream": "this quote is not closed",
 }
-"""What the parser notices only later: told where it began."""
+"""What the parser notices only later: reported where it began."""
 _SYNTAX_HINTS = {
     "mapping values are not allowed in this context": "quote a value that contains ': ', or check "
     "the indentation of this line",
-    "could not find expected ':'": "a key needs a colon and a blank after it; text over several "
+    "could not find expected ':'": "a key needs a colon and a space after it; text over several "
     "lines needs | and indentation",
     "did not find expected key": "check the quotes on this line, and its indentation",
     "did not find expected node content": "something that begins with [ or { is not closed, or a "
     "comma is too many",
-    "did not find expected <document start>": "check what stands before: the mapping, list or "
+    "did not find expected <document start>": "check what is before: the mapping, list or "
     "document has ended there",
     "did not find expected comment or line break": "after | or > the text begins on the next line; "
     "or quote it",

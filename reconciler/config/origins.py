@@ -40,7 +40,7 @@ class Surroundings:
 
 
 def variable_places(workspace: Workspace, environment: str) -> Places:
-    """Where variables stand: those of the environment above those of the workspace."""
+    """Return the places of variables: those of the environment above those of the workspace."""
     paths: tuple[Path, ...] = (("environments", environment, "vars"), ("vars",))
     return Places(tuple(Layer(workspace.document, path, path_text(path)) for path in paths))
 
@@ -150,7 +150,7 @@ def _shown_leaf(value: JSON) -> JSON:
 
 
 def _safe(written: JSON, *, hidden: bool) -> JSON:
-    """What stands in a file, without a secret that may stand there too."""
+    """Return what is written in a file, without a secret."""
     if isinstance(written, Mapping):
         return _MAPPING if written else written
     if not hidden or written is None:

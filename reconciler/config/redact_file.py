@@ -28,7 +28,7 @@ def redact_file(document: Document) -> tuple[str, ...]:
     secrets = _Secrets()
     if document.node is not None:
         secrets.look(document.node)
-    # From the end, so that the columns of what stands before stay right.
+    # From the end, so that the columns of what is before stay right.
     for scalar in sorted(secrets.scalars.values(), key=_place, reverse=True):
         _mask(scalar, lines)
     for number, line in enumerate(lines):

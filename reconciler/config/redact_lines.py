@@ -32,8 +32,8 @@ def with_lines(
 class _Shown:
     """A line as it may be seen, and what was taken out of it.
 
-    `masked` are the beginnings and ends of what was, in the line as it stands in the file, and
-    `shifts` by how much all that stands behind so many of them has moved.
+    `masked` are the beginnings and ends of what was, in the line as it is in the file, and
+    `shifts` by how much the text behind so many of them has moved.
     """
 
     line: str
@@ -49,7 +49,7 @@ class _Shown:
         return cls(line, frozenset(hidden - _NULLS), tuple(masked), shifts)
 
     def moved(self, position: int, *, end: bool = False) -> int:
-        """Where a position of the line stands once the secrets before it are masked."""
+        """Return where a position of the line is once the secrets before it are masked."""
         passed = bisect_right(self.masked, position, key=lambda span: span[1])
         shift = self.shifts[passed]
         if passed < len(self.masked) and position > self.masked[passed][0]:
@@ -90,7 +90,7 @@ class _Text:
             while line.strip() and above and above[-1][0] >= indent:
                 above.pop()
             holder = next((secret for left, secret in reversed(above) if left < indent), False)
-            # Where the indentation is broken, a block's end can't be told: better to hide too much.
+            # Where the indentation is broken, a block's end is unknown: better hide too much.
             key = plain_key() if self.document.unread else _ANY_KEY
             if holder or (block and not key.match(line)):
                 inside.add(number)

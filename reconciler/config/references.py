@@ -144,7 +144,7 @@ def _value_of(reference: Reference, use: Filling) -> JSON:
 
 
 def _suggestion(reference: Reference, use: Filling) -> str | None:
-    """Return what a reference of an unknown form was probably meant to be."""
+    """Return what a reference of an unknown form probably is."""
     inside = reference.inside
     variable = inside.removeprefix("vars.")
     if inside in use.variables or variable in use.variables:
@@ -160,7 +160,7 @@ def _refuse_unclosed(reference: Reference, use: Filling) -> JSON:
     if reference.inside.startswith("{"):
         hint = "write ${env:NAME} and let the workflow set NAME: ${{ … }} is not filled in here"
     elif "${" in reference.inside.partition("}")[0]:
-        hint = "one reference can't stand inside another: let a variable hold the inner one"
+        hint = "one reference can't be inside another: let a variable hold the inner one"
     else:
         hint = "close it with }, or write $${ for a literal ${"
     return use.refuse("unclosed-reference", "a reference begins here and is not closed", hint)
@@ -174,7 +174,7 @@ def _joined(parts: list[JSON], use: Filling) -> JSON:
         elif isinstance(part, (dict, list)) or part is None:
             return use.refuse(
                 "not-text",
-                "a variable that is no text, number or boolean can't stand inside text",
+                "a variable that is no text, number or boolean can't be inside text",
                 "let the reference be the whole value",
             )
         else:

@@ -39,19 +39,19 @@ class Resolving:
     literals: dict[str, SecretValue] = field(default_factory=dict)
     allow_literals: bool = False
     places: dict[Address, Places] = field(default_factory=dict)
-    _told: set[object] = field(default_factory=set)
+    _reported: set[object] = field(default_factory=set)
 
     def once(self, address: Address, since: int) -> None:
-        """Keep what was told since then if no other resource told it of the same place.
+        """Keep what was reported since then, unless another resource reported it of the same place.
 
-        A mistake in defaults, or in what a merge key brings, is one mistake.
+        A mistake in defaults, or in a merged mapping, is one mistake.
         """
         new = self.problems.diagnostics[since:]
         del self.problems.diagnostics[since:]
         for diagnostic in new:
             what = (diagnostic.code, diagnostic.at, diagnostic.message.replace(str(address), ""))
-            if what not in self._told:
-                self._told.add(what)
+            if what not in self._reported:
+                self._reported.add(what)
                 self.problems.diagnostics.append(diagnostic)
 
 
@@ -75,7 +75,7 @@ def resolve(declared: Mapping[Address, Declaration], given: Resolving) -> Desire
 
 
 def _is_here(declaration: Declaration, given: Resolving) -> bool:
-    """Whether the resource exists in this environment; unknown names are told."""
+    """Return whether the resource exists in this environment; unknown names are reported."""
     listed = declaration.body.get("environments")
     overrides = declaration.body.get("overrides")
     if listed is None and overrides is None:
@@ -136,7 +136,7 @@ class Filled:
 
 
 def filled(kind: Kind, declaration: Declaration, given: Resolving) -> Filled:
-    """A declaration in the environment; what is wrong with its references is told."""
+    """Return a declaration in the environment; errors in its references are reported."""
     layers = layers_of(declaration, given, kind)
     places = Places(layers)
     merged: Any = layers[-1].value
@@ -156,7 +156,7 @@ def filled(kind: Kind, declaration: Declaration, given: Resolving) -> Filled:
 
 
 def _replaced(kind: Kind, below: Any, above: Any) -> Iterator[str]:
-    """Fields that are one thing, and not merged with what stands below.
+    """Yield the fields that replace the layer below instead of being merged with it.
 
     A parent, since {name: …} and {id: …} are not one with both; and what has another tag, since the
     fields of one type mean nothing to another.
@@ -164,7 +164,7 @@ def _replaced(kind: Kind, below: Any, above: Any) -> Iterator[str]:
     if kind.parent_key is not None and kind.parent_key in above:
         yield kind.parent_key
     for name, value in above.items():
-        # Nearly nothing stands in two layers: look closer only where something does.
+        # Few fields are in two layers: look closer only at those.
         if isinstance(value, dict) and isinstance(below.get(name), dict):
             known = kind.field_named(name)
             if known is not None and known.variant is not None:
@@ -229,7 +229,7 @@ def _take_out_literal(spec: dict[str, JSON], path: Path, merged: Filled, given: 
     if isinstance(value, SecretRef) or value is None or is_misread(value):
         return
     if not given.allow_literals or not str(value).strip():
-        _tell_literal(path, merged, given.problems)
+        _report_literal(path, merged, given.problems)
         return
     argument = f"{merged.look.subject}:{path_text(path)}"
     given.literals[argument] = SecretValue(str(value))
@@ -240,7 +240,7 @@ def _take_out_literal(spec: dict[str, JSON], path: Path, merged: Filled, given: 
     holder[path[-1]] = SecretRef.of("literal", argument)
 
 
-def _tell_literal(path: Path, merged: Filled, problems: DiagnosticCollector) -> None:
+def _report_literal(path: Path, merged: Filled, problems: DiagnosticCollector) -> None:
     source = merged.places.source_of(path)
     written = value_at(source[0].value, source[1]) if source is not None else None
     named = f"{path_text(path)} of {merged.look.subject} is a secret"
@@ -248,7 +248,7 @@ def _tell_literal(path: Path, merged: Filled, problems: DiagnosticCollector) -> 
         message = f"{named}, and this reference would be filled in as plain text"
         hint = "write ${secret:env:NAME}, or ${secret:file:PATH}"
     else:
-        message = f"{named} and stands in the file"
+        message = f"{named} and is written in the file"
         hint = (
             "write a reference such as ${secret:env:NAME}, and change the secret if the file was "
             "ever shared"

@@ -1,4 +1,4 @@
-"""JSON Schema findings as diagnostics: the field in the right place, and the way out.
+"""JSON Schema errors as diagnostics: the field in the right place, and a hint.
 
 A variant object (a destination) is checked against the schema of its tag's value, so that an error
 names the field of that type, and never "not valid under any of the given schemas".
@@ -56,7 +56,7 @@ def _validator(name: str) -> Validator | None:
 def check(
     name: str, value: JSON, checked: Checked, problems: DiagnosticCollector, path: Path = ()
 ) -> None:
-    """Everything that the schema `name` has against a value. `path` is where the value stands."""
+    """Report all errors of a value by the schema `name`. `path` is where the value is."""
     compiled = _validator(name)
     if compiled is None:
         return
@@ -66,8 +66,8 @@ def check(
         mistyped = {mistake.path for mistake in findings if mistake.keyword == "type"}
         for finding in findings:
             again = finding.keyword != "type" and finding.path in mistyped
-            if not again and not _told_already(finding):
-                _tell(finding, checked, problems, (*path, *finding.path))
+            if not again and not _is_reported(finding):
+                _report(finding, checked, problems, (*path, *finding.path))
     _check_annotations(annotations_of(name), value, _Look(checked, problems, path), ())
 
 
@@ -102,22 +102,24 @@ def _finding(name: str, value: JSON, error: Error) -> _Finding:
     return _Finding(str(error.schema_path[-1]), node, value_at(value, path), path)
 
 
-def _told_already(finding: _Finding) -> bool:
-    """Whether the value is not known: what is wrong with it has been told, or may be right."""
+def _is_reported(finding: _Finding) -> bool:
+    """Return whether the value is unknown: it is reported already, or may be right."""
     if isinstance(finding.value, UnknownText):
         return finding.keyword != "type"
-    # A secret where no text fits is told as a secret in a plain field.
+    # A secret where no text fits is reported as a secret in a plain field.
     return isinstance(finding.value, (Unknown, SecretRef))
 
 
-def _tell(finding: _Finding, checked: Checked, problems: DiagnosticCollector, where: Path) -> None:
+def _report(
+    finding: _Finding, checked: Checked, problems: DiagnosticCollector, where: Path
+) -> None:
     named = f"{path_text(where)} of {checked.subject}" if where else checked.subject
     match finding.keyword:
         case "additionalProperties":
-            _tell_unknown(finding, checked, problems, where)
+            _report_unknown(finding, checked, problems, where)
         case "required":
             for name in finding.limit:
-                if name not in finding.value and name not in _meant(finding.value, finding.node):
+                if name not in finding.value and name not in _intended(finding.value, finding.node):
                     problems.error(
                         "missing-field",
                         f"{named} needs '{name}'",
@@ -148,7 +150,7 @@ def _tell(finding: _Finding, checked: Checked, problems: DiagnosticCollector, wh
             )
 
 
-def _tell_unknown(
+def _report_unknown(
     finding: _Finding, checked: Checked, problems: DiagnosticCollector, where: Path
 ) -> None:
     known = list(finding.node.get("properties", {}))
@@ -162,14 +164,14 @@ def _tell_unknown(
         )
 
 
-def _meant(value: Mapping[str, Any], node: Mapping[str, Any]) -> set[str | None]:
-    """The fields that unknown ones are probably meant to be: they are not missing, but misspelt."""
+def _intended(value: Mapping[str, Any], node: Mapping[str, Any]) -> set[str | None]:
+    """Return the fields that unknown ones probably are: they are misspelt, not missing."""
     known = list(node.get("properties", {}))
     return {nearest(name, known) for name in value if name not in known}
 
 
 def _place_of(name: str, finding: _Finding) -> str | None:
-    """Where a field belongs that stands one level too high."""
+    """Return a hint for a field that is one level too high."""
     variants = finding.node.get("x-variants")
     if variants is not None:
         inner = variant_schema(variants, finding.value.get(variants["tag"]))
@@ -200,7 +202,7 @@ def _check_annotations(part: Annotated, value: JSON, look: _Look, path: Path) ->
             _check_annotations(below, item, look, (*path, position))
     elif isinstance(value, SecretRef):
         if not part.secret:
-            _tell_secret(look, (*look.path, *path))
+            _report_secret(look, (*look.path, *path))
     elif part.enumeration is not None and value.__class__ is str:
         _check_enumeration(part.enumeration, value, look, path)
 
@@ -220,7 +222,7 @@ def _check_members(part: Annotated, value: Mapping[str, Any], look: _Look, path:
             continue
         below = part.below.get(name)
         if below is None and part.open_below:
-            # What is told as an unknown field is not told as a secret too.
+            # An unknown field is not reported as a secret too.
             below = _like(part)
         if below is not None:
             _check_annotations(below, item, look, (*path, name))
@@ -231,7 +233,7 @@ def _like(part: Annotated) -> Annotated:
     return HOLDS_SECRETS if part.secret else FREE
 
 
-def _tell_secret(look: _Look, path: Path) -> None:
+def _report_secret(look: _Look, path: Path) -> None:
     look.problems.error(
         "secret-in-plain-field",
         f"{path_text(path)} of {look.checked.subject} is no secret field: the service shows "
@@ -278,7 +280,7 @@ def _check_inline(
     """Fields that are needed as long as nothing beside the body holds them."""
     node = schema(name) or {}
     for needed in node.get("x-required-unless", ()):
-        if needed not in body and needed not in _meant(body, node):
+        if needed not in body and needed not in _intended(body, node):
             problems.error(
                 "missing-field",
                 f"{path_text(path)} of {checked.subject} needs '{needed}'",

@@ -66,7 +66,7 @@ def is_passed_over(folder: str) -> bool:
 
 
 def matching(names: Sequence[str], glob: str) -> list[str]:
-    """The names that a glob means; `**` stands for any number of folders, none included."""
+    """Return the names that a glob matches; `**` is any number of folders, none included."""
     pattern = re.compile(_as_regex(glob))
     return [name for name in names if pattern.fullmatch(name)]
 

@@ -1,4 +1,4 @@
-"""`reconciler.yaml`: environments, variables, defaults and policy (design, section 3)."""
+"""`reconciler.yaml`: environments, variables, defaults and policy."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Workspace:
 
 
 def read_workspace(source: Source, problems: DiagnosticCollector) -> Workspace:
-    """The workspace of a source. A missing file is told as a problem."""
+    """The workspace of a source. A missing file is reported."""
     raw = source.read(WORKSPACE_FILE)
     if raw is None:
         problems.error(
@@ -85,12 +85,12 @@ def chosen_environment(workspace: Workspace, asked: str | None, environ: Mapping
             hint="name one with -e, or set `default:` in reconciler.yaml",
         )
     if isinstance(wanted, Unknown):
-        # It was misread, which has been told: what else is wrong can be seen in any environment.
+        # It was misread, which is reported: other errors show in any environment.
         return names[0]
     if wanted not in names:
         close = nearest(str(wanted), names)
         meant = f"did you mean '{close}'? " if close else ""
-        raise BadUsage(f"there is no environment '{wanted}'", hint=f"{meant}There are: {listed}")
+        raise BadUsage(f"unknown environment '{wanted}'", hint=f"{meant}There are: {listed}")
     return str(wanted)
 
 
@@ -205,7 +205,7 @@ def _key_of(
         return SecretRef.of("literal", argument)
     references.problems.error(
         "literal-secret",
-        f"the API key of environment {environment} stands in the file",
+        f"the API key of environment {environment} is written in the file",
         at=workspace.mark(path),
         hint="revoke it, and write a reference such as ${env:API_KEY}",
     )

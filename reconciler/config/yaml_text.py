@@ -33,7 +33,7 @@ _PLAIN = re.compile(
 """Moments, UUIDs and addresses: what would look odd in quotes, and can't be misread without."""
 _UNSEEN = re.compile(r"[^\x00-\x7f]")
 _NO_BLOCK = re.compile(r"^\s|[ \t]\n|\s\Z(?<!\n)|\n\n\Z")
-"""Blanks that a block of text would lose, or share with the blank lines below it."""
+"""Whitespace that a block of text would lose, or share with the empty lines below it."""
 
 
 class _Strict(yaml.SafeDumper):
@@ -106,7 +106,7 @@ def yaml_text(value: JSON) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    """As double quotes have it: whatever holds a sign that nobody sees stands in them."""
+    """Return an escape of double quotes: a text with invisible characters is in them."""
     sign = match[0]
     if sign.isprintable():
         return sign
@@ -114,7 +114,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def reads_back(value: JSON) -> bool:
-    """Whether the text of a value is read as that value, without a complaint."""
+    """Whether the text of a value is read as that value, without a diagnostic."""
     if _surely_reads_back(value):
         return True
     problems, written = DiagnosticCollector(), escaped(value)
@@ -139,5 +139,5 @@ def _surely_reads_back(value: JSON) -> bool:
 
 
 def _as_text(value: JSON) -> JSON:
-    """Return the value with secret references as the text that stands for them."""
+    """Return the value with secret references as their text."""
     return map_leaves(value, lambda leaf: str(leaf) if isinstance(leaf, SecretRef) else leaf)

@@ -43,7 +43,7 @@ FROM_SCHEMA = FromSchema()
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text. The service trims surrounding blanks of names (docs/service.md 1.1, 4.1)."""
+    """Text. The service trims whitespace around names (docs/service.md 1.1, 4.1)."""
 
     trimmed: bool = False
 
@@ -252,5 +252,5 @@ def _jsonable(value: JSON) -> JSON:
 
 
 def canonical_text(value: JSON) -> str:
-    """JSON with sorted keys and no blanks: the same value gives the same text."""
+    """JSON with sorted keys and no whitespace: the same value gives the same text."""
     return orjson.dumps(value, default=_jsonable, option=orjson.OPT_SORT_KEYS).decode()

@@ -187,7 +187,7 @@ def _never_by_date(body: JSONObject, dialect: Dialect | None) -> bool:
 class Backfill:
     """How past ranges of an object are made up for (docs/service.md 1.8).
 
-    `paths` are tried in order until one is there. `by_date` tells whether the server wants dates
+    `paths` are tried in order until one is there. `by_date` returns whether the server wants dates
     instead of moments for an object.
     """
 
@@ -223,11 +223,11 @@ class Kind:
     detail
         Whether the list has a short shape, so that managed objects are read one by one.
     pending_deletion
-        Whether a live body is that of an object already on its way out (docs/service.md 4.3).
+        Whether a live body is that of an object that is pending deletion (docs/service.md 4.3).
     last_changed
         The field of a live body that moves with every change, or None.
     activity
-        The path inside a live body of what happened last, for telling twins apart.
+        The path inside a live body of its last activity, which distinguishes duplicates.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What the files say: resources, and all of them together as `Desired`."""
+"""The configuration: resources, and all of them together as `Desired`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ParentRef:
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """How a resource may be treated (design, section 3).
+    """How a resource may be treated .
 
     `ignore_changes` are field paths as `path_text` writes them; a path covers what is below it.
     """

@@ -1,4 +1,4 @@
-"""JSON, absence and secrets: the three things that a plain `dict` can't tell apart."""
+"""JSON, absence and secrets: three things that a plain `dict` can't distinguish."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconciler.model.reference import Reference
 
 
 class Missing(Enum):
-    """The type of `MISSING`, so that a type checker can tell absent from null."""
+    """The type of `MISSING`, so that a type checker distinguishes absent from null."""
 
     MISSING = "missing"
 
@@ -91,7 +91,7 @@ class SecretRef:
 
     @property
     def is_literal(self) -> bool:
-        """Whether a part of it stands in the files as it is."""
+        """Whether a part of it is written in the files as it is."""
         return any(source.source == "literal" for source in self.sources)
 
     def __str__(self) -> str:

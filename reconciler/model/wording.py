@@ -39,7 +39,7 @@ def printable(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Printable text in the first sort of quotes that does not stand in it.
+    """Printable text in the first kind of quotes that it does not contain.
 
     So a name can't end its quotes and go on as if the message did. One with all sorts of quotes
     has its single ones escaped.
@@ -52,10 +52,10 @@ def quoted(text: str) -> str:
 
 
 def plain_json(text: str) -> str:
-    """JSON that a terminal can show, of the same value: what could steer one stands as an escape.
+    """JSON that a terminal can show, of the same value: what could steer one is an escape.
 
     JSON itself only asks that of what is below U+0020. Half a surrogate pair, which is no text, is
-    told in plain text and not as a character that readers of JSON refuse.
+    written in plain text and not as a character that readers of JSON refuse.
     """
     return text if text.isascii() and "\x7f" not in text else _NOT_PLAIN.sub(_escaped, text)
 

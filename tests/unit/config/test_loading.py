@@ -235,7 +235,7 @@ batch_exports:
     assert resource.marks[("model",)].file == "reconciler.yaml"
     with pytest.raises(BadUsage, match="2 environments"):
         load(tmp_path, kinds=KINDS, environment=None, environ={})
-    with pytest.raises(BadUsage, match="no environment 'stagin'") as told:
+    with pytest.raises(BadUsage, match="unknown environment 'stagin'") as told:
         load(tmp_path, kinds=KINDS, environment="stagin", environ={})
     assert "did you mean 'staging'" in (told.value.hint or "")
 
