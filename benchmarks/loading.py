@@ -19,13 +19,14 @@ from typing import Any
 import yaml
 
 from reconciler.config import FolderSource, Loaded, load
-from reconciler.config.checks import check_fields, check_together
-from reconciler.config.consistency import Workplace, check_consistency
+from reconciler.config.checks import check_fields
+from reconciler.config.consistency import check_consistency
 from reconciler.config.construct import construct
 from reconciler.config.declarations import Doubts, declarations
 from reconciler.config.digest import digest_of
 from reconciler.config.origins import variable_places
 from reconciler.config.references import References
+from reconciler.config.relations import ResolvedWorkspace
 from reconciler.config.resources import Resolving, filled, managed_fields
 from reconciler.config.schema import check
 from reconciler.config.sources import WORKSPACE_FILE
@@ -209,9 +210,7 @@ def stages(folder: Path) -> dict[str, float]:
     )
     loaded = whole(folder)
     desired = loaded.desired
-    looks = {address: each.look for address, (_, each) in zip(found, merged, strict=True)}
-    timed("other checks", lambda: check_together(desired, kinds, looks, problems, doubts=Doubts()))
-    here = Workplace(workspace, kinds, found, desired, loaded.places, Doubts())
+    here = ResolvedWorkspace(workspace, kinds, found, desired, loaded.places, Doubts())
     timed("consistency", lambda: check_consistency(here, problems))
     timed("digest", lambda: digest_of(desired, Policy(), None))
     assert not problems.diagnostics

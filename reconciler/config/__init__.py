@@ -80,7 +80,7 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Request:
     """From where, for which kinds and in which surroundings a workspace is read.
 
     `assume_env` fills environment variables that are not set with a placeholder.
@@ -135,8 +135,8 @@ def load(
         loaded = None
         if files.workspace.value:
             name = chosen_environment(files.workspace, environment, environ)
-            asked = _Asked(folder, source, kinds, environ)
-            loaded = _resolved(asked, files, name, problems)
+            request = _Request(folder, source, kinds, environ)
+            loaded = _resolved(request, files, name, problems)
         diagnostics = with_lines(problems.in_order(), files.by_name())
     if problems.failed or loaded is None:
         raise InvalidConfiguration(diagnostics)
@@ -158,9 +158,9 @@ def load_all(
         if files.workspace.value:
             names = files.workspace.environments
             names = names or (chosen_environment(files.workspace, None, environ),)
-            asked = _Asked(folder, source, kinds, environ, assume_env=True)
+            request = _Request(folder, source, kinds, environ, assume_env=True)
             for name in names:
-                _resolved(asked, files, name, problems)
+                _resolved(request, files, name, problems)
         return with_lines(problems.in_order(), files.by_name())
 
 
@@ -185,8 +185,8 @@ def load_at(
         files = _read(source, kinds, problems)
         if environment not in (files.workspace.environments or (environment,)):
             return None
-        asked = _Asked(folder, source, kinds, environ, assume_env=True)
-        loaded = _resolved(asked, files, environment, problems)
+        request = _Request(folder, source, kinds, environ, assume_env=True)
+        loaded = _resolved(request, files, environment, problems)
     return loaded.desired if not problems.failed else None
 
 
@@ -199,19 +199,19 @@ def _read(source: Source, kinds: Sequence[Kind], problems: DiagnosticCollector) 
 
 
 def _resolved(
-    asked: _Asked, files: _Files, environment: str, problems: DiagnosticCollector
+    request: _Request, files: _Files, environment: str, problems: DiagnosticCollector
 ) -> Loaded:
     workspace = files.workspace
-    policy = policy_of(workspace, environment, asked.kinds)
+    policy = policy_of(workspace, environment, request.kinds)
     variables = variable_places(workspace, environment)
     references = References(
         variables=variables_of(workspace, environment),
-        environ=asked.environ,
-        source=asked.source,
+        environ=request.environ,
+        source=request.source,
         problems=problems,
         places=variables,
         allow_exec=policy.allow_exec_secrets,
-        assume_env=asked.assume_env,
+        assume_env=request.assume_env,
     )
     literals: dict[str, SecretValue] = {}
     connection = connection_of(
@@ -223,7 +223,7 @@ def _resolved(
     given = Resolving(
         environment=environment,
         workspace=workspace,
-        kinds=asked.kinds,
+        kinds=request.kinds,
         references=references,
         problems=problems,
         doubts=files.doubts.copied(),
@@ -231,33 +231,44 @@ def _resolved(
         allow_literals=policy.allow_literal_secrets,
     )
     desired = resolve(files.declared, given)
-    kinds = {kind.name: kind for kind in asked.kinds}
+    kinds = {kind.name: kind for kind in request.kinds}
     here = ResolvedWorkspace(workspace, kinds, files.declared, desired, given.places, given.doubts)
     check_consistency(here, problems)
-    # An error in a default is reported by the resource that takes it.
-    unheard = replace(references, problems=DiagnosticCollector())
-    desired = replace(
+    return Loaded(
+        desired=_located(desired, policy, connection),
+        policy=policy,
+        connection=connection,
+        secrets=SecretSettings(str(request.folder), references.allow_exec, literals),
+        diagnostics=(),
+        environments=workspace.environments,
+        missing=tuple(missing_of(workspace, environment, request.environ)),
+        places=given.places,
+        variables=variables,
+        declared=files.declared,
+        defaults=_defaults(workspace, request.kinds, references),
+        globs=resource_globs(workspace),
+    )
+
+
+def _located(desired: Desired, policy: Policy, connection: Connection | None) -> Desired:
+    """Return the resources with the place that they are for, and their digest."""
+    return replace(
         desired,
         base_url=connection.base_url if connection is not None else "",
         organization=connection.organization if connection is not None else "",
         digest=digest_of(desired, policy, connection),
     )
-    return Loaded(
-        desired=desired,
-        policy=policy,
-        connection=connection,
-        secrets=SecretSettings(str(asked.folder), references.allow_exec, literals),
-        diagnostics=(),
-        environments=workspace.environments,
-        missing=tuple(missing_of(workspace, environment, asked.environ)),
-        places=given.places,
-        variables=variables,
-        declared=files.declared,
-        defaults={
-            kind.name: unheard.resolved(
-                dict(workspace.section("defaults", kind.name)), lambda _: workspace.mark(())
-            )
-            for kind in asked.kinds
-        },
-        globs=resource_globs(workspace),
-    )
+
+
+def _defaults(
+    workspace: Workspace, kinds: Sequence[Kind], references: References
+) -> Mapping[str, JSONObject]:
+    """Return the defaults of each kind, references filled in."""
+    # An error in a default is reported by the resource that takes it.
+    silent = replace(references, problems=DiagnosticCollector())
+    return {
+        kind.name: silent.resolved(
+            dict(workspace.section("defaults", kind.name)), lambda _: workspace.mark(())
+        )
+        for kind in kinds
+    }
