@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from functools import cache
 from typing import Any, TypeAlias
 
 JSON: TypeAlias = Any
@@ -42,6 +43,14 @@ def mapped_leaves(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
         yield path, value
 
 
+@cache
+def _form(kind: type) -> type | None:
+    """Return dict or list for a container's class. Cached: to ask an abstract class is slow."""
+    if issubclass(kind, Mapping):
+        return dict
+    return list if issubclass(kind, (list, tuple)) else None
+
+
 PLAIN: AbstractSet[type] = frozenset({str, int, bool, float, type(None)})
 """The classes of JSON leaves themselves: what is not a secret or unknown."""
 
@@ -56,12 +65,10 @@ def map_leaves(
     What does not change is shared with the value and not copied: most values have nothing to
     change, and there are many.
     """
-    if isinstance(value, (dict, Mapping)):
-        items: Any = value.items()
-    elif isinstance(value, (list, tuple)):
-        items = enumerate(value)
-    else:
+    form = _form(value.__class__)
+    if form is None:
         return change(value)
+    items: Any = value.items() if form is dict else enumerate(value)
     changed: Any = None
     for key, item in items:
         if item.__class__ in keep:
@@ -69,6 +76,6 @@ def map_leaves(
         new = map_leaves(item, change, keep=keep)
         if new is not item:
             if changed is None:
-                changed = dict(value) if isinstance(value, Mapping) else list(value)
+                changed = form(value)
             changed[key] = new
     return value if changed is None else changed
