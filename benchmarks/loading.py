@@ -19,19 +19,20 @@ from typing import Any
 import yaml
 
 from reconciler.config import FolderSource, Loaded, load
-from reconciler.config.building import build
-from reconciler.config.checks import check_fields, check_together
-from reconciler.config.composing import compose
-from reconciler.config.consistency import Workplace, check_consistency
+from reconciler.config.checks import check_fields
+from reconciler.config.consistency import check_consistency
+from reconciler.config.construct import construct
 from reconciler.config.declarations import Doubts, declarations
 from reconciler.config.digest import digest_of
 from reconciler.config.origins import variable_places
 from reconciler.config.references import References
+from reconciler.config.relations import ResolvedWorkspace
 from reconciler.config.resources import Resolving, filled, managed_fields
 from reconciler.config.schema import check
 from reconciler.config.sources import WORKSPACE_FILE
 from reconciler.config.workspace import read_workspace, variables_of
-from reconciler.errors import Problems
+from reconciler.config.yaml_nodes import compose
+from reconciler.errors import DiagnosticCollector
 from reconciler.kinds import all_kinds
 from reconciler.model.policy import Policy
 
@@ -163,7 +164,7 @@ def whole(folder: Path) -> Loaded:
 def stages(folder: Path) -> dict[str, float]:
     """CPU seconds of each stage, done for all files or resources before the next one begins."""
     spent: dict[str, float] = {}
-    problems = Problems()
+    problems = DiagnosticCollector()
     kinds = {kind.name: kind for kind in all_kinds()}
 
     def timed(stage: str, work: Callable[[], Any]) -> Any:
@@ -180,7 +181,7 @@ def stages(folder: Path) -> dict[str, float]:
     for name, content in raw.items():
         text = content.decode()
         node = timed("composing", lambda text=text: compose(text))
-        build_one = partial(build, name, text, node, problems)
+        build_one = partial(construct, name, text, node, problems)
         documents.append(timed("values and positions", build_one))
     found = timed("collecting", lambda: declarations(documents, tuple(kinds.values()), problems))
     variables = variables_of(workspace, ENVIRONMENT)
@@ -209,12 +210,10 @@ def stages(folder: Path) -> dict[str, float]:
     )
     loaded = whole(folder)
     desired = loaded.desired
-    looks = {address: each.look for address, (_, each) in zip(found, merged, strict=True)}
-    timed("other checks", lambda: check_together(desired, kinds, looks, problems, doubts=Doubts()))
-    here = Workplace(workspace, kinds, found, desired, loaded.places, Doubts())
+    here = ResolvedWorkspace(workspace, kinds, found, desired, loaded.places, Doubts())
     timed("consistency", lambda: check_consistency(here, problems))
     timed("digest", lambda: digest_of(desired, Policy(), None))
-    assert not problems.found
+    assert not problems.diagnostics
     return spent
 
 

@@ -1,13 +1,13 @@
 """What can go wrong, in the field's words: the lowest floor, imported by all others.
 
 Two channels that never mix. *Diagnostics* are for what a person wrote: values, collected in
-`Problems`, told all together. *Exceptions* are for what happened:
+`DiagnosticCollector`, reported together. *Exceptions* are for what happened:
 
     ReconcilerError                 exit 1
     ├── InvalidConfiguration        1   carries diagnostics
     ├── BadUsage                    64  flags that contradict each other
     ├── AmbiguousIdentity           1   two live objects could be one resource
-    ├── SecretUnavailable           1   a secret reference that leads nowhere
+    ├── SecretUnavailable           1   a secret reference that can't be resolved
     ├── GitUnavailable              1   the git base can't be read
     ├── StalePlan                   4
     ├── RefusedByPolicy             5
@@ -26,11 +26,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import ClassVar
+from typing import ClassVar, TypedDict, Unpack
+
+from reconciler.codes import meaning
 
 
 class ExitCode(IntEnum):
-    """Exit codes of the command line (design, section 8)."""
+    """Exit codes of the command line ."""
 
     FINE = 0
     ERROR = 1
@@ -72,8 +74,8 @@ class Diagnostic:
 
     `code` is stable kebab-case; the sentence may improve. `line` is the offending source line
     with secrets already masked, or None where there is none to show; `marked` is where the place
-    stands in that line, as positions from 0 to one behind the last, since masks have a length of
-    their own. `hint` is the way out. `related` names further places, each with a word on why it
+    is in that line, as positions from 0 to one behind the last, since masks have a length of
+    their own. `hint` is the fix. `related` names further places, each with a word on why it
     matters.
     """
 
@@ -88,61 +90,58 @@ class Diagnostic:
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:
-        """File, line, column, code, message: the order in which diagnostics are told."""
+        """File, line, column, code, message: the order in which diagnostics are reported."""
         at = self.at or Mark("", 0, 0)
         return (at.file, at.line, at.column, self.code, self.message)
 
 
+class Details(TypedDict, total=False):
+    """What a diagnostic may say besides its message. The hint of its code is the default."""
+
+    at: Mark | None
+    hint: str | None
+    related: tuple[tuple[Mark, str], ...]
+
+
 @dataclass(slots=True)
-class Problems:
+class DiagnosticCollector:
     """Collects diagnostics while the work goes on with what it has.
 
-    With `strict`, warnings of open enumerations and the like are told as errors.
+    With `strict`, warnings of open enumerations and the like are reported as errors.
     """
 
     strict: bool = False
-    found: list[Diagnostic] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
 
-    def error(
-        self,
-        code: str,
-        message: str,
-        *,
-        at: Mark | None = None,
-        hint: str | None = None,
-        related: tuple[tuple[Mark, str], ...] = (),
-    ) -> None:
+    def error(self, code: str, message: str, **details: Unpack[Details]) -> None:
         """Record an error."""
-        self.found.append(
-            Diagnostic(code, Severity.ERROR, message, at=at, hint=hint, related=related)
-        )
+        self._add(code, Severity.ERROR, message, details)
 
-    def warning(
-        self,
-        code: str,
-        message: str,
-        *,
-        at: Mark | None = None,
-        hint: str | None = None,
-        related: tuple[tuple[Mark, str], ...] = (),
-    ) -> None:
+    def warning(self, code: str, message: str, **details: Unpack[Details]) -> None:
         """Record a warning, which is an error when `strict`."""
         severity = Severity.ERROR if self.strict else Severity.WARNING
-        self.found.append(Diagnostic(code, severity, message, at=at, hint=hint, related=related))
+        self._add(code, severity, message, details)
+
+    def _add(self, code: str, severity: Severity, message: str, details: Details) -> None:
+        hint = details.get("hint") or meaning(code).hint
+        details = {**details, "hint": hint}
+        self.diagnostics.append(Diagnostic(code, severity, message, **details))
 
     @property
     def failed(self) -> bool:
         """Whether an error was recorded."""
-        return any(each.severity is Severity.ERROR for each in self.found)
+        return any(diagnostic.severity is Severity.ERROR for diagnostic in self.diagnostics)
 
     def in_order(self) -> tuple[Diagnostic, ...]:
-        """All diagnostics by file and line, each told once."""
-        unique = {(each.sort_key, each.hint): each for each in self.found}
-        return tuple(sorted(unique.values(), key=lambda each: each.sort_key))
+        """All diagnostics by file and line, each once."""
+        unique = {
+            (diagnostic.sort_key, diagnostic.hint): diagnostic for diagnostic in self.diagnostics
+        }
+        return tuple(sorted(unique.values(), key=lambda diagnostic: diagnostic.sort_key))
 
 
 class ReconcilerError(Exception):
-    """The root. `hint` says the way out and is shown on a line of its own."""
+    """The root. `hint` says how to fix it and is shown on a line of its own."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.ERROR
 
@@ -156,7 +155,7 @@ class InvalidConfiguration(ReconcilerError):
     """The files do not describe a workspace. Carries every diagnostic of the run."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        errors = sum(each.severity is Severity.ERROR for each in diagnostics)
+        errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
         super().__init__(f"{errors} error{'s' if errors != 1 else ''} in the configuration")
         self.diagnostics = diagnostics
 
@@ -194,7 +193,7 @@ class RefusedByPolicy(ReconcilerError):
 class ServiceError(ReconcilerError):
     """The API refused or failed. `status` is None where no answer came.
 
-    `code` and `attr` are the service's own words (service-facts, section 5); `detail` is its
+    `code` and `attr` are the service's own words (docs/service.md 5); `detail` is its
     sentence, cut to a length that is safe to log.
     """
 
@@ -244,7 +243,7 @@ class Invalid(ServiceError):
 
 
 class Throttled(ServiceError):
-    """429: nothing happened; `retry_after` says how many seconds to wait, where told."""
+    """429: nothing happened; `retry_after` is how many seconds to wait, where known."""
 
 
 class Unavailable(ServiceError):
@@ -252,4 +251,4 @@ class Unavailable(ServiceError):
 
 
 class AmbiguousOutcome(ServiceError):
-    """A request that changes something ended without an answer that tells whether it did."""
+    """A request that changes something ended without an answer that says whether it did."""

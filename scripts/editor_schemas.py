@@ -1,7 +1,7 @@
 """Compose the schemas for editors from those of the kinds.
 
-The program checks resolved values; an editor sees files. So here a reference may stand for any
-value, nothing is required that defaults or an override could bring, an open enumeration becomes
+The program checks resolved values; an editor sees files. So here a reference may be any
+value, nothing is required that defaults or an override could set, an open enumeration becomes
 a list of examples, and a destination is checked against the schema of its own type.
 """
 
@@ -11,8 +11,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconciler.config.schema_files import schema
-from reconciler.model.kind import Kind, Tagged
+from reconciler.model.kind import Kind, Variant
+from reconciler.model.live import Dialect
+from reconciler.model.schema_files import known_schema
 
 Schema = dict[str, Any]
 
@@ -21,7 +22,7 @@ _REFERENCE = r"\$\{"
 _MOMENT = r"^\s*\d{4}-?(\d\d|W)|\$\{"
 _KEY = "^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
 _PER_ENVIRONMENT = ("environments", "overrides")
-"""What stands once in a resource, and neither in defaults nor in an override."""
+"""What is only in a resource, and neither in defaults nor in an override."""
 _KEPT = (
     *("title", "description", "default", "examples", "type", "const", "enum", "pattern"),
     *("minimum", "maximum", "minLength", "maxLength", "minProperties", "maxProperties"),
@@ -77,8 +78,8 @@ def _resources(kinds: Sequence[Kind]) -> Schema:
 
 
 def _workspace(kinds: Sequence[Kind]) -> Schema:
-    found = _as_found("workspace")
-    composed = _composed(found, references=False, required=True)
+    node = known_schema("workspace")
+    composed = _composed(node, references=False, required=True)
     composed["properties"]["defaults"]["properties"] = {
         kind.name: {"$ref": f"#/$defs/{kind.name}.fields"} for kind in kinds
     }
@@ -87,27 +88,27 @@ def _workspace(kinds: Sequence[Kind]) -> Schema:
 
 def _shared(kinds: Sequence[Kind]) -> Schema:
     """The fields of each kind as defaults and overrides have them, and the bodies of variants."""
-    found: Schema = {}
+    parts: Schema = {}
     for kind in kinds:
-        found[f"{kind.name}.fields"] = _fields(kind)
+        parts[f"{kind.name}.fields"] = _fields(kind)
         for field, folder, tag, _ in _variants(kind):
             del field
-            found[f"{folder}.{tag}"] = _composed(_as_found(f"{folder}/{tag}"), nullable=True)
-    return found
+            parts[f"{folder}.{tag}"] = _composed(known_schema(f"{folder}/{tag}"), nullable=True)
+    return parts
 
 
 def _fields(kind: Kind) -> Schema:
-    composed = _composed(_as_found(kind.name))
+    composed = _composed(known_schema(kind.name))
     for name in _PER_ENVIRONMENT:
         del composed["properties"][name]
     return composed
 
 
 def _whole_resource(kind: Kind) -> Schema:
-    composed = _composed(_as_found(kind.name))
+    composed = _composed(known_schema(kind.name))
     properties = composed["properties"]
     for name in _PER_ENVIRONMENT:
-        properties[name] = _composed(_as_found(kind.name)["properties"][name], references=False)
+        properties[name] = _composed(known_schema(kind.name)["properties"][name], references=False)
     properties["overrides"]["additionalProperties"] = {"$ref": f"#/$defs/{kind.name}.fields"}
     rules = [
         _override_rule(field, folder, tag, shape) for field, folder, tag, shape in _variants(kind)
@@ -115,7 +116,7 @@ def _whole_resource(kind: Kind) -> Schema:
     return {**composed, "allOf": rules} if rules else composed
 
 
-def _override_rule(field: str, folder: str, tag: str, shape: Tagged) -> Schema:
+def _override_rule(field: str, folder: str, tag: str, shape: Variant) -> Schema:
     """An override that names no type has the one of its resource."""
     named = {"properties": {shape.tag: {"const": tag}}, "required": [shape.tag]}
     body = {"properties": {shape.body: {"$ref": f"#/$defs/{folder}.{tag}"}}}
@@ -127,14 +128,14 @@ def _override_rule(field: str, folder: str, tag: str, shape: Tagged) -> Schema:
     }
 
 
-def _variants(kind: Kind) -> list[tuple[str, str, str, Tagged]]:
+def _variants(kind: Kind) -> list[tuple[str, str, str, Variant]]:
     """Field, folder, tag and shape of every variant of a kind."""
-    properties = _as_found(kind.name)["properties"]
+    properties = known_schema(kind.name)["properties"]
     return [
-        (field.name, str(properties[field.name]["x-variants"]["folder"]), tag, field.shape)
+        (field.name, str(properties[field.name]["x-variants"]["folder"]), tag, field.type)
         for field in kind.fields
-        if isinstance(field.shape, Tagged)
-        for tag in field.shape.variants
+        if field.variant is not None
+        for tag in field.variant.variants
     ]
 
 
@@ -168,8 +169,8 @@ def _below(name: str, value: Any, *, references: bool, required: bool) -> Any:
         return value
     if name == "properties":
         return {
-            each: _composed(below, references=references, required=required)
-            for each, below in value.items()
+            name_below: _composed(below, references=references, required=required)
+            for name_below, below in value.items()
         }
     return _composed(value, references=references, required=required)
 
@@ -190,10 +191,10 @@ def _variant_rules(variants: Mapping[str, str], node: Schema) -> list[Schema]:
 
 
 def _admit_references(composed: Schema) -> None:
-    """`${var:NAME}` may stand for any value: text that holds a reference passes."""
+    """`${var:NAME}` may be any value: text that holds a reference passes."""
     types = _types(composed)
     if types and "string" not in types:
-        meant = " or ".join(_WORDS[each] for each in types)
+        meant = " or ".join(_WORDS[type_name] for type_name in types)
         composed["type"] = [*types, "string"]
         composed["pattern"] = _REFERENCE
         composed["patternErrorMessage"] = (
@@ -215,17 +216,19 @@ def _description(node: Schema) -> str:
         text += " Secret: write a reference such as ${secret:env:NAME}."
     if "x-open-enum" in node:
         text += f" Known values: {', '.join(map(str, node['x-open-enum']))}."
-    if "x-dialects" in node:
-        text += f" Servers: {', '.join(node['x-dialects'])}."
+    if dialects_of(node):
+        text += f" Servers: {', '.join(dialects_of(node))}."
     return text.strip()
 
 
-def _as_found(name: str) -> Schema:
-    found = schema(name)
-    if found is None:
-        raise KeyError(f"there is no schema '{name}'")
-    return found
+def dialects_of(node: Schema) -> list[str]:
+    """Return the dialects that know a node; none where all do."""
+    since, until = node.get("x-since"), node.get("x-until")
+    if since is None and until is None:
+        return []
+    first = Dialect(since) if since else None
+    return [dialect.value for dialect in Dialect.between(first, Dialect(until) if until else None)]
 
 
 def _title(kind: Kind) -> str:
-    return str(_as_found(kind.name)["title"]).lower()
+    return str(known_schema(kind.name)["title"]).lower()

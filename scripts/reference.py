@@ -16,11 +16,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from reconciler.config.schema_files import schema  # noqa: E402 - found beside this folder
+from reconciler.codes import CODES  # noqa: E402
 from reconciler.kinds import all_kinds  # noqa: E402
-from reconciler.model.kind import Kind, Tagged  # noqa: E402
-from reconciler.render.rules import RULES  # noqa: E402
-from scripts.editor_schemas import editor_files  # noqa: E402
+from reconciler.model.change import Danger  # noqa: E402
+from reconciler.model.kind import Kind, Variant  # noqa: E402
+from reconciler.model.schema_files import known_schema  # noqa: E402 - found beside this folder
+from scripts.editor_schemas import dialects_of, editor_files  # noqa: E402
 from tests.corpus.cases import CASES  # noqa: E402
 
 Schema = dict[str, Any]
@@ -37,13 +38,23 @@ _WORDS = {
 _CODE = re.compile(r" \[([a-z0-9-]+)\]$", re.MULTILINE)
 _NOTE = "<!-- Generated from schemas/ by scripts/reference.py: change it there. -->\n"
 _DIAGNOSTICS_HEAD = """\
-<!-- Generated from render/rules.py and tests/corpus/ by scripts/reference.py. -->
+<!-- Generated from reconciler/codes.py and tests/corpus/ by scripts/reference.py. -->
 
 # Diagnostics
 
-What `validate`, and every other command, tells about files. Codes are stable; sentences may
+What `validate`, and every other command, reports about files. Codes are stable; sentences may
 improve.
 """
+_CONSEQUENCES_HEAD = """\
+<!-- Generated from reconciler/kinds/ by scripts/reference.py: change it there. -->
+
+# Consequences
+
+A plan shows what follows from each change. Every rule has a stable id, which `policy.deny` can name
+to make it a refusal.
+"""
+_CONSEQUENCES_TABLE = "| id | severity | when, and what it means |\n|---|---|---|\n"
+_SEVERITIES = {Danger.DANGER: "danger", Danger.WARNING: "warning", Danger.INFO: "note"}
 _HEAD = "| field | takes | default | servers | |\n|---|---|---|---|---|\n"
 
 
@@ -54,23 +65,36 @@ def generated(kinds: Sequence[Kind]) -> Mapping[str, str]:
         where = f"An entry of `{kind.collection}:` in a resource file."
         files[f"docs/reference/{kind.name}.md"] = _page(kind.name, where)
         for field in kind.fields:
-            if isinstance(field.shape, Tagged):
-                folder = _found(kind.name)["properties"][field.name]["x-variants"]["folder"]
-                page = _variants_page(kind, folder, field.name, field.shape)
+            if field.variant is not None:
+                folder = known_schema(kind.name)["properties"][field.name]["x-variants"]["folder"]
+                page = _variants_page(kind, folder, field.name, field.type)
                 files[f"docs/reference/{folder}.md"] = page
+    files["docs/consequences.md"] = _consequences_page(kinds)
     files["docs/reference/diagnostics.md"] = _diagnostics_page()
     files["docs/reference/README.md"] = _index(files)
     return files
 
 
+def _consequences_page(kinds: Sequence[Kind]) -> str:
+    """Return every rule with its severities and its meaning."""
+    parts = [_CONSEQUENCES_HEAD]
+    for kind in reversed(kinds):
+        parts.append(f"\n## {known_schema(kind.name)['title']}s\n\n{_CONSEQUENCES_TABLE}")
+        for rule in kind.rules:
+            severity = " or ".join(_SEVERITIES[level] for level in rule.severities)
+            meaning = rule.meaning.strip().removesuffix(".")
+            parts.append(f"| `{rule.id}` | {severity} | {meaning[:1].lower()}{meaning[1:]} |\n")
+    return "".join(parts)
+
+
 def _diagnostics_page() -> str:
-    """Every code with what it means, the way out, and how it looks: the shortest of the corpus."""
-    found = _examples()
+    """Every code with its meaning, its fix and an example: the shortest of the corpus."""
+    examples = _examples()
     parts = [_DIAGNOSTICS_HEAD]
-    for code, (title, help_text) in sorted(RULES.items()):
-        parts.append(f"\n## {code}\n\n{title}. {help_text}\n")
-        if code in found:
-            parts.append(f"\n```text\n{found[code]}```\n")
+    for code, known in sorted(CODES.items()):
+        parts.append(f"\n## {code}\n\n{known.title}. {known.help}\n")
+        if code in examples:
+            parts.append(f"\n```text\n{examples[code]}```\n")
     return "".join(parts)
 
 
@@ -87,7 +111,7 @@ def _examples() -> dict[str, str]:
 
 
 def _is_plain(text: str) -> bool:
-    return all(each.isprintable() for each in text.splitlines()) and "```" not in text
+    return all(line.isprintable() for line in text.splitlines()) and "```" not in text
 
 
 def _index(files: Mapping[str, str]) -> str:
@@ -99,45 +123,45 @@ def _index(files: Mapping[str, str]) -> str:
         f"{_NOTE}\n# Reference\n\nEvery field of the files, from the schemas that check them.\n\n"
         f"{''.join(lines)}\n"
         "`reconciler schema NAME` prints the schemas. For editors there are `editor/workspace` "
-        "and `editor/resources`:\nthey let references stand for values, and require nothing that "
-        "defaults or overrides may bring.\n\n"
+        "and `editor/resources`:\nthey accept references as values, and require nothing that "
+        "defaults or overrides may set.\n\n"
         "Servers: `interface` is the interface as documented, `2025` keeps credentials in the "
         "destination, `2026` in\nintegrations. No word there means all of them.\n"
     )
 
 
 def _page(name: str, where: str) -> str:
-    found = _found(name)
+    node = known_schema(name)
     return (
-        f"{_NOTE}\n# {found['title']}\n\n{found['description']} {where}\n\n"
-        f"{_HEAD}{''.join(_rows(found, ''))}"
+        f"{_NOTE}\n# {node['title']}\n\n{node['description']} {where}\n\n"
+        f"{_HEAD}{''.join(_rows(node, ''))}"
     )
 
 
-def _variants_page(kind: Kind, folder: str, field: str, shape: Tagged) -> str:
+def _variants_page(kind: Kind, folder: str, field: str, shape: Variant) -> str:
     path = f"{field}.{shape.body}"
     text = (
-        f"{_NOTE}\n# {folder.capitalize()} of a {_found(kind.name)['title'].lower()}\n\n"
+        f"{_NOTE}\n# {folder.capitalize()} of a {known_schema(kind.name)['title'].lower()}\n\n"
         f"What `{path}` takes, by `{field}.{shape.tag}`.\n"
     )
     for tag in shape.variants:
-        found = _found(f"{folder}/{tag}")
-        servers = ", ".join(found.get("x-dialects", ()))
-        text += f"\n## {tag}\n\n{found['description']}"
+        node = known_schema(f"{folder}/{tag}")
+        servers = _servers(node)
+        text += f"\n## {tag}\n\n{node['description']}"
         text += f" Servers: {servers}.\n" if servers else "\n"
-        text += f"\n{_HEAD}{''.join(_rows(found, ''))}"
-        text += "".join(f"\n{each}\n" for each in _rules(found))
+        text += f"\n{_HEAD}{''.join(_rows(node, ''))}"
+        text += "".join(f"\n{rule}\n" for rule in _rules(node))
     return text
 
 
-def _rules(found: Schema) -> Iterator[str]:
+def _rules(node: Schema) -> Iterator[str]:
     """What a type says beyond its fields."""
-    needed = found.get("x-required-unless")
+    needed = node.get("x-required-unless")
     if needed:
-        names = ", ".join(f"`{each}`" for each in needed)
+        names = ", ".join(f"`{item}`" for item in needed)
         yield f"Without an `integration`, {names} {'is' if len(needed) == 1 else 'are'} needed too."
-    for name, allowed in found.get("x-compressions", {}).items():
-        yield f"`file_format: {name}` goes with `compression` {', '.join(allowed)}."
+    for name, allowed in node.get("x-compressions", {}).items():
+        yield f"`file_format: {name}` requires `compression` {', '.join(allowed)}."
 
 
 def _rows(node: Schema, prefix: str) -> Iterator[str]:
@@ -158,14 +182,14 @@ def _rows(node: Schema, prefix: str) -> Iterator[str]:
 
 def _takes(node: Schema) -> str:
     if "enum" in node:
-        return " or ".join(f"`{each}`" for each in node["enum"])
+        return " or ".join(f"`{value}`" for value in node["enum"])
     if "const" in node:
         return f"`{json.dumps(node['const'])}`"
     types = node.get("type", [])
-    words = [_WORDS[each] for each in ([types] if isinstance(types, str) else types)]
+    words = [_WORDS[type_name] for type_name in ([types] if isinstance(types, str) else types)]
     items = node.get("items")
     if isinstance(items, dict) and isinstance(items.get("type"), str):
-        words = [f"{each} of {_WORDS[items['type']]}" if each == "list" else each for each in words]
+        words = [f"{word} of {_WORDS[items['type']]}" if word == "list" else word for word in words]
     text = ", ".join(words)
     if "minimum" in node and "maximum" in node:
         text += f" ({node['minimum']} to {node['maximum']})"
@@ -181,7 +205,7 @@ def _default(node: Schema) -> str:
 
 
 def _servers(node: Schema) -> str:
-    return ", ".join(node.get("x-dialects", ()))
+    return ", ".join(dialects_of(node))
 
 
 def _text(node: Schema) -> str:
@@ -190,21 +214,14 @@ def _text(node: Schema) -> str:
         parts.append("**Secret**: a reference such as `${secret:env:NAME}`.")
     known = node.get("x-open-enum")
     if known:
-        parts.append(f"Known: {', '.join(f'`{each}`' for each in known)}.")
+        parts.append(f"Known: {', '.join(f'`{value}`' for value in known)}.")
     flagged = node.get("x-feature-flag")
     if flagged:
-        listed = ", ".join(f"`{each}`" for each in flagged)
+        listed = ", ".join(f"`{value}`" for value in flagged)
         parts.append(f"Behind a feature flag: {listed}.")
     if "x-not-imported" in node:
         parts.append(f"`import` leaves it out: {node['x-not-imported']}.")
     return " ".join(parts).replace("|", "\\|")
-
-
-def _found(name: str) -> Schema:
-    found = schema(name)
-    if found is None:
-        raise KeyError(f"there is no schema '{name}'")
-    return found
 
 
 def main() -> None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
+from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.shape import canonical_text
 from reconciler.model.values import JSONObject
 from reconciler.model.wording import printable
 from reconciler.planning.leaves import live_fields

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from reconciler.model.field_types import MergedObject
 from reconciler.model.kind import Field, Kind
-from reconciler.model.shape import MergedObject
 from reconciler.model.values import JSON, MISSING, JSONObject, path_text
 from reconciler.planning.leaves import comparable, leaves
 
@@ -50,14 +50,14 @@ def _by_field_name(kind: Kind, sent: JSONObject) -> Mapping[str, JSON]:
 
 def _wanted(field: Field, value: JSON) -> JSON:
     canonical = comparable(field, value)
-    if isinstance(field.shape, MergedObject):
-        return field.shape.without_nulls(canonical)
+    if isinstance(field.type, MergedObject):
+        return field.type.without_nulls(canonical)
     return canonical
 
 
 def _stored(field: Field, stored: JSON, sent: JSON) -> JSON:
     value = comparable(field, stored)
-    if isinstance(field.shape, MergedObject):
-        part = field.shape.part_of(value, comparable(field, sent))
+    if isinstance(field.type, MergedObject):
+        part = field.type.part_of(value, comparable(field, sent))
         return part if part is not None or sent is None else {}
     return value

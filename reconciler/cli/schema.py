@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 import orjson
 
-from reconciler.config.schema_files import nearest_schema, schema, schema_names
 from reconciler.errors import BadUsage
+from reconciler.model.schema_files import nearest_schema, schema, schema_names
 
 
 @click.command("schema")

@@ -13,10 +13,10 @@ from reconciler.commands.runtime import Runtime, WorkspaceOptions
 from reconciler.errors import AmbiguousOutcome, BadUsage, NotFound, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
+from reconciler.model.field_types import Instant
 from reconciler.model.kind import Backfill, Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.request import Repeat, Request
-from reconciler.model.shape import Instant
 from reconciler.planning.matcher import match
 from reconciler.planning.requests import Place, object_path
 

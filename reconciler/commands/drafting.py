@@ -17,6 +17,7 @@ from reconciler.config.adoptable import (
 from reconciler.config.drafts import Draft
 from reconciler.model.address import Address
 from reconciler.model.imported import Left
+from reconciler.model.json_tree import leaves
 from reconciler.model.resource import ParentRef, Resource, State
 from reconciler.model.values import (
     JSON,
@@ -115,10 +116,13 @@ class Drafting:
         return {**found, **_kept(declared)} if declared is not None else found
 
     def _pasted_secrets(self, values: JSONObject) -> Iterator[Path]:
-        found = list(_texts(values, ()))
-        together = "\n".join(text for _, text in found)
+        texts = [(path, text) for path, text in leaves(values) if isinstance(text, str)]
+        together = "\n".join(text for _, text in texts)
         if self.mask(together) != together:
-            yield from (path for path, text in found if self.mask(text) != text)
+            # A part of a list can't be left out: then the list is.
+            for path, text in texts:
+                if self.mask(text) != text:
+                    yield tuple(part for part in path if isinstance(part, str))
 
 
 def _kept(declared: Resource) -> dict[str, JSON]:
@@ -145,14 +149,3 @@ def _parent_value(ref: ParentRef) -> JSON:
 def _identity(identity: str | None) -> JSON:
     """Numbers as numbers, as the service shows them."""
     return int(identity) if identity is not None and identity.isdecimal() else identity
-
-
-def _texts(value: JSON, path: Path) -> Iterator[tuple[Path, str]]:
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _texts(inner, (*path, name))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _texts(inner, path)

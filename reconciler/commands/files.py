@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from reconciler.config import writing
 from reconciler.errors import ReconcilerError
 
 
@@ -18,12 +19,8 @@ def read_file(path: Path) -> bytes:
 
 def write_private(path: Path, data: bytes) -> None:
     """Write a file that only its owner can read, or nothing. Raises ReconcilerError."""
-    draft = path.with_name(f".{path.name}.draft")
     try:
-        draft.unlink(missing_ok=True)
-        draft.touch(mode=0o600, exist_ok=False)
-        draft.write_bytes(data)
-        draft.replace(path)
+        writing.write_private(path, data)
     except OSError as error:
         raise ReconcilerError(
             f"{path} can't be written: {error.strerror}", hint="choose another file with --out"

@@ -11,12 +11,12 @@ from reconciler.config.declarations import contents
 from reconciler.config.document import Document
 from reconciler.config.formatting import NOT_FORMATTED, format_file
 from reconciler.config.loader import parse
-from reconciler.config.showing import shown_lines
-from reconciler.config.snippets import finished
+from reconciler.config.redact_file import redact_file
+from reconciler.config.redact_lines import with_lines
 from reconciler.config.sources import WORKSPACE_FILE, FolderSource
 from reconciler.config.workspace import read_workspace
 from reconciler.config.writing import write_files
-from reconciler.errors import BadUsage, Diagnostic, InvalidConfiguration, Problems
+from reconciler.errors import BadUsage, Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.kinds import all_kinds
 
 
@@ -75,7 +75,7 @@ def format_workspace(options: FormatOptions) -> Formatted:
 
     """
     source = FolderSource(options.folder)
-    problems = Problems()
+    problems = DiagnosticCollector()
     texts = _contents(source, problems)
     texts = {name: texts[name] for name in _chosen(options, list(texts))}
     documents: dict[str, Document] = {}
@@ -84,7 +84,7 @@ def format_workspace(options: FormatOptions) -> Formatted:
         documents[name], text = format_file(raw, name, all_kinds(), problems)
         if text is not None and text.encode() != raw:
             found[name] = (raw, text)
-    told = finished(problems.in_order(), documents)
+    told = with_lines(problems.in_order(), documents)
     if problems.failed:
         raise InvalidConfiguration(told)
     if options.write:
@@ -96,17 +96,17 @@ def format_workspace(options: FormatOptions) -> Formatted:
     return Formatted(changed, len(texts), told)
 
 
-def _contents(source: FolderSource, problems: Problems) -> dict[str, bytes]:
+def _contents(source: FolderSource, problems: DiagnosticCollector) -> dict[str, bytes]:
     """Every file of the workspace, `reconciler.yaml` first. Raises InvalidConfiguration.
 
     Which files there are is told by `reconciler.yaml`. Without it, or with a list of files that
     can't be understood, any YAML file could be meant: none is touched.
     """
-    own = Problems()
+    own = DiagnosticCollector()
     workspace = read_workspace(source, own)
     globs = workspace.value.get("resources", [])
     if own.failed and not (workspace.value and isinstance(globs, list)):
-        raise InvalidConfiguration(finished(own.in_order(), {WORKSPACE_FILE: workspace.document}))
+        raise InvalidConfiguration(with_lines(own.in_order(), {WORKSPACE_FILE: workspace.document}))
     raw = source.read(WORKSPACE_FILE) or b""
     found = contents(source, workspace, problems)
     return {WORKSPACE_FILE: raw, **{name: each for name, each in found if each is not None}}
@@ -132,8 +132,8 @@ def _chosen(options: FormatOptions, names: Sequence[str]) -> Sequence[str]:
 
 
 def _after(name: str, text: str) -> Side:
-    return _side(text, parse(text.encode(), name, Problems()))
+    return _side(text, parse(text.encode(), name, DiagnosticCollector()))
 
 
 def _side(text: str, document: Document) -> Side:
-    return Side(tuple(text.splitlines(keepends=True)), shown_lines(document))
+    return Side(tuple(text.splitlines(keepends=True)), redact_file(document))

@@ -22,9 +22,9 @@ from reconciler.commands.planning import (
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
 from reconciler.config import FolderSource, Loaded
 from reconciler.config.loader import parse
-from reconciler.config.showing import shown_lines
+from reconciler.config.redact_file import redact_file
 from reconciler.config.writing import write_files
-from reconciler.errors import BadUsage, Problems
+from reconciler.errors import BadUsage, DiagnosticCollector
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.imported import Adopted, Imported, Left, Namesake, Side
@@ -262,7 +262,7 @@ def _sides(attempt: Attempt, before: Mapping[str, str]) -> dict[str, tuple[Side,
     found: dict[str, tuple[Side, Side]] = {}
     for name, text in attempt.texts.items():
         old = before.get(name, "")
-        shown = shown_lines(parse(old.encode(), "", Problems()))
+        shown = redact_file(parse(old.encode(), "", DiagnosticCollector()))
         hidden = dict(zip(old.splitlines(), shown, strict=True))
         lines = text.splitlines()
         found[name] = (

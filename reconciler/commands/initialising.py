@@ -11,12 +11,12 @@ import orjson
 
 from reconciler.commands.placing import SCHEMA_FILE
 from reconciler.config import load
-from reconciler.config.schema_files import schema
 from reconciler.config.sources import WORKSPACE_FILE
 from reconciler.config.writing import write_files
 from reconciler.config.yaml_text import yaml_text
 from reconciler.errors import BadUsage, InvalidConfiguration, ReconcilerError
 from reconciler.kinds import all_kinds
+from reconciler.model.schema_files import schema
 
 _WORKSPACE_SCHEMA_FILE = ".reconciler/workspace.schema.json"
 _RESOURCES_FILE = "resources.yaml"

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from reconciler.commands.attempting import Attempt
 from reconciler.config import Loaded
 from reconciler.errors import ReconcilerError
-from reconciler.model.values import JSON, Path, path_text, secret_refs
+from reconciler.model.json_tree import leaves
+from reconciler.model.reference import references_in
+from reconciler.model.values import JSON, path_text, secret_refs
 from reconciler.model.wording import several
-
-_REFERENCES = ("${var:", "${env:", "${file:")
 
 
 def check_nothing_is_lost(loaded: Loaded, attempt: Attempt) -> None:
@@ -60,8 +60,8 @@ def gone_with(
         for path, ref in secret_refs(loaded.desired.resources[address].spec):
             if ref.is_literal:
                 yield file, f"the literal secret in {path_text(path)} of {address}"
-        for path, text in _references(dict(found.body), ()):
-            if "overrides" not in path[:1]:
+        for path, text in leaves(dict(found.body)):
+            if "overrides" not in path[:1] and _holds_plain_reference(text):
                 yield file, f"{text} in {path_text(path)} of {address}: the value is written out"
     for file, text in before.items():
         kept = {line.strip() for line in attempt.texts[file].splitlines()}
@@ -74,13 +74,5 @@ def gone_with(
             yield file, f"{several(len(comments), 'line')} of comments"
 
 
-def _references(value: JSON, path: Path) -> Iterator[tuple[Path, str]]:
-    if isinstance(value, str):
-        if any(sign in value for sign in _REFERENCES):
-            yield path, value
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from _references(item, (*path, name))
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _references(item, (*path, number))
+def _holds_plain_reference(value: JSON) -> bool:
+    return isinstance(value, str) and any(not ref.is_secret for ref in references_in(value))

@@ -10,7 +10,7 @@ from reconciler.client import SecretResolver, Service, open_service
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
 from reconciler.config import Loaded, base_commit, load, load_at
 from reconciler.config.loader import collector_paused
-from reconciler.errors import ReconcilerError, SecretUnavailable
+from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
@@ -74,11 +74,7 @@ def resolver_for(loaded: Loaded, environ: Mapping[str, str]) -> SecretResolver:
     resolver = SecretResolver(loaded.secrets, environ)
     for resource in loaded.desired.in_order():
         for _, ref in secret_refs(resource.spec):
-            if all(source.source in ("env", "literal") for source in ref.sources):
-                try:
-                    resolver.resolve(ref)
-                except SecretUnavailable:
-                    continue
+            resolver.resolve_effortless(ref)
     return resolver
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from reconciler.config.consistency import Workplace, check_consistency
+from reconciler.config.consistency import check_consistency
 from reconciler.config.declarations import (
     Declaration,
     Doubts,
@@ -21,13 +21,13 @@ from reconciler.config.drafts import DraftSource
 from reconciler.config.gitbase import GitSource, base_commit
 from reconciler.config.loader import collector_paused
 from reconciler.config.origins import variable_places
+from reconciler.config.redact_lines import with_lines
 from reconciler.config.references import References
+from reconciler.config.relations import ResolvedWorkspace
 from reconciler.config.resources import Resolving, resolve
-from reconciler.config.snippets import finished
 from reconciler.config.sources import WORKSPACE_FILE, FolderSource, Source
 from reconciler.config.workspace import (
     Workspace,
-    allowed,
     chosen_environment,
     connection_of,
     missing_of,
@@ -35,7 +35,7 @@ from reconciler.config.workspace import (
     read_workspace,
     variables_of,
 )
-from reconciler.errors import Diagnostic, InvalidConfiguration, Problems, ReconcilerError
+from reconciler.errors import Diagnostic, DiagnosticCollector, InvalidConfiguration, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.connection import Connection, SecretSettings
 from reconciler.model.kind import Kind
@@ -51,8 +51,8 @@ class Loaded:
     """A workspace for one environment.
 
     `connection` is None where the environment lacks what is needed to reach it; `missing` says
-    what. `diagnostics` are warnings: errors raise. `places` tell where fields come from, and
-    `variables` where variables do. `declared` holds what other environments have, too, `defaults`
+    what. `diagnostics` are warnings: errors raise. `places` are those of fields, and
+    `variables` those of variables. `declared` holds what other environments have, too, `defaults`
     the filled-in defaults by kind, `globs` which files hold resources.
     """
 
@@ -65,7 +65,7 @@ class Loaded:
     missing: tuple[str, ...]
     places: Mapping[Address, Places]
     variables: Places
-    declared: Mapping[Address, Declaration] = field(repr=False)  # literal secrets stand in them
+    declared: Mapping[Address, Declaration] = field(repr=False)  # may hold literal secrets
     defaults: Mapping[str, JSONObject]
     globs: tuple[str, ...]
 
@@ -80,7 +80,7 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Request:
     """From where, for which kinds and in which surroundings a workspace is read.
 
     `assume_env` fills environment variables that are not set with a placeholder.
@@ -104,8 +104,8 @@ class _Files:
 
     def by_name(self) -> Mapping[str, Document]:
         """All documents, the workspace file included."""
-        found = {each.file: each for each in self.documents}
-        return {**found, WORKSPACE_FILE: self.workspace.document}
+        documents = {document.file: document for document in self.documents}
+        return {**documents, WORKSPACE_FILE: self.workspace.document}
 
 
 def load(
@@ -126,7 +126,7 @@ def load(
         BadUsage: no such environment, or several and none named.
 
     """
-    problems = Problems(strict=strict)
+    problems = DiagnosticCollector(strict=strict)
     source: Source = FolderSource(folder)
     if drafts is not None:
         source = DraftSource(source, drafts)
@@ -135,33 +135,33 @@ def load(
         loaded = None
         if files.workspace.value:
             name = chosen_environment(files.workspace, environment, environ)
-            asked = _Asked(folder, source, kinds, environ)
-            loaded = _resolved(asked, files, name, problems)
-        told = finished(problems.in_order(), files.by_name())
+            request = _Request(folder, source, kinds, environ)
+            loaded = _resolved(request, files, name, problems)
+        diagnostics = with_lines(problems.in_order(), files.by_name())
     if problems.failed or loaded is None:
-        raise InvalidConfiguration(told)
-    return replace(loaded, diagnostics=told)
+        raise InvalidConfiguration(diagnostics)
+    return replace(loaded, diagnostics=diagnostics)
 
 
 def load_all(
     folder: Path, *, kinds: Sequence[Kind], environ: Mapping[str, str], strict: bool = False
 ) -> tuple[Diagnostic, ...]:
-    """Everything that can be told about the files without a network, over all environments.
+    """Return all diagnostics of the files that need no network, over all environments.
 
     Environment variables that are not set are no problem here: where a workspace is checked and
     where it is applied are different places.
     """
-    problems = Problems(strict=strict)
+    problems = DiagnosticCollector(strict=strict)
     source = FolderSource(folder)
     with collector_paused():
         files = _read(source, kinds, problems)
         if files.workspace.value:
             names = files.workspace.environments
             names = names or (chosen_environment(files.workspace, None, environ),)
-            asked = _Asked(folder, source, kinds, environ, assume_env=True)
+            request = _Request(folder, source, kinds, environ, assume_env=True)
             for name in names:
-                _resolved(asked, files, name, problems)
-        return finished(problems.in_order(), files.by_name())
+                _resolved(request, files, name, problems)
+        return with_lines(problems.in_order(), files.by_name())
 
 
 def load_at(
@@ -174,10 +174,10 @@ def load_at(
 ) -> Desired | None:
     """The resources of an environment at a git commit; None if there was no such workspace.
 
-    What was wrong with the files then is no concern of now: it is told as an absent base.
+    Errors in the files of that commit are not reported: there is no base then.
     Raises GitUnavailable.
     """
-    problems = Problems()
+    problems = DiagnosticCollector()
     source = GitSource(folder, commit)
     if WORKSPACE_FILE not in source.names():
         return None
@@ -185,72 +185,90 @@ def load_at(
         files = _read(source, kinds, problems)
         if environment not in (files.workspace.environments or (environment,)):
             return None
-        asked = _Asked(folder, source, kinds, environ, assume_env=True)
-        loaded = _resolved(asked, files, environment, problems)
+        request = _Request(folder, source, kinds, environ, assume_env=True)
+        loaded = _resolved(request, files, environment, problems)
     return loaded.desired if not problems.failed else None
 
 
-def _read(source: Source, kinds: Sequence[Kind], problems: Problems) -> _Files:
+def _read(source: Source, kinds: Sequence[Kind], problems: DiagnosticCollector) -> _Files:
     workspace = read_workspace(source, problems)
-    found = documents(source, workspace, problems) if workspace.value else []
-    declared = declarations(found, kinds, problems)
-    lost = doubts(found, declared, kinds) if problems.failed else Doubts()
-    return _Files(workspace, tuple(found), declared, lost)
+    files = documents(source, workspace, problems) if workspace.value else []
+    declared = declarations(files, kinds, problems)
+    lost = doubts(files, declared, kinds) if problems.failed else Doubts()
+    return _Files(workspace, tuple(files), declared, lost)
 
 
-def _resolved(asked: _Asked, files: _Files, environment: str, problems: Problems) -> Loaded:
+def _resolved(
+    request: _Request, files: _Files, environment: str, problems: DiagnosticCollector
+) -> Loaded:
     workspace = files.workspace
+    policy = policy_of(workspace, environment, request.kinds)
     variables = variable_places(workspace, environment)
     references = References(
         variables=variables_of(workspace, environment),
-        environ=asked.environ,
-        source=asked.source,
+        environ=request.environ,
+        source=request.source,
         problems=problems,
         places=variables,
-        allow_exec=allowed(workspace, environment, "allow_exec_secrets"),
-        assume_env=asked.assume_env,
+        allow_exec=policy.allow_exec_secrets,
+        assume_env=request.assume_env,
     )
     literals: dict[str, SecretValue] = {}
-    connection = connection_of(workspace, environment, references, literals=literals)
+    connection = connection_of(
+        workspace,
+        environment,
+        references,
+        literals=literals if policy.allow_literal_secrets else None,
+    )
     given = Resolving(
         environment=environment,
         workspace=workspace,
-        kinds=asked.kinds,
+        kinds=request.kinds,
         references=references,
         problems=problems,
         doubts=files.doubts.copied(),
         literals=literals,
-        allow_literals=allowed(workspace, environment, "allow_literal_secrets"),
+        allow_literals=policy.allow_literal_secrets,
     )
     desired = resolve(files.declared, given)
-    kinds = {kind.name: kind for kind in asked.kinds}
-    here = Workplace(workspace, kinds, files.declared, desired, given.places, given.doubts)
+    kinds = {kind.name: kind for kind in request.kinds}
+    here = ResolvedWorkspace(workspace, kinds, files.declared, desired, given.places, given.doubts)
     check_consistency(here, problems)
-    policy = policy_of(workspace, environment, asked.kinds)
-    # What is wrong with a default is told where a resource takes it.
-    unheard = replace(references, problems=Problems())
-    desired = replace(
+    return Loaded(
+        desired=_located(desired, policy, connection),
+        policy=policy,
+        connection=connection,
+        secrets=SecretSettings(str(request.folder), references.allow_exec, literals),
+        diagnostics=(),
+        environments=workspace.environments,
+        missing=tuple(missing_of(workspace, environment, request.environ)),
+        places=given.places,
+        variables=variables,
+        declared=files.declared,
+        defaults=_defaults(workspace, request.kinds, references),
+        globs=resource_globs(workspace),
+    )
+
+
+def _located(desired: Desired, policy: Policy, connection: Connection | None) -> Desired:
+    """Return the resources with the place that they are for, and their digest."""
+    return replace(
         desired,
         base_url=connection.base_url if connection is not None else "",
         organization=connection.organization if connection is not None else "",
         digest=digest_of(desired, policy, connection),
     )
-    return Loaded(
-        desired=desired,
-        policy=policy,
-        connection=connection,
-        secrets=SecretSettings(str(asked.folder), references.allow_exec, literals),
-        diagnostics=(),
-        environments=workspace.environments,
-        missing=tuple(missing_of(workspace, environment, asked.environ)),
-        places=given.places,
-        variables=variables,
-        declared=files.declared,
-        defaults={
-            kind.name: unheard.resolved(
-                dict(workspace.section("defaults", kind.name)), lambda _: workspace.mark(())
-            )
-            for kind in asked.kinds
-        },
-        globs=resource_globs(workspace),
-    )
+
+
+def _defaults(
+    workspace: Workspace, kinds: Sequence[Kind], references: References
+) -> Mapping[str, JSONObject]:
+    """Return the defaults of each kind, references filled in."""
+    # An error in a default is reported by the resource that takes it.
+    silent = replace(references, problems=DiagnosticCollector())
+    return {
+        kind.name: silent.resolved(
+            dict(workspace.section("defaults", kind.name)), lambda _: workspace.mark(())
+        )
+        for kind in kinds
+    }

@@ -1,4 +1,4 @@
-"""What a live object becomes in a file: its secrets as references, and nothing that can't stand.
+"""What a live object becomes in a file: secrets as references, and only what files can hold.
 
 Comes after the choice of fields (`planning.adopting`), before the text (`drafts`). What the
 schemas say for import is read here: `x-credentials`, `x-not-imported`, `x-server-keys`.
@@ -16,23 +16,14 @@ from typing import Any
 from reconciler.config.checks import check_fields
 from reconciler.config.resources import COMMON, laid_over
 from reconciler.config.schema import Checked, check
-from reconciler.config.schema_files import member_schema, schema, variant_schema
-from reconciler.config.snippets import secret_names
 from reconciler.config.yaml_text import reads_back
-from reconciler.errors import Diagnostic, Mark, Problems, Severity
-from reconciler.model.kind import Kind, Tagged
-from reconciler.model.shape import MergedObject, canonical_text
+from reconciler.errors import Diagnostic, DiagnosticCollector, Mark, Severity
+from reconciler.model.field_types import MergedObject, canonical_text
+from reconciler.model.kind import Kind
+from reconciler.model.redaction import holds_secret, looks_secret
+from reconciler.model.schema_files import member_schema, schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 
-_SECRET_NAME = re.compile(
-    r"secret|passw|passphrase|pwd|token|credential|authorization|webhook|keyfile|dsn"
-    r"|connection_?(string|url|uri)|service_?account|access_?key"
-    r"|(?<!primary)(?<!partition)(?<!sort)(?<!version)(?<!cluster)(?<!public)_key$"
-)
-_SECRET_INSIDE = re.compile(
-    r"://[^\s/@:]*:[^\s/@]+@|-----BEGIN [A-Z ]*PRIVATE KEY|\bph[xs]_[A-Za-z0-9_-]{8}"
-)
-"""A password in an address, a private key, a key of the service itself."""
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -78,20 +69,20 @@ def without_unimportable(
 
 
 def doubtful_paths(kind: Kind, values: JSONObject) -> list[tuple[Path, str]]:
-    """What may be a secret, as far as names and values tell, and why it is taken for one.
+    """Return what looks like a secret by its name or value, and why.
 
     The schemas say of their own fields which are secrets. They know nothing of what is below an
     open field or in the body of a type that newer servers have: there a name is all there is.
     """
-    found = list(_doubtful(schema(kind.name) or {}, dict(values), ()))
-    return [(_whole(kind, path), why) for path, why in found]
+    doubtful = list(_doubtful(schema(kind.name) or {}, dict(values), ()))
+    return [(_whole(kind, path), why) for path, why in doubtful]
 
 
 def _doubtful(
     node: Mapping[str, Any] | None, value: JSON, path: Path
 ) -> Iterator[tuple[Path, str]]:
     if isinstance(value, str):
-        if _SECRET_INSIDE.search(value):
+        if holds_secret(value):
             yield path, "it holds what looks like a secret"
     elif isinstance(value, list):
         below = (node or {}).get("items")
@@ -100,14 +91,10 @@ def _doubtful(
     elif isinstance(value, dict):
         for name, item in value.items():
             below = member_schema(node or {}, value, name)
-            if below is None and item is not None and _is_like_a_secret(name):
+            if below is None and item is not None and looks_secret(name):
                 yield (*path, name), "its name is like that of a secret"
             else:
                 yield from _doubtful(below, item, (*path, name))
-
-
-def _is_like_a_secret(name: str) -> bool:
-    return name in secret_names() or _SECRET_NAME.search(name.casefold()) is not None
 
 
 def secret_paths(kind: Kind, values: JSONObject, body: JSONObject) -> list[Path]:
@@ -159,9 +146,9 @@ def _credentials(node: Mapping[str, Any], body: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """What of the fields can stand in a file. `values` is None if the resource can't.
+    """The fields that a file can hold. `values` is None if it can't hold the resource.
 
-    `left_out` tells why: a path and a reason for each.
+    `left_out` are the others: a path and a reason for each.
     """
 
     values: dict[str, JSON] | None
@@ -179,9 +166,9 @@ def fitting(kind: Kind, values: JSONObject, *, defaults: JSONObject, subject: st
         for path in _unreadable(kept[name], (name,)):
             remove(kept, _whole(kind, path))
             left_out.append((_whole(kind, path), "it can't be written in strict YAML"))
-    while found := _refused(kind, kept, defaults, subject):
-        path, told = _whole(kind, found[0][0]), found[0][1]
-        left_out.append((path, told.message))
+    while refused := _refused(kind, kept, defaults, subject):
+        path, diagnostic = _whole(kind, refused[0][0]), refused[0][1]
+        left_out.append((path, diagnostic.message))
         if value_at(kept, path) is MISSING or not remove(kept, path):
             return Fitting(None, tuple(left_out))
     return Fitting(kept, tuple(left_out))
@@ -192,9 +179,9 @@ def _whole(kind: Kind, path: Path) -> Path:
     known = kind.field_named(str(path[0])) if path else None
     if known is None:
         return path
-    if isinstance(known.shape, Tagged):
+    if known.variant is not None:
         return path[:3]
-    levels = known.shape.depth if isinstance(known.shape, MergedObject) else 0
+    levels = known.type.depth if isinstance(known.type, MergedObject) else 0
     return path[: 1 + levels]
 
 
@@ -202,10 +189,10 @@ def _unreadable(value: JSON, path: Path) -> Iterator[Path]:
     """The smallest parts of a value that don't come back as they were."""
     if isinstance(value, dict) and len(path) < 3:
         inner = [
-            found
+            inner_path
             for key, item in value.items()
             if not reads_back({key: item})
-            for found in _unreadable(item, (*path, key))
+            for inner_path in _unreadable(item, (*path, key))
         ]
         if inner:
             yield from inner
@@ -222,16 +209,16 @@ def _refused(
         places.append(path)
         return Mark("", len(places))
 
-    problems = Problems()
+    problems = DiagnosticCollector()
     look = Checked(subject, place, place)
     merged = laid_over(defaults, values)
     check(kind.name, merged, look, problems)
     spec = {name: value for name, value in merged.items() if name not in {*COMMON, kind.parent_key}}
     check_fields(kind, spec, look, problems)
     return [
-        (places[each.at.line - 1] if each.at is not None else (), each)
-        for each in problems.found
-        if each.severity is Severity.ERROR
+        (places[diagnostic.at.line - 1] if diagnostic.at is not None else (), diagnostic)
+        for diagnostic in problems.diagnostics
+        if diagnostic.severity is Severity.ERROR
     ]
 
 

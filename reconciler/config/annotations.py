@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from reconciler.config.schema_files import schema, schema_names
+from reconciler.model.schema_files import schema, schema_names
 from reconciler.model.values import JSON, MISSING, Path, value_at
 
 
@@ -70,7 +70,7 @@ def annotations_of(name: str) -> Annotated:
 def _compiled(node: Mapping[str, Any]) -> Annotated:
     known, variants = node.get("x-open-enum"), node.get("x-variants")
     items, additional = node.get("items"), node.get("additionalProperties")
-    below = {name: _compiled(each) for name, each in node.get("properties", {}).items()}
+    below = {name: _compiled(node_below) for name, node_below in node.get("properties", {}).items()}
     return Annotated(
         secret=bool(node.get("x-secret") or node.get("x-holds-secrets")),
         open_below=additional is not False,
@@ -81,7 +81,7 @@ def _compiled(node: Mapping[str, Any]) -> Annotated:
         items=_compiled(items) if isinstance(items, dict) else None,
         below=below,
         enumerations={
-            name: each.enumeration for name, each in below.items() if each.enumeration is not None
+            name: part.enumeration for name, part in below.items() if part.enumeration is not None
         },
     )
 
@@ -89,7 +89,7 @@ def _compiled(node: Mapping[str, Any]) -> Annotated:
 def annotated(name: str, annotation: str, value: JSON) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Paths inside a value whose schema carries an annotation, variants followed."""
     for path, node in _carriers(name, annotation):
-        # Most are fields of the top, and not there: that is told without going inside.
+        # Most are top-level fields that are not set: they are skipped without going inside.
         if path and not (isinstance(value, dict) and path[0] in value):
             continue
         if len(path) < 2 or value_at(value, path) is not MISSING:
@@ -114,14 +114,16 @@ def _carriers(name: str, annotation: str) -> tuple[tuple[Path, Mapping[str, Any]
 @cache
 def _variants(name: str, annotation: str) -> tuple[tuple[Path, Variants], ...]:
     """The variants of a schema of which any carries an annotation."""
-    found = ((path, Variants(**node["x-variants"])) for path, node in _carriers(name, "x-variants"))
+    holders = (
+        (path, Variants(**node["x-variants"])) for path, node in _carriers(name, "x-variants")
+    )
     return tuple(
         (path, variants)
-        for path, variants in found
+        for path, variants in holders
         if any(
-            _carriers(each, annotation)
-            for each in schema_names()
-            if each.startswith(f"{variants.folder}/")
+            _carriers(schema_name, annotation)
+            for schema_name in schema_names()
+            if schema_name.startswith(f"{variants.folder}/")
         )
     )
 

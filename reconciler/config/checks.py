@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from functools import cache
+from typing import Any
 from zoneinfo import available_timezones
 
 from reconciler.config.annotations import annotated
-from reconciler.config.declarations import Doubts
-from reconciler.config.document import Unknown, is_misread
+from reconciler.config.document import Unknown
 from reconciler.config.schema import Checked
-from reconciler.config.schema_files import schema, variant_schema
-from reconciler.config.wording import nearest
-from reconciler.errors import Problems
-from reconciler.model.address import Address
+from reconciler.errors import DiagnosticCollector
 from reconciler.model.kind import Kind
-from reconciler.model.resource import Desired, Resource, State
-from reconciler.model.values import MISSING, JSONObject, path_text, value_at
+from reconciler.model.schema_files import schema, variant_schema
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
 
 _OF_THE_MACHINE = frozenset({"localtime"})
 """Zones that mean something else on each machine."""
-_MOST_COMPARED = 1000
-"""Keys among which a near one is looked for: a comparison takes long, and there may be many."""
-_MOST_LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +28,28 @@ class _Check:
     kind: Kind
     spec: JSONObject
     checked: Checked
-    problems: Problems
+    problems: DiagnosticCollector
+
+    def marked(self, annotation: str) -> Iterator[tuple[Path, JSON, Mapping[str, Any]]]:
+        """Yield the known values whose schema has an annotation, with path and schema."""
+        for path, node in annotated(self.kind.name, annotation, self.spec):
+            value = value_at(self.spec, path)
+            if not isinstance(value, Unknown):
+                yield path, value, node
+
+    def refuse(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
+        """Report an error at a value."""
+        self.problems.error(
+            code,
+            f"{path_text(path)} of {self.checked.subject}{message}",
+            at=self.checked.value_mark(path),
+            hint=hint,
+        )
 
 
-def check_fields(kind: Kind, spec: JSONObject, checked: Checked, problems: Problems) -> None:
+def check_fields(
+    kind: Kind, spec: JSONObject, checked: Checked, problems: DiagnosticCollector
+) -> None:
     """One resource: zones, rates, moments in order, and fields that go with others."""
     look = _Check(kind, spec, checked, problems)
     _zones(look)
@@ -51,17 +63,9 @@ def check_fields(kind: Kind, spec: JSONObject, checked: Checked, problems: Probl
 
 
 def _zones(look: _Check) -> None:
-    for path, _ in annotated(look.kind.name, "x-zone", look.spec):
-        zone = value_at(look.spec, path)
-        if isinstance(zone, Unknown):
-            continue
+    for path, zone, _ in look.marked("x-zone"):
         if isinstance(zone, str) and zone not in _known_zones():
-            look.problems.error(
-                "unknown-zone",
-                f"{path_text(path)} of {look.checked.subject}: there is no time zone '{zone}'",
-                at=look.checked.value_mark(path),
-                hint=_zone_hint(zone),
-            )
+            look.refuse("unknown-zone", path, f": there is no time zone '{zone}'", _zone_hint(zone))
 
 
 @cache
@@ -72,43 +76,31 @@ def _known_zones() -> frozenset[str]:
 
 def _zone_hint(zone: str) -> str:
     # Names are long and alike: only a very near one is worth a guess.
-    names = {each.lower(): each for each in _known_zones()}
+    names = {name.lower(): name for name in _known_zones()}
     close = get_close_matches(zone.lower(), names, n=1, cutoff=0.85)
     meant = f"did you mean '{names[close[0]]}'?" if close else None
     return meant or "write a name such as Europe/Berlin or UTC"
 
 
 def _rates(look: _Check) -> None:
-    for path, _ in annotated(look.kind.name, "x-rate", look.spec):
-        value = value_at(look.spec, path)
-        if not isinstance(value, (str, int, float)) or isinstance(value, (bool, Unknown)):
+    for path, value, _ in look.marked("x-rate"):
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             continue
         try:
             rate = Decimal(str(value))
         except InvalidOperation:
             rate = Decimal(-1)
         if not rate.is_finite() or not 0 <= rate <= 1 or rate != round(rate, 2):
-            look.problems.error(
-                "bad-rate",
-                f"{path_text(path)} of {look.checked.subject} is {value}; it takes a number from "
-                "0 to 1 with at most two decimals",
-                at=look.checked.value_mark(path),
-                hint="write it like 0.25",
-            )
+            message = f" is {value}; it takes a number from 0 to 1 with at most two decimals"
+            look.refuse("bad-rate", path, message, "write it like 0.25")
 
 
 def _moments(look: _Check) -> None:
-    for path, node in annotated(look.kind.name, "format", look.spec):
-        value = value_at(look.spec, path)
-        if isinstance(value, Unknown) or not isinstance(value, str):
-            continue
-        if node["format"] == "date-time" and _moment(value) is None:
-            look.problems.error(
-                "bad-timestamp",
-                f"{path_text(path)} of {look.checked.subject}: '{value}' is not a moment",
-                at=look.checked.value_mark(path),
-                hint="write it like 2026-01-31T00:00:00Z",
-            )
+    for path, value, node in look.marked("format"):
+        is_moment = node["format"] == "date-time" and isinstance(value, str)
+        if is_moment and _moment(value) is None:
+            hint = "write it like 2026-01-31T00:00:00Z"
+            look.refuse("bad-timestamp", path, f": '{value}' is not a moment", hint)
 
 
 def _order(look: _Check) -> None:
@@ -126,33 +118,27 @@ def _order(look: _Check) -> None:
 
 
 def _compressions(look: _Check) -> None:
-    for path, node in annotated(look.kind.name, "x-compressions", look.spec):
+    for path, _, node in look.marked("x-compressions"):
         file_format = value_at(look.spec, (*path, "file_format"))
         file_format = "JSONLines" if file_format in (MISSING, None) else file_format
         compression = value_at(look.spec, (*path, "compression"))
         if not isinstance(file_format, str) or not isinstance(compression, str):
             continue
         known = node["x-compressions"].get(file_format)
-        every = {each for found in node["x-compressions"].values() for each in found}
+        every = {name for names in node["x-compressions"].values() for name in names}
         if known is not None and compression in every and compression not in known:
-            look.problems.error(
+            look.refuse(
                 "compression-mismatch",
-                f"{path_text((*path, 'compression'))} of {look.checked.subject}: {file_format} "
-                f"files can't be compressed with {compression}",
-                at=look.checked.value_mark((*path, "compression")),
-                hint=f"allowed for {file_format}: {', '.join(known)}",
+                (*path, "compression"),
+                f": {file_format} files can't be compressed with {compression}",
+                f"allowed for {file_format}: {', '.join(known)}",
             )
 
 
 def _blanks(look: _Check) -> None:
-    for path, _ in annotated(look.kind.name, "x-not-blank", look.spec):
-        value = value_at(look.spec, path)
+    for path, value, _ in look.marked("x-not-blank"):
         if value.__class__ is str and value and not value.strip():
-            look.problems.error(
-                "out-of-range",
-                f"{path_text(path)} of {look.checked.subject}: it is blank",
-                at=look.checked.value_mark(path),
-            )
+            look.refuse("out-of-range", path, ": it is only whitespace")
 
 
 def _company(look: _Check) -> None:
@@ -167,7 +153,7 @@ def _company(look: _Check) -> None:
                 continue
             look.problems.error(
                 "does-not-apply",
-                f"{path_text(path)} of {look.checked.subject} goes with {other} "
+                f"{path_text(path)} of {look.checked.subject} requires {other} "
                 f"{' or '.join(wanted)} only, and it is {value}",
                 at=look.checked.key_mark(path),
                 hint=f"remove it, or change `{other}`",
@@ -200,93 +186,3 @@ def _moment(value: object) -> datetime | None:
     except ValueError:
         return None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-
-
-def check_together(
-    desired: Desired,
-    kinds: Mapping[str, Kind],
-    checked: Mapping[object, Checked],
-    problems: Problems,
-    *,
-    doubts: Doubts,
-) -> None:
-    """What only all resources together tell: names that clash, parents that are missing."""
-    named: dict[tuple[str, object, str], Resource] = {}
-    parents = _Parents(desired, doubts)
-    for address, resource in desired.resources.items():
-        look = checked[address]
-        kind = kinds[address.kind]
-        _check_parent(resource, kind, parents, look, problems)
-        if resource.lifecycle.protect and resource.state is State.ABSENT:
-            problems.error(
-                "protected-and-absent",
-                f"{address} is protected and shall be absent",
-                at=look.value_mark(("state",)),
-                hint="remove one of the two",
-            )
-        if resource.pinned_id is None and resource.state is State.PRESENT:
-            place = (kind.name, resource.parent, resource.name)
-            other = named.get(place)
-            # Asked last, since nearly all places are known and have one resource.
-            if other is None or not place_is_known(other, doubts):
-                named[place] = resource
-            elif place_is_known(resource, doubts):
-                problems.error(
-                    "same-name",
-                    f"{address} and {other.address} have the same name, "
-                    f"'{resource.name}', in the same place",
-                    at=look.value_mark(("name",)),
-                    hint="give one another name, or pin both by `id`",
-                    related=((checked[other.address].value_mark(("name",)), "the other one"),),
-                )
-
-
-def place_is_known(resource: Resource, doubts: Doubts) -> bool:
-    """Whether its name, its parent and that it shall be there are known."""
-    ref = resource.parent
-    parts = (ref.key, ref.id, ref.name) if ref is not None else ()
-    known = not isinstance(resource.spec.get("name"), Unknown) and not any(map(is_misread, parts))
-    return known and resource.address not in doubts.states
-
-
-class _Parents:
-    """The declared keys of each kind, and the way out for a key that is none of them."""
-
-    def __init__(self, desired: Desired, doubts: Doubts) -> None:
-        self.doubts = doubts
-        self.keys: dict[str, set[str]] = {}
-        for address in desired.resources:
-            self.keys.setdefault(address.kind, set()).add(address.key)
-        self._hints: dict[tuple[str, str], str] = {}
-
-    def hint(self, kind: str, key: str) -> str:
-        """Made once for each key, since a project that is missing is missed by all its exports."""
-        found = self._hints.get((kind, key))
-        if found is None:
-            keys = sorted(self.keys.get(kind, ()))
-            close = nearest(key, keys) if len(keys) <= _MOST_COMPARED else None
-            more = f" and {len(keys) - _MOST_LISTED} more" if len(keys) > _MOST_LISTED else ""
-            known = f"declared here: {', '.join(keys[:_MOST_LISTED]) or 'none'}{more}"
-            found = f"did you mean '{close}'?" if close else known
-            self._hints[kind, key] = found
-        return found
-
-
-def _check_parent(
-    resource: Resource, kind: Kind, parents: _Parents, look: Checked, problems: Problems
-) -> None:
-    ref = resource.parent
-    if ref is None or ref.key is None or kind.parent is None or kind.parent_key is None:
-        return
-    if ref.key in parents.keys.get(kind.parent, ()) or isinstance(ref.key, Unknown):
-        return
-    if parents.doubts.about(Address(kind.parent, ref.key)):
-        return
-    problems.error(
-        "unknown-parent",
-        f"{resource.address} belongs to {kind.parent} '{ref.key}', which is not declared in "
-        "this environment",
-        at=look.value_mark((kind.parent_key,)),
-        hint=f"{parents.hint(kind.parent, ref.key)}; for one that is not declared write {{id: …}} "
-        "or {name: …}",
-    )

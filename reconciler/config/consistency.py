@@ -1,4 +1,4 @@
-"""What a workspace says without effect, or against itself: told, and never quietly left out.
+"""Report what has no effect in a workspace, and what contradicts.
 
 Comes after `resources` for one environment. Needs no network, and no more than `checks` does.
 """
@@ -6,38 +6,23 @@ Comes after `resources` for one environment. Needs no network, and no more than 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from reconciler.config.annotations import annotated
-from reconciler.config.checks import place_is_known
-from reconciler.config.declarations import Declaration, Doubts
-from reconciler.config.document import Places, Unknown, is_misread
-from reconciler.config.schema_files import schema
-from reconciler.config.wording import choice
+from reconciler.config.declarations import Declaration
+from reconciler.config.document import Unknown
+from reconciler.config.relations import ResolvedWorkspace, check_relations
 from reconciler.config.workspace import Workspace
-from reconciler.errors import Problems
-from reconciler.model.address import Address
+from reconciler.errors import DiagnosticCollector
 from reconciler.model.kind import Kind
-from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.resource import Resource
+from reconciler.model.schema_files import schema
+from reconciler.model.suggestion import choice
 from reconciler.model.values import Path, path_text
 
 _OF_THE_RESOURCE = ("environments", "overrides")
 _OF_ONE = ("id", "name")
 
 
-@dataclass(frozen=True, slots=True)
-class Workplace:
-    """A workspace as one environment has it, its resources in the order of their addresses."""
-
-    workspace: Workspace
-    kinds: Mapping[str, Kind]
-    declared: Mapping[Address, Declaration]
-    desired: Desired
-    places: Mapping[Address, Places]
-    doubts: Doubts
-
-
-def check_consistency(here: Workplace, problems: Problems) -> None:
+def check_consistency(here: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
     """Tell what has no effect, what contradicts, and what only goes together with other fields."""
     _check_default_environment(here.workspace, problems)
     _check_defaults(here.workspace, here.kinds, problems)
@@ -47,44 +32,47 @@ def check_consistency(here: Workplace, problems: Problems) -> None:
         _check_listed(declaration, problems)
         _check_overrides(declaration, problems)
     for resource in here.desired.resources.values():
-        _check_parent(resource, here, problems)
         _check_ignored(resource, here, problems)
-    _check_pins(here, problems)
-    _check_former_names(here, problems)
-    _check_names_by_parent(here, problems)
-    _check_similar_names(here, problems)
+    check_relations(here, problems)
 
 
-def _check_default_environment(workspace: Workspace, problems: Problems) -> None:
+def _check_default_environment(workspace: Workspace, problems: DiagnosticCollector) -> None:
     name, names = workspace.value.get("default"), workspace.environments
     if isinstance(name, str) and not isinstance(name, Unknown) and names and name not in names:
         problems.error(
             "unknown-environment",
-            f"`default` names the environment '{name}', which there is not",
+            f"unknown environment '{name}' in `default`",
             at=workspace.mark(("default",)),
             hint=choice(name, names, "there are"),
         )
 
 
-def _check_denied(workspace: Workspace, kinds: Mapping[str, Kind], problems: Problems) -> None:
-    """Ids of `policy.deny` that no plan ever tells: they would refuse nothing."""
-    known = tuple(each for kind in kinds.values() for each in kind.consequences)
+def _check_denied(
+    workspace: Workspace, kinds: Mapping[str, Kind], problems: DiagnosticCollector
+) -> None:
+    """Ids of `policy.deny` that no rule has: they would refuse nothing."""
+    known = tuple(consequence for kind in kinds.values() for consequence in kind.consequences)
     places: list[Path] = [("policy",)]
     places += [("environments", name, "policy") for name in workspace.environments]
     for place in places:
         denied = workspace.section(*map(str, place)).get("deny")
-        for position, each in enumerate(denied if isinstance(denied, list) else ()):
-            if isinstance(each, str) and not isinstance(each, Unknown) and each not in known:
+        for position, rule_id in enumerate(denied if isinstance(denied, list) else ()):
+            if (
+                isinstance(rule_id, str)
+                and not isinstance(rule_id, Unknown)
+                and rule_id not in known
+            ):
                 problems.error(
                     "not-allowed",
-                    f"{path_text((*place, 'deny'))} names the consequence '{each}', which there is "
-                    "not: it would refuse nothing",
+                    f"unknown consequence '{rule_id}' in {path_text((*place, 'deny'))}",
                     at=workspace.mark((*place, "deny", position)),
-                    hint=choice(each, known),
+                    hint=choice(rule_id, known),
                 )
 
 
-def _check_defaults(workspace: Workspace, kinds: Mapping[str, Kind], problems: Problems) -> None:
+def _check_defaults(
+    workspace: Workspace, kinds: Mapping[str, Kind], problems: DiagnosticCollector
+) -> None:
     for name, fields in workspace.section("defaults").items():
         path: Path = ("defaults", name)
         if name not in kinds:
@@ -99,11 +87,11 @@ def _check_defaults(workspace: Workspace, kinds: Mapping[str, Kind], problems: P
 
 
 def _check_default_fields(
-    workspace: Workspace, kind: Kind, fields: Mapping[str, object], problems: Problems
+    workspace: Workspace, kind: Kind, fields: Mapping[str, object], problems: DiagnosticCollector
 ) -> None:
     known = (schema(kind.name) or {}).get("properties", {})
-    # A resource that takes a default tells what is wrong with it.
-    told = {(each.code, each.at) for each in problems.found}
+    # A mistake in a default is reported by the resource that takes it.
+    reported = {(diagnostic.code, diagnostic.at) for diagnostic in problems.diagnostics}
     for field in fields:
         at = workspace.document.key_mark(("defaults", kind.name, field))
         if field in (*_OF_THE_RESOURCE, *_OF_ONE):
@@ -111,9 +99,8 @@ def _check_default_fields(
                 "not-a-default",
                 f"'{field}' of `defaults.{kind.name}` can't be shared by all resources of a kind",
                 at=at,
-                hint="write it in each resource",
             )
-        elif field not in known and ("unknown-field", at) not in told:
+        elif field not in known and ("unknown-field", at) not in reported:
             problems.error(
                 "unknown-field",
                 f"unknown field '{field}' in `defaults.{kind.name}`",
@@ -122,10 +109,14 @@ def _check_default_fields(
             )
 
 
-def _check_scopes(workspace: Workspace, kinds: Mapping[str, Kind], problems: Problems) -> None:
+def _check_scopes(
+    workspace: Workspace, kinds: Mapping[str, Kind], problems: DiagnosticCollector
+) -> None:
     """Scopes of `prune`: a kind, or the address of a resource that others are in."""
     paths: list[tuple[str, ...]] = [("policy", "prune")]
-    paths += [("environments", each, "policy", "prune") for each in workspace.environments]
+    paths += [
+        ("environments", environment, "policy", "prune") for environment in workspace.environments
+    ]
     for path in paths:
         for scope in workspace.section(*path):
             kind, _, key = scope.partition(".")
@@ -138,7 +129,7 @@ def _check_scopes(workspace: Workspace, kinds: Mapping[str, Kind], problems: Pro
                 )
 
 
-def _check_listed(declaration: Declaration, problems: Problems) -> None:
+def _check_listed(declaration: Declaration, problems: DiagnosticCollector) -> None:
     if declaration.body.get("environments") == []:
         problems.warning(
             "no-effect",
@@ -148,7 +139,7 @@ def _check_listed(declaration: Declaration, problems: Problems) -> None:
         )
 
 
-def _check_overrides(declaration: Declaration, problems: Problems) -> None:
+def _check_overrides(declaration: Declaration, problems: DiagnosticCollector) -> None:
     overrides, listed = (declaration.body.get(name) for name in ("overrides", "environments"))
     for environment, fields in overrides.items() if isinstance(overrides, dict) else ():
         path = (*declaration.path, "overrides", environment)
@@ -170,26 +161,9 @@ def _check_overrides(declaration: Declaration, problems: Problems) -> None:
                 )
 
 
-def _check_parent(resource: Resource, here: Workplace, problems: Problems) -> None:
-    kind = here.kinds[resource.address.kind]
-    if resource.state is State.ABSENT or resource.address in here.doubts.states:
-        return
-    if kind.parent is None or kind.parent_key is None:
-        return
-    if resource.parent is None or resource.parent.key is None:
-        return
-    parent = here.desired.resources.get(Address(kind.parent, resource.parent.key))
-    if parent is not None and parent.state is State.ABSENT:
-        problems.error(
-            "absent-parent",
-            f"{resource.address} shall be in {parent.address}, which shall be absent",
-            at=here.places[resource.address].near((kind.parent_key,)),
-            hint="give it `state: absent` too, or another parent",
-            related=((here.places[parent.address].near(("state",)), "it shall be absent"),),
-        )
-
-
-def _check_ignored(resource: Resource, here: Workplace, problems: Problems) -> None:
+def _check_ignored(
+    resource: Resource, here: ResolvedWorkspace, problems: DiagnosticCollector
+) -> None:
     """Paths of `ignore_changes` that begin with no field: nothing would be left alone."""
     for position, path in enumerate(resource.lifecycle.ignore_changes):
         known = (schema(resource.address.kind) or {}).get("properties", {})
@@ -201,92 +175,4 @@ def _check_ignored(resource: Resource, here: Workplace, problems: Problems) -> N
                 f"{resource.address} has no field '{first}' whose changes could be ignored",
                 at=at,
                 hint=choice(first, known),
-            )
-
-
-def _check_pins(here: Workplace, problems: Problems) -> None:
-    """One live object can't be two resources."""
-    seen: dict[tuple[str, str], Resource] = {}
-    for resource in here.desired.resources.values():
-        if resource.pinned_id is None or is_misread(resource.pinned_id):
-            continue
-        other = seen.setdefault((resource.address.kind, resource.pinned_id), resource)
-        if other is not resource:
-            problems.error(
-                "same-id",
-                f"{resource.address} and {other.address} are pinned to the same id",
-                at=here.places[resource.address].near(("id",)),
-                hint="one live object is one resource: remove one of them",
-                related=((here.places[other.address].near(("id",)), "the other one"),),
-            )
-
-
-def _check_former_names(here: Workplace, problems: Problems) -> None:
-    """One live object can't have become two resources: which one would be a guess."""
-    seen: dict[tuple[str, str, str], Resource] = {}
-    for resource in here.desired.resources.values():
-        for position, name in enumerate(resource.lifecycle.renamed_from):
-            place = (resource.address.kind, str(resource.parent), name)
-            other = seen.setdefault(place, resource)
-            if name and other is not resource:
-                problems.error(
-                    "same-former-name",
-                    f"{resource.address} and {other.address} both were '{name}' before",
-                    at=here.places[resource.address].near(("lifecycle", "renamed_from", position)),
-                    hint="only one of them can be the object of that name: remove one",
-                    related=((other.mark, "the other one"),) if other.mark is not None else (),
-                )
-
-
-def _check_names_by_parent(here: Workplace, problems: Problems) -> None:
-    """Names that clash although one resource names its parent by key, another by id or name."""
-    declared: dict[tuple[str, str, str], str] = {}
-    for each in here.desired.resources.values():
-        if not isinstance(each.spec.get("name"), Unknown):
-            declared[(each.address.kind, "name", each.name)] = each.address.key
-        if each.pinned_id is not None and not is_misread(each.pinned_id):
-            declared[(each.address.kind, "id", each.pinned_id)] = each.address.key
-    seen: dict[tuple[str, str, str], Resource] = {}
-    for each in here.desired.resources.values():
-        ref, parent = each.parent, here.kinds[each.address.kind].parent
-        if (
-            ref is None
-            or parent is None
-            or each.state is State.ABSENT
-            or each.pinned_id is not None
-        ):
-            continue
-        if not place_is_known(each, here.doubts):
-            continue
-        key = ref.key or declared.get((parent, "id", ref.id or ""))
-        key = key or declared.get((parent, "name", ref.name or ""))
-        other = seen.setdefault((each.address.kind, key, each.name), each) if key else each
-        if other is not each and other.parent != each.parent:
-            problems.error(
-                "same-name",
-                f"{each.address} and {other.address} have the same name, '{each.name}', and both "
-                f"are in {parent}.{key}",
-                at=here.places[each.address].near(("name",)),
-                hint="give one another name, or pin both by `id`",
-                related=((here.places[other.address].near(("name",)), "the other one"),),
-            )
-
-
-def _check_similar_names(here: Workplace, problems: Problems) -> None:
-    """Names that differ in case only, where newer servers want them to differ in more."""
-    seen: dict[tuple[str, str, str], Resource] = {}
-    for each in here.desired.resources.values():
-        strict = any(annotated(each.address.kind, "x-unique-ignoring-case", each.spec))
-        if not strict or each.state is State.ABSENT or each.pinned_id is not None:
-            continue
-        place = (each.address.kind, str(each.parent), each.name.casefold())
-        other = seen.setdefault(place, each)
-        if other is not each and other.name != each.name:
-            problems.warning(
-                "similar-name",
-                f"the names of {each.address} and {other.address} differ in case only; newer "
-                "servers refuse the second",
-                at=here.places[each.address].near(("name",)),
-                hint="give one another name",
-                related=((here.places[other.address].near(("name",)), "the other one"),),
             )

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.config.document import Document, Unknown
+from reconciler.config.hints import (
+    shortened,
+)
 from reconciler.config.loader import parse
 from reconciler.config.sources import WORKSPACE_FILE, Source, leaves_workspace, matching
-from reconciler.config.wording import choice, shortened
 from reconciler.config.workspace import Workspace
-from reconciler.errors import Mark, Problems
+from reconciler.errors import DiagnosticCollector, Mark
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
+from reconciler.model.suggestion import choice
 from reconciler.model.values import Path
 
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -23,7 +26,7 @@ _EVERYTHING = ("**/*.yaml", "**/*.yml")
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """Where a resource stands, and what stands there."""
+    """A resource as a file declares it, and its place."""
 
     address: Address
     document: Document
@@ -38,10 +41,10 @@ class Declaration:
 
 @dataclass(slots=True)
 class Doubts:
-    """What can't be judged, since what would tell is wrong itself: that has been told.
+    """What is unknown because of errors that are reported already.
 
     Of `kinds` any resource may be declared, besides those that are found; `addresses` are declared,
-    or may be; of `states` nobody knows whether they shall be there.
+    or may be; of `states` it is unknown whether they shall exist.
     """
 
     kinds: frozenset[str] = frozenset()
@@ -57,7 +60,9 @@ class Doubts:
         return Doubts(self.kinds, set(self.addresses), set(self.states))
 
 
-def doubts(files: Sequence[Document], found: Container[Address], kinds: Sequence[Kind]) -> Doubts:
+def doubts(
+    files: Sequence[Document], declared: Container[Address], kinds: Sequence[Kind]
+) -> Doubts:
     """What is declared in the files and not found, since something is wrong with it."""
     collections = {kind.collection: kind.name for kind in kinds}
     every = frozenset(collections.values())
@@ -72,13 +77,15 @@ def doubts(files: Sequence[Document], found: Container[Address], kinds: Sequence
             if isinstance(members, dict):
                 # Below a name that is no collection there may be resources of any kind.
                 meant = every if kind is None else {kind}
-                addresses |= {Address(each, key) for each in meant for key in members}
+                addresses |= {Address(kind_name, key) for kind_name in meant for key in members}
             elif members is not None:
                 unclear |= every if kind is None else {kind}
-    return Doubts(frozenset(unclear), {each for each in addresses if each not in found})
+    return Doubts(frozenset(unclear), {address for address in addresses if address not in declared})
 
 
-def documents(source: Source, workspace: Workspace, problems: Problems) -> list[Document]:
+def documents(
+    source: Source, workspace: Workspace, problems: DiagnosticCollector
+) -> list[Document]:
     """Every resource file, parsed, by name."""
     return [
         parse(raw, name, problems) if raw is not None else Document(name, unread=True)
@@ -87,7 +94,7 @@ def documents(source: Source, workspace: Workspace, problems: Problems) -> list[
 
 
 def contents(
-    source: Source, workspace: Workspace, problems: Problems
+    source: Source, workspace: Workspace, problems: DiagnosticCollector
 ) -> Iterator[tuple[str, bytes | None]]:
     """The name and bytes of every resource file, by name; None for one that can't be read."""
     names = [name for name in source.names() if name != WORKSPACE_FILE]
@@ -115,30 +122,30 @@ def resource_globs(workspace: Workspace) -> tuple[str, ...]:
     return tuple(map(str, globs)) if isinstance(globs, list) else _EVERYTHING
 
 
-def _matched(names: Sequence[str], glob: str, at: Mark, problems: Problems) -> set[str]:
+def _matched(names: Sequence[str], glob: str, at: Mark, problems: DiagnosticCollector) -> set[str]:
     if leaves_workspace(glob):
         problems.error(
             "outside-workspace",
             f"'{glob}' leads out of the workspace",
             at=at,
-            hint="resource files stand below reconciler.yaml",
+            hint="resource files are below reconciler.yaml",
         )
         return set()
-    found = set(matching(names, glob))
-    if not found:
+    matches = set(matching(names, glob))
+    if not matches:
         problems.warning("no-files", f"no file fits '{glob}'", at=at)
-    return found
+    return matches
 
 
 def declarations(
-    files: Sequence[Document], kinds: Sequence[Kind], problems: Problems
+    files: Sequence[Document], kinds: Sequence[Kind], problems: DiagnosticCollector
 ) -> dict[Address, Declaration]:
-    """Every resource by address. One that is declared twice is told with both places."""
+    """Every resource by address. A duplicate is reported with both places."""
     collections = {kind.collection: kind for kind in kinds}
-    found: dict[Address, Declaration] = {}
+    declared: dict[Address, Declaration] = {}
     for document in files:
         if not isinstance(document.value, dict):
-            _tell_odd_file(document, problems)
+            _report_odd_file(document, problems)
             continue
         for collection, members in document.value.items():
             kind = collections.get(collection)
@@ -158,11 +165,11 @@ def declarations(
                         hint="write each as `key:` with its fields below",
                     )
             else:
-                _collect(kind, document, collection, members, found, problems)
-    return found
+                _collect(kind, document, collection, members, declared, problems)
+    return declared
 
 
-def _tell_odd_file(document: Document, problems: Problems) -> None:
+def _report_odd_file(document: Document, problems: DiagnosticCollector) -> None:
     if document.unread or isinstance(document.value, Unknown):
         return
     if document.value is None:
@@ -182,18 +189,18 @@ def _collect(
     document: Document,
     collection: str,
     members: Mapping[str, Any],
-    found: dict[Address, Declaration],
-    problems: Problems,
+    declared: dict[Address, Declaration],
+    problems: DiagnosticCollector,
 ) -> None:
     for key, body in members.items():
-        if "${" in key:  # told when it was read
+        if "${" in key:  # reported when it was read
             continue
-        each = Declaration(Address(kind.name, key), document, (collection, key), body)
+        declaration = Declaration(Address(kind.name, key), document, (collection, key), body)
         if not _KEY.fullmatch(key):
             problems.error(
                 "bad-key",
                 f"'{shortened(key)}' can't be the key of a resource",
-                at=each.mark,
+                at=declaration.mark,
                 hint="use letters, digits, _ - and . only; the `name:` may be anything",
             )
         elif isinstance(body, Unknown):
@@ -201,17 +208,16 @@ def _collect(
         elif not isinstance(body, dict):
             problems.error(
                 "not-a-mapping",
-                f"{each.address} has no fields",
-                at=each.mark,
+                f"{declaration.address} has no fields",
+                at=declaration.mark,
                 hint="write its fields below the key, indented",
             )
-        elif each.address in found:
+        elif declaration.address in declared:
             problems.error(
                 "declared-twice",
-                f"{each.address} is declared twice",
-                at=each.mark,
-                hint="give one of them another key",
-                related=((found[each.address].mark, "it is declared here first"),),
+                f"{declaration.address} is declared twice",
+                at=declaration.mark,
+                related=((declared[declaration.address].mark, "it is declared here first"),),
             )
         else:
-            found[each.address] = each
+            declared[declaration.address] = declaration

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import yaml
 
-from reconciler.config.composing import MERGE_TAG, compose
+from reconciler.config.yaml_nodes import MERGE_TAG, compose
 from reconciler.errors import Mark
+from reconciler.model.json_tree import walk
 from reconciler.model.values import JSON, MISSING, Path, value_at
 
 Node: TypeAlias = yaml.nodes.Node
@@ -23,7 +24,7 @@ Members: TypeAlias = Mapping[str, tuple[Node, Node]]
 class Unknown(str):
     """Stands where a value can't be known: it was misread, or a reference leads nowhere.
 
-    That has been told. Checks pass over it, so that one mistake is not told twice.
+    That is reported already. Checks pass over it, so that one mistake is reported once.
     """
 
     __slots__ = ()
@@ -36,7 +37,7 @@ class UnknownText(Unknown):
 
 
 def is_misread(value: JSON) -> bool:
-    """Whether a value is wrong, and that has been told: nothing else can be said about it."""
+    """Return whether a value is wrong and reported: nothing else is known about it."""
     return isinstance(value, Unknown) and not isinstance(value, UnknownText)
 
 
@@ -57,33 +58,33 @@ class Nodes:
     def nearest(self, path: Path) -> tuple[Node | None, Node | None]:
         """The key and value nodes at a path, or those of the nearest part above it."""
         key: Node | None = None
-        found = self.top
+        value = self.top
         for part in path:
-            if isinstance(found, yaml.MappingNode):
-                below = self.members(found).get(str(part))
+            if isinstance(value, yaml.MappingNode):
+                below = self.members(value).get(str(part))
                 if below is None:
                     break
-                key, found = below
+                key, value = below
             elif (
-                isinstance(found, yaml.SequenceNode)
+                isinstance(value, yaml.SequenceNode)
                 and isinstance(part, int)
-                and part < len(found.value)
+                and part < len(value.value)
             ):
-                key, found = None, found.value[part]
+                key, value = None, value.value[part]
             else:
                 break
-        return key, found
+        return key, value
 
     def members(self, node: yaml.MappingNode) -> Members:
-        """The key and value nodes of a mapping by key, those that merge keys bring included.
+        """The key and value nodes of a mapping by key, those of merge keys included.
 
-        Of a key that stands there twice, the first. Kept, since the mappings that hold all
+        Of a key that is there twice, the first. Kept, since the mappings that hold all
         resources of a file are asked again and again.
         """
-        found = self._members.get(id(node))
-        if found is None:
-            found = self._members[id(node)] = _collected(node)
-        return found
+        members = self._members.get(id(node))
+        if members is None:
+            members = self._members[id(node)] = _collected(node)
+        return members
 
     def mark_of(self, node: Node | None) -> Mark:
         """The place of a node."""
@@ -97,16 +98,16 @@ class Nodes:
         return Mark(self.file, start.line + 1, start.column + 1, max(1, length))
 
     def upper_keys(self) -> Mapping[Path, Mark]:
-        """The places of the keys two levels below the top: where the resources of a file stand."""
+        """Return the places of the keys two levels below the top: those of resources."""
         if not isinstance(self.top, yaml.MappingNode):
             return {}
-        found: dict[Path, Mark] = {}
+        marks: dict[Path, Mark] = {}
         for upper, below in self.top.value:
             if isinstance(upper, yaml.ScalarNode) and isinstance(below, yaml.MappingNode):
                 for key, _ in below.value:
                     if isinstance(key, yaml.ScalarNode):
-                        found.setdefault((upper.value, key.value), self.mark_of(key))
-        return found
+                        marks.setdefault((upper.value, key.value), self.mark_of(key))
+        return marks
 
 
 # Without slots, so that what is made on first use has a place.
@@ -114,7 +115,7 @@ class Nodes:
 class Document:
     """One YAML document: its value and text. Its nodes are composed again when asked for.
 
-    `unread` tells a file that can't be read from an empty one: what is wrong with it has been told.
+    `unread` is True for a file that can't be read, which is reported; False for an empty one.
     `keys` are places that every resource needs, so that they are kept.
     """
 
@@ -147,8 +148,8 @@ class Document:
         known = self.keys.get(path)
         if known is not None:
             return known
-        key, found = self._nodes.nearest(path)
-        return self._nodes.mark_of(key if key is not None else found)
+        key, value = self._nodes.nearest(path)
+        return self._nodes.mark_of(key if key is not None else value)
 
     def line(self, number: int) -> str:
         """A source line, counted from 1."""
@@ -157,22 +158,22 @@ class Document:
 
 def _collected(node: yaml.MappingNode) -> dict[str, tuple[Node, Node]]:
     """Own members first, then merged ones; a mapping that merges itself is gone into once."""
-    found: dict[str, tuple[Node, Node]] = {}
+    members: dict[str, tuple[Node, Node]] = {}
     seen: set[int] = set()
     waiting: list[Node] = [node]
     while waiting:
-        each = waiting.pop()
-        if not isinstance(each, yaml.MappingNode) or id(each) in seen:
+        mapping = waiting.pop()
+        if not isinstance(mapping, yaml.MappingNode) or id(mapping) in seen:
             continue
-        seen.add(id(each))
+        seen.add(id(mapping))
         sources: list[Node] = []
-        for key, value in each.value:
+        for key, value in mapping.value:
             if key.tag == MERGE_TAG:
                 sources += value.value if isinstance(value, yaml.SequenceNode) else [value]
             elif isinstance(key, yaml.ScalarNode):
-                found.setdefault(key.value, (key, value))
+                members.setdefault(key.value, (key, value))
         waiting += reversed(sources)
-    return found
+    return members
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ class Layer:
 
     @property
     def value(self) -> JSON:
-        """What stands there."""
+        """The value at that place."""
         return value_at(self.document.value, self.path)
 
 
@@ -208,7 +209,7 @@ class Places(Mapping[Path, Mark]):
         return None
 
     def source_of(self, path: Path) -> tuple[Layer, Path] | None:
-        """The layer that a field comes from, and the nearest path above it that stands there.
+        """The layer that a field comes from, and the nearest path above it that it has.
 
         The two differ below a reference to a variable that is a list or mapping.
         """
@@ -227,34 +228,27 @@ class Places(Mapping[Path, Mark]):
 
     def key(self, path: Path) -> Mark:
         """The place of the key of a field; of the resource if the field is not there."""
-        found = self.source_of(path)
-        if found is None:
+        source = self.source_of(path)
+        if source is None:
             return self.layers[0].document.key_mark(self.layers[0].path)
-        layer, nearest = found
+        layer, nearest = source
         return layer.document.key_mark(layer.path + nearest)
 
     def near(self, path: Path) -> Mark:
         """The place of a field, or of the nearest part above it."""
-        found = self.source_of(path)
-        if found is None:
+        source = self.source_of(path)
+        if source is None:
             return self.key(())
-        layer, nearest = found
+        layer, nearest = source
         return layer.document.mark(layer.path + nearest)
 
     def __iter__(self) -> Iterator[Path]:
         seen: set[Path] = set()
         for layer in self.layers:
-            for path in _paths(layer.value, ()):
-                if path not in seen:
+            for path, _ in walk(layer.value):
+                if path and path not in seen:
                     seen.add(path)
                     yield path
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-def _paths(value: Any, path: Path) -> Iterator[Path]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield (*path, key)
-            yield from _paths(item, (*path, key))

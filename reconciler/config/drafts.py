@@ -18,13 +18,13 @@ from reconciler.config.loader import parse
 from reconciler.config.references import escaped
 from reconciler.config.sources import Source
 from reconciler.config.yaml_text import yaml_text
-from reconciler.errors import Problems
+from reconciler.errors import DiagnosticCollector
 from reconciler.model.values import JSONObject
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A resource that is to stand in a file: its collection, key and fields, in order."""
+    """A resource to write into a file: its collection, key and fields, in order."""
 
     collection: str
     key: str
@@ -56,8 +56,8 @@ class DraftSource:
 def new_file(drafts: Sequence[Draft], *, head: Sequence[str] = ()) -> str:
     """The text of a file that holds just these resources, each collection once."""
     lines = list(head)
-    for collection in dict.fromkeys(each.collection for each in drafts):
-        members = [each for each in drafts if each.collection == collection]
+    for collection in dict.fromkeys(draft.collection for draft in drafts):
+        members = [draft for draft in drafts if draft.collection == collection]
         lines += (
             ["", *_collection(collection, members)] if lines else _collection(collection, members)
         )
@@ -66,8 +66,8 @@ def new_file(drafts: Sequence[Draft], *, head: Sequence[str] = ()) -> str:
 
 def _collection(collection: str, members: Sequence[Draft]) -> list[str]:
     lines = [f"{collection}:"]
-    for position, each in enumerate(members):
-        lines += ["", *each.lines(STEP)] if position else each.lines(STEP)
+    for position, member in enumerate(members):
+        lines += ["", *member.lines(STEP)] if position else member.lines(STEP)
     return lines
 
 
@@ -79,8 +79,8 @@ def extended_file(raw: bytes, drafts: Sequence[Draft]) -> str | None:
     """
     newline = line_end(raw)
     text = raw.decode("utf-8-sig")
-    for collection in dict.fromkeys(each.collection for each in drafts):
-        members = [each for each in drafts if each.collection == collection]
+    for collection in dict.fromkeys(draft.collection for draft in drafts):
+        members = [draft for draft in drafts if draft.collection == collection]
         lines = _with(text, collection, members)
         if lines is None:
             return None
@@ -96,7 +96,7 @@ def _joined(lines: Sequence[str], newline: str) -> str:
 
 def _with(text: str, collection: str, members: Sequence[Draft]) -> list[str] | None:
     """The lines of a file with the members of one collection."""
-    document = parse(text.encode(), "", Problems())
+    document = parse(text.encode(), "", DiagnosticCollector())
     lines = list(document.lines)
     end = content_end(lines)
     if document.node is None:
@@ -105,7 +105,7 @@ def _with(text: str, collection: str, members: Sequence[Draft]) -> list[str] | N
     root = block_of(document.node, lines, start=0, end=end)
     if root is None or root.column != 0:
         return None
-    holder = next((each for each in root.entries if each.name == collection), None)
+    holder = next((entry for entry in root.entries if entry.name == collection), None)
     if holder is None:
         at = root.footer
         return [*lines[:at], "", *_collection(collection, members), *lines[at:]]
@@ -131,26 +131,26 @@ def _opened(line: str, holder: Entry) -> str | None:
 
 
 def _in_block(lines: list[str], block: Block, members: Sequence[Draft]) -> list[str]:
-    added = [line for each in members for line in ("", *each.lines(block.column))]
+    added = [line for member in members for line in ("", *member.lines(block.column))]
     return [*lines[: block.footer], *added, *lines[block.footer :]]
 
 
 def _keeps(raw: bytes, text: str, drafts: Sequence[Draft]) -> bool:
     """Whether the new text says all that the old one said, and the drafts besides."""
-    problems = Problems()
-    before: Any = parse(raw, "", Problems()).value or {}
+    problems = DiagnosticCollector()
+    before: Any = parse(raw, "", DiagnosticCollector()).value or {}
     after: Any = parse(text.encode(), "", problems).value
     if problems.failed or not isinstance(after, dict):
         return False
     wanted = {name: dict(value or {}) for name, value in before.items()}
-    for each in drafts:
-        fields = parse("\n".join(each.lines(0)).encode(), "", Problems()).value
-        wanted.setdefault(each.collection, {})[each.key] = fields[each.key]
+    for draft in drafts:
+        fields = parse("\n".join(draft.lines(0)).encode(), "", DiagnosticCollector()).value
+        wanted.setdefault(draft.collection, {})[draft.key] = fields[draft.key]
     return {name: value or {} for name, value in after.items()} == wanted
 
 
 def schema_line(name: str, source: Source, schema_file: str) -> list[str]:
-    """The line that tells editors the schema of a new file, where the workspace has one."""
+    """Return the line that names the schema of a new file for editors."""
     if source.read(schema_file) is None:
         return []
     up = "../" * (len(PurePosixPath(name).parts) - 1)

@@ -1,7 +1,7 @@
 """`fmt`: keys in the order of the schemas, indentation in steps of two, and nothing else.
 
 Works on the lines of a file (`layout`), so that comments stay with the key below them. Quotes,
-flow style and line breaks inside values are left as somebody wrote them. What comes out is read
+flow style and line breaks inside values are left as they are. What comes out is read
 again and compared with what went in before anybody sees it.
 """
 
@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from reconciler.config.composing import MERGE_TAG
 from reconciler.config.document import Document, Node
 from reconciler.config.layout import (
     STEP,
@@ -31,10 +30,11 @@ from reconciler.config.layout import (
     trimmed,
 )
 from reconciler.config.loader import parse
-from reconciler.config.schema_files import schema, variant_schema
 from reconciler.config.sources import WORKSPACE_FILE
-from reconciler.errors import Mark, Problems
+from reconciler.config.yaml_nodes import MERGE_TAG
+from reconciler.errors import DiagnosticCollector, Mark
 from reconciler.model.kind import Kind
+from reconciler.model.schema_files import schema, variant_schema
 from reconciler.model.values import MISSING, Path, value_at
 
 Schema: TypeAlias = Mapping[str, Any]
@@ -44,16 +44,16 @@ _OVERRIDES = "overrides"
 
 
 def format_file(
-    raw: bytes, file: str, kinds: Sequence[Kind], problems: Problems
+    raw: bytes, file: str, kinds: Sequence[Kind], problems: DiagnosticCollector
 ) -> tuple[Document, str | None]:
     """A file as it was read, and its text in good order, with the line ends that it had.
 
     The text is None where the file can't be read, or not safely be changed. What is wrong with it
     goes to `problems`. Formatting twice is formatting once.
     """
-    own = Problems()
+    own = DiagnosticCollector()
     document = parse(raw, file, own)
-    problems.found.extend(own.found)
+    problems.diagnostics.extend(own.diagnostics)
     if own.failed:
         return document, None
     root = _workspace(kinds) if file == WORKSPACE_FILE else _resources(kinds)
@@ -75,7 +75,7 @@ def format_file(
 
 def _says_the_same(document: Document, text: str) -> bool:
     """Whether not a line is lost and every value is the same: no file is damaged, come what may."""
-    problems = Problems()
+    problems = DiagnosticCollector()
     again = parse(text.encode(), document.file, problems)
     if problems.failed or again.value != document.value:
         return False
@@ -91,21 +91,21 @@ def _resources(kinds: Sequence[Kind]) -> Schema:
 
 
 def _kind(kind: Kind) -> Schema:
-    found = schema(kind.name) or {}
-    properties = found.get("properties", {})
-    overrides = {**properties.get(_OVERRIDES, {}), "additionalProperties": found}
-    return {**found, "properties": {**properties, _OVERRIDES: overrides}}
+    known = schema(kind.name) or {}
+    properties = known.get("properties", {})
+    overrides = {**properties.get(_OVERRIDES, {}), "additionalProperties": known}
+    return {**known, "properties": {**properties, _OVERRIDES: overrides}}
 
 
 def _workspace(kinds: Sequence[Kind]) -> Schema:
-    found = schema("workspace") or {}
+    known = schema("workspace") or {}
     defaults = {"properties": {kind.name: schema(kind.name) or {} for kind in kinds}}
-    return {**found, "properties": {**found.get("properties", {}), "defaults": defaults}}
+    return {**known, "properties": {**known.get("properties", {}), "defaults": defaults}}
 
 
 @dataclass(frozen=True, slots=True)
 class _Formatting:
-    """One pass over a file. `lines` are those of the document without blanks at their ends."""
+    """One pass over a file. `lines` are those of the document without whitespace at their ends."""
 
     document: Document
     lines: tuple[str, ...]
@@ -136,7 +136,7 @@ class _Formatting:
             above = self._aside(max(entry.start, skip), entry.line, indent)
             was_first = entry is block.entries[0]
             if position == 0 and above and not above[0] and not (lines and lines[-1]):
-                # Nothing stands above it any more: what was first gets its blank line.
+                # Nothing is above it any more: what was first gets its empty line.
                 above.pop(0)
                 owed = owed or not was_first
             elif position and was_first and owed:
@@ -155,9 +155,9 @@ class _Formatting:
         def place(entry: Entry) -> int:
             return -1 if entry.key.tag == MERGE_TAG else order.get(entry.name, last)
 
-        found = sorted(entries, key=place)
-        moved = any(entry is not was for entry, was in zip(found, entries, strict=True))
-        return entries if moved and _parts_an_alias(found) else found
+        ordered = sorted(entries, key=place)
+        moved = any(entry is not was for entry, was in zip(ordered, entries, strict=True))
+        return entries if moved and _parts_an_alias(ordered) else ordered
 
     def _entry(
         self, entry: Entry, node: Schema, path: Path, *, column: int, indent: int
@@ -183,7 +183,7 @@ class _Formatting:
             column = next((indent_of(line) for line in body if line.strip()), None)
             if column is not None and not tells_indent(self.lines[entry.line]):
                 by = target - column
-            # A comment below it that stood as far right would become part of the text.
+            # A comment below it with the same indentation would become part of the text.
             target = indent + 1
         return shifted(body, by) + self._aside(entry.body_end, entry.end, target)
 
@@ -212,41 +212,41 @@ class _Formatting:
         variants = node.get("x-variants")
         if variants is not None and entry.name == variants["body"]:
             return variant_schema(variants, self._tag(path, variants["tag"]))
-        found = node.get("properties", {}).get(entry.name, node.get("additionalProperties"))
-        return found if isinstance(found, dict) else {}
+        below = node.get("properties", {}).get(entry.name, node.get("additionalProperties"))
+        return below if isinstance(below, dict) else {}
 
     def _tag(self, path: Path, name: str) -> Any:
-        """Which variant stands at a path; an override that does not say has its resource's."""
-        found = value_at(self.document.value, (*path, name))
-        if found is MISSING and _OVERRIDES in path:
+        """Return the tag at a path; an override without one has that of its resource."""
+        tag = value_at(self.document.value, (*path, name))
+        if tag is MISSING and _OVERRIDES in path:
             at = path.index(_OVERRIDES)
-            found = value_at(self.document.value, (*path[:at], *path[at + 2 :], name))
-        return found
+            tag = value_at(self.document.value, (*path[:at], *path[at + 2 :], name))
+        return tag
 
     def _aside(self, start: int, end: int, indent: int) -> list[str]:
         """Comments at their key's column, and never two blank lines in succession."""
-        found: list[str] = []
+        kept: list[str] = []
         for line in self.lines[start:end]:
             text = line.strip()
             if text:
-                found.append(" " * indent + text)
-            elif not found or found[-1]:
-                found.append("")
-        return found
+                kept.append(" " * indent + text)
+            elif not kept or kept[-1]:
+                kept.append("")
+        return kept
 
 
 def _parts_an_alias(entries: Sequence[Entry]) -> bool:
-    """Whether an alias would stand above its anchor."""
+    """Return whether an alias would be above its anchor."""
     for position, entry in enumerate(entries):
         later = entries[position + 1 :]
         for line in _anchors_of(entry):
-            if any(each.line <= line < each.end for each in later):
+            if any(other.line <= line < other.end for other in later):
                 return True
     return False
 
 
 def _anchors_of(entry: Entry) -> Iterator[int]:
-    """The lines of what the aliases in an entry stand for: the parser put their anchors' nodes."""
+    """Yield the lines of the anchors of an entry's aliases: the parser put the anchors' nodes."""
     seen: set[int] = set()
     left: list[Node] = [entry.value]
     while left:
@@ -269,7 +269,7 @@ def _without_leading_blanks(lines: Sequence[str]) -> list[str]:
 
 
 def _without_trailing_blanks(lines: Sequence[str]) -> list[str]:
-    found = list(lines)
-    while found and not found[-1]:
-        found.pop()
-    return found
+    kept = list(lines)
+    while kept and not kept[-1]:
+        kept.pop()
+    return kept

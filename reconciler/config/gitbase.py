@@ -1,6 +1,6 @@
 """The workspace at a git commit: git is the state file.
 
-Git runs as a process, without a shell. In a CI job the base is what the job's environment tells:
+Git runs as a process, without a shell. In a CI job the environment of the job names the base:
 the merge base with the target branch, or the commit before a push.
 """
 
@@ -20,7 +20,7 @@ _SECONDS = 60.0
 
 
 class GitSource:
-    """The files below a folder as they stand at a commit."""
+    """The files below a folder at a commit."""
 
     def __init__(self, folder: Path, commit: str) -> None:
         self._folder = folder
@@ -31,7 +31,7 @@ class GitSource:
         """Every file below the folder, sorted."""
         if self._names is None:
             listed = _git(self._folder, "ls-tree", "-r", "-z", "--name-only", self._commit, ".")
-            self._names = sorted(each for each in listed.decode().split("\0") if each)
+            self._names = sorted(name for name in listed.decode().split("\0") if name)
         return self._names
 
     def read(self, name: str) -> bytes | None:
@@ -45,20 +45,20 @@ def base_commit(folder: Path, *, ref: str | None, environ: Mapping[str, str]) ->
     """The commit to compare with, None where there is no git or no base.
 
     Raises:
-        GitUnavailable: a base was asked for, or is told by the CI job, and can't be had.
+        GitUnavailable: a base was asked for, or named by the CI job, and can't be read.
 
     """
     if ref is not None:
         if ref.startswith("-"):
             raise GitUnavailable(f"'{ref}' is not a git reference")
         return _merge_base(folder, ref)
-    told = _told_by_ci(environ)
-    if told is None or not _inside_git(folder):
+    named = _named_by_ci(environ)
+    if named is None or not _inside_git(folder):
         return None
-    return _merge_base(folder, told)
+    return _merge_base(folder, named)
 
 
-def _told_by_ci(environ: Mapping[str, str]) -> str | None:
+def _named_by_ci(environ: Mapping[str, str]) -> str | None:
     """The base that a CI job's environment names."""
     if not environ.get("CI") and not environ.get("TF_BUILD"):
         return None
@@ -72,9 +72,9 @@ def _told_by_ci(environ: Mapping[str, str]) -> str | None:
         _branch((environ.get("SYSTEM_PULLREQUEST_TARGETBRANCH") or "").removeprefix("refs/heads/")),
         _branch(environ.get("CHANGE_TARGET")),
     )
-    for each in candidates:
-        if each and not _NOTHING.match(each):
-            return each
+    for candidate in candidates:
+        if candidate and not _NOTHING.match(candidate):
+            return candidate
     return None
 
 

@@ -1,6 +1,6 @@
 """The lines of a YAML file by the keys that they belong to: what `fmt` and `import` edit.
 
-Files are edited as text, entry by entry, and never written anew from values: whatever is not
+Files are edited as text, entry by entry, and never written again from values: whatever is not
 touched stays as it was, byte for byte, comments and quotes included. An entry of a block mapping
 is the comment lines above its key, and all lines down to the next entry.
 """
@@ -146,7 +146,7 @@ def _last_leaf(node: Node) -> Node:
 def _with_own_comments(
     value: Node, lines: Sequence[str], column: int, *, start: int, end: int
 ) -> int:
-    """Comments that are indented more than the next key belong to what stands above them.
+    """Comments that are indented more than the next key belong to what is above them.
 
     So do items of a list that are commented out, where the list is indented no more than its key.
     """
@@ -155,14 +155,14 @@ def _with_own_comments(
         and not value.flow_style
         and value.start_mark.column == column
     )
-    found = start
+    until = start
     for line in range(start, end):
         text = lines[line]
         if text.strip():
             if indent_of(text) <= column and not (is_list and _ITEM.match(text)):
                 break
-            found = line + 1
-    return found
+            until = line + 1
+    return until
 
 
 def head_of(lines: Sequence[str], first_key: int) -> int:
@@ -187,7 +187,7 @@ def content_end(lines: Sequence[str]) -> int:
 
 
 def trimmed(document: Document) -> tuple[str, ...]:
-    """The lines of a document without blanks at their ends, those aside where blanks may count."""
+    """Return the lines of a document without whitespace at their ends that is no text."""
     kept = {line for scalar in _scalars(document.node) for line in _lines_of_text(scalar)}
     return tuple(
         line if number in kept else line.rstrip(" \t") for number, line in enumerate(document.lines)
@@ -212,7 +212,7 @@ def _scalars(root: Node | None) -> Iterator[yaml.ScalarNode]:
 
 
 def _lines_of_text(scalar: yaml.ScalarNode) -> range:
-    """The lines at whose ends blanks may be part of a text."""
+    """Return the lines at whose ends whitespace may be part of a text."""
     start, end = scalar.start_mark.line, scalar.end_mark.line
     if scalar.style in ("|", ">"):
         return range(start + 1, end + 1 if scalar.end_mark.column else end)
@@ -231,12 +231,12 @@ def is_aside(line: str) -> bool:
 
 
 def indent_of(line: str) -> int:
-    """How many blanks a line begins with."""
+    """Return how many spaces a line begins with."""
     return len(line) - len(line.lstrip(" "))
 
 
 def shifted(lines: Sequence[str], by: int) -> list[str]:
-    """Lines moved to the right, or to the left as far as there are blanks."""
+    """Lines moved to the right, or to the left as far as there are spaces."""
     if by >= 0:
         return [" " * by + line if line else line for line in lines]
     return [line[min(-by, indent_of(line)) :] for line in lines]

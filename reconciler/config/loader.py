@@ -1,7 +1,7 @@
-"""Strict YAML: text to `Document`, with every surprise of YAML 1.1 told instead of taken.
+"""Strict YAML: text to `Document`, with every surprise of YAML 1.1 reported.
 
 The text is composed once with PyYAML's C parser while the garbage collector is paused (the largest
-single speed-up that was measured), then values are built from the nodes in one pass (`building`).
+single speed-up that was measured), then values are built from the nodes in one pass (`construct`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from contextlib import contextmanager
 import yaml
 from yaml.reader import ReaderError
 
-from reconciler.config.building import TOO_DEEP, build
-from reconciler.config.composing import TooDeep, compose
+from reconciler.config.construct import TOO_DEEP, construct
 from reconciler.config.document import Document
-from reconciler.errors import Mark, Problems
+from reconciler.config.yaml_nodes import TooDeep, compose
+from reconciler.errors import DiagnosticCollector, Mark
 
 MAX_BYTES = 10_000_000
 _BYTE_ORDER_MARK = "\ufeff"
@@ -30,7 +30,7 @@ _NOT_YAML = re.compile(
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
-def parse(raw: bytes, file: str, problems: Problems) -> Document:
+def parse(raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
     """The document of a file. What is wrong with it goes to `problems`; never raises."""
     text = _decoded(raw, file, problems)
     if text is None:
@@ -40,16 +40,15 @@ def parse(raw: bytes, file: str, problems: Problems) -> Document:
     if joined:
         problems.error(
             "byte-order-mark",
-            "there is a byte order mark inside this file, which nobody sees",
+            "there is an invisible byte order mark inside this file",
             at=_place(file, text, text.index(_BYTE_ORDER_MARK)),
-            hint="remove it; it comes from joining two files",
         )
     try:
         with collector_paused():
-            return build(file, text, compose(text), problems)
+            return construct(file, text, compose(text), problems)
     except yaml.YAMLError as error:
         if not joined:
-            _tell_syntax(error, text, unread, problems)
+            _report_syntax(error, text, unread, problems)
     except TooDeep as error:
         problems.error("too-deep", TOO_DEEP, at=Mark(file, *error.args))
     except RecursionError:
@@ -69,13 +68,12 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _decoded(raw: bytes, file: str, problems: Problems) -> str | None:
+def _decoded(raw: bytes, file: str, problems: DiagnosticCollector) -> str | None:
     if len(raw) > MAX_BYTES:
         problems.error(
             "file-too-large",
             f"this file has {len(raw):,} bytes, and {MAX_BYTES:,} are allowed",
             at=Mark(file),
-            hint="split it: resources may stand in any number of files",
         )
         return None
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in raw[:4]:
@@ -102,7 +100,9 @@ def _decoded(raw: bytes, file: str, problems: Problems) -> str | None:
         return None
 
 
-def _tell_syntax(error: yaml.YAMLError, text: str, document: Document, problems: Problems) -> None:
+def _report_syntax(
+    error: yaml.YAMLError, text: str, document: Document, problems: DiagnosticCollector
+) -> None:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     file, what = document.file, str(getattr(error, "problem", None) or "this is not YAML")
     at = Mark(file, mark.line + 1, mark.column + 1) if mark is not None else Mark(file)
@@ -116,46 +116,42 @@ def _tell_syntax(error: yaml.YAMLError, text: str, document: Document, problems:
             "control-character",
             f"there is a character here that no YAML may hold: U+{ord(unprintable[0]):04X}",
             at=_place(file, text, unprintable.start()),
-            hint="remove it, or write it as an escape inside double quotes",
         )
     elif "\t" in line[: len(line) - len(line.lstrip())] or "'\\t'" in what:
         problems.error(
             "tab-indent",
             "a tab can't indent YAML",
             at=Mark(file, at.line, line.index("\t") + 1 if "\t" in line else at.column),
-            hint="indent with spaces",
         )
     elif "but found another document" in what:
         problems.error(
             "several-documents",
             "a file holds one document, and here another one begins",
             at=at,
-            hint="put it into a file of its own",
         )
     elif "undefined alias" in what:
         problems.error(
             "unknown-alias",
             "this alias has no anchor above it in this file",
             at=at,
-            hint="define the anchor (&name) first, or quote a value that begins with *",
         )
     else:
         began = getattr(error, "context_mark", None)
-        if what in _TOLD_LATE and began is not None:
-            what, hint = _TOLD_LATE[what], _SYNTAX_HINTS[what]
+        if what in _REPORTED_LATE and began is not None:
+            what, hint = _REPORTED_LATE[what], _SYNTAX_HINTS[what]
             at = Mark(file, began.line + 1, began.column + 1)
         else:
             hint = _SYNTAX_HINTS.get(what, "look for a quote or bracket that is not closed above")
         if _NO_BREAK_SPACE in document.line(at.line):
-            hint = "there is a no-break space in this line: replace it by a blank"
-        told = f"this is not YAML: {what}"
-        problems.error("bad-yaml", told, at=at, hint=hint, related=_context(error, at))
+            hint = "there is a no-break space in this line: replace it by a space"
+        message = f"this is not YAML: {what}"
+        problems.error("bad-yaml", message, at=at, hint=hint, related=_context(error, at))
 
 
 def _context(error: yaml.YAMLError, at: Mark) -> tuple[tuple[Mark, str], ...]:
-    """Where what is broken began, if the parser tells."""
-    mark, told = getattr(error, "context_mark", None), getattr(error, "context", None)
-    words = _CONTEXTS.get(str(told))
+    """Return where the broken part begins, if the parser knows."""
+    mark, context = getattr(error, "context_mark", None), getattr(error, "context", None)
+    words = _CONTEXTS.get(str(context))
     if mark is None or words is None or (mark.line + 1, mark.column + 1) == (at.line, at.column):
         return ()
     return ((Mark(at.file, mark.line + 1, mark.column + 1), f"the {words} begins here"),)
@@ -174,20 +170,20 @@ _CONTEXTS = {
     "while parsing a quoted scalar": "quoted text",
     "while scanning a block scalar": "block of text",
 }
-_TOLD_LATE = {
-    "could not find expected ':'": "this line has no colon with a blank after it",
+_REPORTED_LATE = {
+    "could not find expected ':'": "this line has no colon with a space after it",
     "found unexpected end of stream": "this quote is not closed",
 }
-"""What the parser notices only later: told where it began."""
+"""What the parser notices only later: reported where it began."""
 _SYNTAX_HINTS = {
     "mapping values are not allowed in this context": "quote a value that contains ': ', or check "
     "the indentation of this line",
-    "could not find expected ':'": "a key needs a colon and a blank after it; text over several "
+    "could not find expected ':'": "a key needs a colon and a space after it; text over several "
     "lines needs | and indentation",
     "did not find expected key": "check the quotes on this line, and its indentation",
     "did not find expected node content": "something that begins with [ or { is not closed, or a "
     "comma is too many",
-    "did not find expected <document start>": "check what stands before: the mapping, list or "
+    "did not find expected <document start>": "check what is before: the mapping, list or "
     "document has ended there",
     "did not find expected comment or line break": "after | or > the text begins on the next line; "
     "or quote it",

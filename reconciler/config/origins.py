@@ -5,26 +5,26 @@ The value of a field is what planning sees; this adds what was written, and by w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from reconciler.config.annotations import annotated
 from reconciler.config.document import Layer, Places
-from reconciler.config.references import references_in
 from reconciler.config.workspace import Workspace
-from reconciler.errors import Mark
+from reconciler.model.json_tree import leaves, map_leaves, mapped_leaves
 from reconciler.model.kind import Kind
+from reconciler.model.redaction import MASK
+from reconciler.model.reference import is_only_references, references_in
 from reconciler.model.resolved import FieldOrigin, FilledReference, Overridden, ResolvedField
 from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text, value_at
+from reconciler.providers import providers
+from reconciler.providers.var import PROVIDER as VARIABLES
 
 LITERAL_SECRET = "(literal secret)"  # noqa: S105 - words in the place of one
 """Stands for a secret that is written in the files: never a value, and no reference either."""
 
 _MAPPING = "(a mapping)"
-_PLAIN_REFERENCES = re.compile(r"(?:\$\{(?!env:[^{}]*:-)[^{}]*\})+")
-_DEFAULT = re.compile(r"(\$\{env:[^{}]*?:-)[^{}]*\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Surroundings:
 
 
 def variable_places(workspace: Workspace, environment: str) -> Places:
-    """Where variables stand: those of the environment above those of the workspace."""
+    """Return the places of variables: those of the environment above those of the workspace."""
     paths: tuple[Path, ...] = (("environments", environment, "vars"), ("vars",))
     return Places(tuple(Layer(workspace.document, path, path_text(path)) for path in paths))
 
@@ -50,30 +50,30 @@ def fields_with_origin(
 ) -> tuple[ResolvedField, ...]:
     """Every managed field of a resource, what is above the fields of the service included."""
     secret = {path for path, _ in annotated(kind.name, "x-secret", resource.spec)}
-    found: list[ResolvedField] = []
+    resolved: list[ResolvedField] = []
     for path, value in _values(resource, kind, around.places):
         written_path = _as_written(path, kind, around.places)
         hidden = path in secret or isinstance(value, SecretRef)
-        found.append(_field(path, written_path, value, around, hidden=hidden))
-    return tuple(found)
+        resolved.append(_field(path, written_path, value, around, hidden=hidden))
+    return tuple(resolved)
 
 
 def _values(resource: Resource, kind: Kind, places: Places) -> Iterator[tuple[Path, JSON]]:
     """The leaves of a resource: its parent and itself first, what surrounds it last."""
     if kind.parent_key is not None and resource.parent is not None:
-        yield from _leaves(_parent_value(resource.parent), (kind.parent_key,))
+        yield from mapped_leaves(_parent_value(resource.parent), (kind.parent_key,))
     if resource.pinned_id is not None:
         yield ("id",), resource.pinned_id
     if resource.state is not State.PRESENT or places.layer_of(("state",)) is not None:
         yield ("state",), resource.state.value
-    order = {each.name: place for place, each in enumerate(kind.fields)}
-    for name in sorted(resource.spec, key=lambda each: order.get(each, len(order))):
-        yield from _leaves(resource.spec[name], (name,))
+    order = {known.name: place for place, known in enumerate(kind.fields)}
+    for name in sorted(resource.spec, key=lambda field_name: order.get(field_name, len(order))):
+        yield from mapped_leaves(resource.spec[name], (name,))
     usual = Lifecycle()
-    for each in fields(Lifecycle):
-        path: Path = ("lifecycle", each.name)
-        value = getattr(resource.lifecycle, each.name)
-        if value != getattr(usual, each.name) or places.layer_of(path) is not None:
+    for field in fields(Lifecycle):
+        path: Path = ("lifecycle", field.name)
+        value = getattr(resource.lifecycle, field.name)
+        if value != getattr(usual, field.name) or places.layer_of(path) is not None:
             yield path, list(value) if isinstance(value, tuple) else value
     if resource.secret_version is not None:
         yield ("secret_version",), resource.secret_version
@@ -83,14 +83,6 @@ def _parent_value(ref: ParentRef) -> JSON:
     if ref.key is not None:
         return ref.key
     return {"id": ref.id} if ref.id is not None else {"name": ref.name}
-
-
-def _leaves(value: JSON, path: Path) -> Iterator[tuple[Path, JSON]]:
-    if isinstance(value, Mapping) and value:
-        for name, item in value.items():
-            yield from _leaves(item, (*path, name))
-    else:
-        yield path, value
 
 
 def _as_written(path: Path, kind: Kind, places: Places) -> Path:
@@ -130,7 +122,7 @@ def _field(
 
 def _layers_of(places: Places, path: Path) -> tuple[Layer, ...]:
     """Every layer that has a field, topmost first: the first one wins."""
-    return tuple(each for each in places.layers if _written(each, path) is not MISSING)
+    return tuple(layer for layer in places.layers if _written(layer, path) is not MISSING)
 
 
 def _origin(layer: Layer, path: Path) -> FieldOrigin:
@@ -147,59 +139,43 @@ def _plain(value: JSON) -> JSON:
 
 
 def _shown(value: JSON) -> JSON:
-    """A value without secrets. A list may hold references of its own."""
-    if isinstance(value, SecretRef):
-        literal = any(source.source == "literal" for source in value.sources)
-        return LITERAL_SECRET if literal else str(value)
-    if isinstance(value, (list, tuple)):
-        return [_shown(item) for item in value]
-    if isinstance(value, Mapping):
-        return {name: _shown(item) for name, item in value.items()}
-    return value
+    """Return a value without secrets. A list may hold references of its own."""
+    return map_leaves(value, _shown_leaf)
+
+
+def _shown_leaf(value: JSON) -> JSON:
+    if not isinstance(value, SecretRef):
+        return value
+    return LITERAL_SECRET if value.is_literal else str(value)
 
 
 def _safe(written: JSON, *, hidden: bool) -> JSON:
-    """What stands in a file, without a secret that may stand there too."""
+    """Return what is written in a file, without a secret."""
     if isinstance(written, Mapping):
         return _MAPPING if written else written
     if not hidden or written is None:
         return written
     text = str(written)
-    if "${secret:" in text or _PLAIN_REFERENCES.fullmatch(text):
+    if "${secret:" in text or is_only_references(text):
         return text
     return LITERAL_SECRET
 
 
 def _texts(value: JSON) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _texts(item)
+    return (leaf for _, leaf in leaves(value) if isinstance(leaf, str))
 
 
 def _filled(
     texts: tuple[str, ...], around: Surroundings, *, hidden: bool, seen: frozenset[str]
 ) -> Iterator[FilledReference]:
-    """The references in texts, each followed by those in the variable that it names."""
-    for inside in (each for text in texts for each in references_in(text)):
-        kind, _, argument = inside.partition(":")
-        text = f"${{{inside}}}"
-        if kind == "var" and argument not in seen:
-            path: Path = (argument,)
-            layer = around.variables.layer_of(path)
-            if layer is not None:
-                yield FilledReference(text, _origin(layer, path))
-                inner = tuple(_texts(_written(layer, path)))
-                yield from _filled(inner, around, hidden=hidden, seen=seen | {argument})
-        elif kind == "env":
-            name, dash, _ = argument.partition(":-")
-            value = around.environ.get(name)
-            used = value is not None and (value or not dash)
-            told = _DEFAULT.sub(r"\1***}", text) if hidden else text
-            yield FilledReference(told, FieldOrigin("environment" if used else "default", None))
-        elif kind == "file":
-            yield FilledReference(text, FieldOrigin("file", Mark(argument)))
+    """Yield the references in texts, each followed by those in the variable that it names."""
+    for reference in (reference for text in texts for reference in references_in(text)):
+        provider, argument = reference.provider, reference.argument
+        layer = around.variables.layer_of((argument,)) if provider == VARIABLES.name else None
+        if layer is not None and argument not in seen:
+            yield FilledReference(str(reference), _origin(layer, (argument,)))
+            inner = tuple(_texts(_written(layer, (argument,))))
+            yield from _filled(inner, around, hidden=hidden, seen=seen | {argument})
+        elif provider != VARIABLES.name and not reference.is_secret and provider in providers():
+            text = reference.without_default(MASK) if hidden else str(reference)
+            yield FilledReference(text, providers()[provider].origin_of(argument, around.environ))

@@ -7,20 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.config.annotations import annotated
-from reconciler.config.checks import check_fields, check_together
+from reconciler.config.checks import check_fields
 from reconciler.config.declarations import Declaration, Doubts
 from reconciler.config.document import Layer, Places, Unknown, is_misread
 from reconciler.config.references import References
 from reconciler.config.schema import Checked, check
-from reconciler.config.wording import choice
 from reconciler.config.workspace import Workspace
-from reconciler.errors import Problems
+from reconciler.errors import DiagnosticCollector
 from reconciler.model.address import Address
-from reconciler.model.kind import Kind, Tagged
+from reconciler.model.kind import Kind
+from reconciler.model.reference import holds_reference
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
+from reconciler.model.schema_files import common_properties
+from reconciler.model.suggestion import choice
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, SecretValue, path_text, value_at
 
-COMMON = ("id", "state", "environments", "overrides", "lifecycle", "secret_version")
+COMMON = frozenset(common_properties())
 _UNFILLED = ("overrides", "environments")
 
 
@@ -32,51 +34,48 @@ class Resolving:
     workspace: Workspace
     kinds: Sequence[Kind]
     references: References
-    problems: Problems
+    problems: DiagnosticCollector
     doubts: Doubts = field(default_factory=Doubts)
     literals: dict[str, SecretValue] = field(default_factory=dict)
     allow_literals: bool = False
     places: dict[Address, Places] = field(default_factory=dict)
-    _told: set[object] = field(default_factory=set)
+    _reported: set[object] = field(default_factory=set)
 
     def once(self, address: Address, since: int) -> None:
-        """Keep what was told since then if no other resource told it of the same place.
+        """Keep what was reported since then, unless another resource reported it of the same place.
 
-        A mistake in defaults, or in what a merge key brings, is one mistake.
+        A mistake in defaults, or in a merged mapping, is one mistake.
         """
-        new = self.problems.found[since:]
-        del self.problems.found[since:]
-        for each in new:
-            what = (each.code, each.at, each.message.replace(str(address), ""))
-            if what not in self._told:
-                self._told.add(what)
-                self.problems.found.append(each)
+        new = self.problems.diagnostics[since:]
+        del self.problems.diagnostics[since:]
+        for diagnostic in new:
+            what = (diagnostic.code, diagnostic.at, diagnostic.message.replace(str(address), ""))
+            if what not in self._reported:
+                self._reported.add(what)
+                self.problems.diagnostics.append(diagnostic)
 
 
-def resolve(found: Mapping[Address, Declaration], given: Resolving) -> Desired:
+def resolve(declared: Mapping[Address, Declaration], given: Resolving) -> Desired:
     """The resources of one environment. The digest, base URL and organization are still empty."""
     resources: dict[Address, Resource] = {}
-    checked: dict[object, Checked] = {}
     kinds = {kind.name: kind for kind in given.kinds}
-    for address in sorted(found, key=lambda each: (each.kind, each.key)):
-        declaration = found[address]
+    for address in sorted(declared, key=lambda address: (address.kind, address.key)):
+        declaration = declared[address]
         if not _is_here(declaration, given):
             continue
-        since = len(given.problems.found)
-        look = _resolved(kinds[address.kind], declaration, given)
-        if len(given.problems.found) > since:
+        since = len(given.problems.diagnostics)
+        resource = _resolved(kinds[address.kind], declaration, given)
+        if len(given.problems.diagnostics) > since:
             given.once(address, since)
-        if look is not None:
-            resources[address], checked[address] = look
+        if resource is not None:
+            resources[address] = resource
         else:
             given.doubts.addresses.add(address)
-    desired = Desired(given.environment, "", "", resources)
-    check_together(desired, kinds, checked, given.problems, doubts=given.doubts)
-    return desired
+    return Desired(given.environment, "", "", resources)
 
 
 def _is_here(declaration: Declaration, given: Resolving) -> bool:
-    """Whether the resource exists in this environment; unknown names are told."""
+    """Return whether the resource exists in this environment; unknown names are reported."""
     listed = declaration.body.get("environments")
     overrides = declaration.body.get("overrides")
     if listed is None and overrides is None:
@@ -84,29 +83,29 @@ def _is_here(declaration: Declaration, given: Resolving) -> bool:
     names = given.workspace.environments or (given.environment,)
     mentioned = [
         *(
-            ((("environments", at), each) for at, each in enumerate(listed))
+            ((("environments", at), name) for at, name in enumerate(listed))
             if isinstance(listed, list)
             else ()
         ),
         *(
-            ((("overrides", each), each) for each in overrides)
+            ((("overrides", override), override) for override in overrides)
             if isinstance(overrides, dict)
             else ()
         ),
     ]
-    for path, each in mentioned:
-        told = isinstance(each, Unknown) or (path[0] == "overrides" and "${" in str(each))
-        if each not in names and path[0] == "environments":
+    for path, name in mentioned:
+        reported = isinstance(name, Unknown) or (path[0] == "overrides" and "${" in str(name))
+        if name not in names and path[0] == "environments":
             given.doubts.addresses.add(declaration.address)
-        if each not in names and not told:
+        if name not in names and not reported:
             where = (*declaration.path, *path)
             place = declaration.document
             at = place.key_mark(where) if path[0] == "overrides" else place.mark(where)
             given.problems.error(
                 "unknown-environment",
-                f"{declaration.address} names the environment '{each}', which there is not",
+                f"unknown environment '{name}' in {declaration.address}",
                 at=at,
-                hint=choice(each, names, "there are"),
+                hint=choice(name, names, "there are"),
             )
     return not isinstance(listed, list) or given.environment in listed
 
@@ -137,7 +136,7 @@ class Filled:
 
 
 def filled(kind: Kind, declaration: Declaration, given: Resolving) -> Filled:
-    """A declaration in the environment; what is wrong with its references is told."""
+    """Return a declaration in the environment; errors in its references are reported."""
     layers = layers_of(declaration, given, kind)
     places = Places(layers)
     merged: Any = layers[-1].value
@@ -157,7 +156,7 @@ def filled(kind: Kind, declaration: Declaration, given: Resolving) -> Filled:
 
 
 def _replaced(kind: Kind, below: Any, above: Any) -> Iterator[str]:
-    """Fields that are one thing, and not merged with what stands below.
+    """Yield the fields that replace the layer below instead of being merged with it.
 
     A parent, since {name: …} and {id: …} are not one with both; and what has another tag, since the
     fields of one type mean nothing to another.
@@ -165,29 +164,31 @@ def _replaced(kind: Kind, below: Any, above: Any) -> Iterator[str]:
     if kind.parent_key is not None and kind.parent_key in above:
         yield kind.parent_key
     for name, value in above.items():
-        # Nearly nothing stands in two layers: look closer only where something does.
+        # Few fields are in two layers: look closer only at those.
         if isinstance(value, dict) and isinstance(below.get(name), dict):
             known = kind.field_named(name)
-            if known is not None and isinstance(known.shape, Tagged):
-                tags = [each.get(known.shape.tag, MISSING) for each in (below[name], value)]
+            if known is not None and known.variant is not None:
+                tags = [side.get(known.variant.tag, MISSING) for side in (below[name], value)]
                 if MISSING not in tags and tags[0] != tags[1]:
                     yield name
 
 
-def _resolved(
-    kind: Kind, declaration: Declaration, given: Resolving
-) -> tuple[Resource, Checked] | None:
-    each = filled(kind, declaration, given)
-    given.places[declaration.address] = each.places
-    before = len(given.problems.found)
-    check(kind.name, {**each.values, **each.unfilled}, each.look, given.problems)
-    if "name" not in each.values and len(given.problems.found) > before and given.problems.failed:
+def _resolved(kind: Kind, declaration: Declaration, given: Resolving) -> Resource | None:
+    merged = filled(kind, declaration, given)
+    given.places[declaration.address] = merged.places
+    before = len(given.problems.diagnostics)
+    check(kind.name, {**merged.values, **merged.unfilled}, merged.look, given.problems)
+    if (
+        "name" not in merged.values
+        and len(given.problems.diagnostics) > before
+        and given.problems.failed
+    ):
         return None
-    if isinstance(each.values.get("state"), Unknown):
+    if isinstance(merged.values.get("state"), Unknown):
         given.doubts.states.add(declaration.address)
-    spec = managed_fields(kind, each, given)
-    check_fields(kind, spec, each.look, given.problems)
-    return _resource(kind, declaration, each, spec), each.look
+    spec = managed_fields(kind, merged, given)
+    check_fields(kind, spec, merged.look, given.problems)
+    return _resource(kind, declaration, merged, spec)
 
 
 def laid_over(below: Any, above: Any) -> Any:
@@ -201,11 +202,11 @@ def laid_over(below: Any, above: Any) -> Any:
     return merged
 
 
-def managed_fields(kind: Kind, each: Filled, given: Resolving) -> dict[str, JSON]:
+def managed_fields(kind: Kind, merged: Filled, given: Resolving) -> dict[str, JSON]:
     """The managed fields under the kind's own names, literal secrets taken out."""
     spec: dict[str, JSON] = {}
-    look = each.look
-    for name, value in each.values.items():
+    look = merged.look
+    for name, value in merged.values.items():
         if name in COMMON or name == kind.parent_key:
             continue
         known = kind.field_named(name)
@@ -215,23 +216,22 @@ def managed_fields(kind: Kind, each: Filled, given: Resolving) -> dict[str, JSON
                 "same-field-twice",
                 f"{look.subject}: '{name}' is another name of a field that is set already",
                 at=look.key_mark((name,)),
-                hint="write one of the two",
             )
             continue
         spec[canonical] = value
     for path, _ in list(annotated(kind.name, "x-secret", spec)):
-        _take_out_literal(spec, path, each, given)
+        _take_out_literal(spec, path, merged, given)
     return spec
 
 
-def _take_out_literal(spec: dict[str, JSON], path: Path, each: Filled, given: Resolving) -> None:
+def _take_out_literal(spec: dict[str, JSON], path: Path, merged: Filled, given: Resolving) -> None:
     value = value_at(spec, path)
     if isinstance(value, SecretRef) or value is None or is_misread(value):
         return
     if not given.allow_literals or not str(value).strip():
-        _tell_literal(path, each, given.problems)
+        _report_literal(path, merged, given.problems)
         return
-    argument = f"{each.look.subject}:{path_text(path)}"
+    argument = f"{merged.look.subject}:{path_text(path)}"
     given.literals[argument] = SecretValue(str(value))
     holder: Any = spec
     for part in path[:-1]:
@@ -240,29 +240,29 @@ def _take_out_literal(spec: dict[str, JSON], path: Path, each: Filled, given: Re
     holder[path[-1]] = SecretRef.of("literal", argument)
 
 
-def _tell_literal(path: Path, each: Filled, problems: Problems) -> None:
-    source = each.places.source_of(path)
+def _report_literal(path: Path, merged: Filled, problems: DiagnosticCollector) -> None:
+    source = merged.places.source_of(path)
     written = value_at(source[0].value, source[1]) if source is not None else None
-    named = f"{path_text(path)} of {each.look.subject} is a secret"
-    if isinstance(written, str) and "${" in written.replace("$${", ""):
-        told = f"{named}, and this reference would be filled in as plain text"
+    named = f"{path_text(path)} of {merged.look.subject} is a secret"
+    if isinstance(written, str) and holds_reference(written):
+        message = f"{named}, and this reference would be filled in as plain text"
         hint = "write ${secret:env:NAME}, or ${secret:file:PATH}"
     else:
-        told = f"{named} and stands in the file"
+        message = f"{named} and is written in the file"
         hint = (
             "write a reference such as ${secret:env:NAME}, and change the secret if the file was "
             "ever shared"
         )
-    problems.error("literal-secret", told, at=each.look.value_mark(path), hint=hint)
+    problems.error("literal-secret", message, at=merged.look.value_mark(path), hint=hint)
 
 
 def _resource(
     kind: Kind,
     declaration: Declaration,
-    each: Filled,
+    merged: Filled,
     spec: Mapping[str, JSON],
 ) -> Resource:
-    values = each.values
+    values = merged.values
     lifecycle = values.get("lifecycle")
     lifecycle = lifecycle if isinstance(lifecycle, dict) else {}
     pinned, version = values.get("id"), values.get("secret_version")
@@ -280,7 +280,7 @@ def _resource(
         pinned_id=_text(pinned),
         secret_version=_text(version),
         mark=declaration.mark,
-        marks=each.places,
+        marks=merged.places,
     )
 
 
@@ -288,7 +288,7 @@ def _texts(value: JSON) -> tuple[str, ...]:
     if not isinstance(value, list):
         return ()
     # As it is, where it is text: what is not known is a sort of it.
-    return tuple(each if isinstance(each, str) else str(each) for each in value)
+    return tuple(item if isinstance(item, str) else str(item) for item in value)
 
 
 def _text(value: JSON) -> str | None:

@@ -1,4 +1,4 @@
-"""JSON Schema findings as diagnostics: the field in the right place, and the way out.
+"""JSON Schema errors as diagnostics: the field in the right place, and a hint.
 
 A variant object (a destination) is checked against the schema of its tag's value, so that an error
 names the field of that type, and never "not valid under any of the given schemas".
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.config.annotations import (
     FREE,
@@ -20,22 +20,20 @@ from reconciler.config.annotations import (
     annotations_of,
 )
 from reconciler.config.document import Unknown, UnknownText
-from reconciler.config.schema_files import schema, variant_schema
-from reconciler.config.wording import (
+from reconciler.config.hints import (
     PLACEHOLDER,
-    choice,
-    nearest,
     range_words,
     shown,
     type_hint,
     types,
     word,
 )
-from reconciler.errors import Mark, Problems
+from reconciler.config.validators import Error, Validator, validator
+from reconciler.errors import DiagnosticCollector, Mark
+from reconciler.model.json_tree import PLAIN, map_leaves
+from reconciler.model.schema_files import schema, variant_schema
+from reconciler.model.suggestion import choice, nearest
 from reconciler.model.values import JSON, Path, SecretRef, path_text, value_at
-
-if TYPE_CHECKING:
-    from jsonschema_rs import Draft202012Validator, ValidationError
 
 _LOOKED_INTO = frozenset({dict, list, SecretRef})
 
@@ -50,52 +48,31 @@ class Checked:
 
 
 @cache
-def _validator(name: str) -> Draft202012Validator | None:
-    # Imported here, since a command without files needs no validator (it costs 45 ms).
-    from jsonschema_rs import Draft202012Validator
-
-    found = schema(name)
-    return Draft202012Validator(found) if found is not None else None
+def _validator(name: str) -> Validator | None:
+    known = schema(name)
+    return validator(known) if known is not None else None
 
 
-def check(name: str, value: JSON, checked: Checked, problems: Problems, path: Path = ()) -> None:
-    """Everything that the schema `name` has against a value. `path` is where the value stands."""
-    validator = _validator(name)
-    if validator is None:
+def check(
+    name: str, value: JSON, checked: Checked, problems: DiagnosticCollector, path: Path = ()
+) -> None:
+    """Report all errors of a value by the schema `name`. `path` is where the value is."""
+    compiled = _validator(name)
+    if compiled is None:
         return
-    plain = _without_references(value)
-    if not validator.is_valid(plain):
-        findings = [_finding(name, value, error) for error in validator.iter_errors(plain)]
-        mistyped = {each.path for each in findings if each.keyword == "type"}
+    plain = map_leaves(value, _plain_text, keep=PLAIN)
+    if not compiled.is_valid(plain):
+        findings = [_finding(name, value, error) for error in compiled.errors(plain)]
+        mistyped = {mistake.path for mistake in findings if mistake.keyword == "type"}
         for finding in findings:
             again = finding.keyword != "type" and finding.path in mistyped
-            if not again and not _told_already(finding):
-                _tell(finding, checked, problems, (*path, *finding.path))
+            if not again and not _is_reported(finding):
+                _report(finding, checked, problems, (*path, *finding.path))
     _check_annotations(annotations_of(name), value, _Look(checked, problems, path), ())
 
 
-def _without_references(value: JSON) -> JSON:
-    """Secret references are text to a schema. What holds none is not copied."""
-    if isinstance(value, dict):
-        items: Any = value.items()
-    elif isinstance(value, list):
-        items = enumerate(value)
-    else:
-        return _plain_text(value)
-    changed: Any = None
-    for key, item in items:
-        kind = item.__class__
-        if kind is str or kind is int or kind is bool:
-            continue
-        plain = PLACEHOLDER if kind is SecretRef else _without_references(item)
-        if plain is not item:
-            if changed is None:
-                changed = value.copy()
-            changed[key] = plain
-    return value if changed is None else changed
-
-
 def _plain_text(value: JSON) -> JSON:
+    """Return text for what is text to a schema: secret references and unknown values."""
     if isinstance(value, SecretRef):
         return PLACEHOLDER
     return str(value) if isinstance(value, Unknown) else value
@@ -116,31 +93,33 @@ class _Finding:
         return self.node[self.keyword]
 
 
-def _finding(name: str, value: JSON, error: ValidationError) -> _Finding:
+def _finding(name: str, value: JSON, error: Error) -> _Finding:
     """The finding behind an error of the validator. Our schemas have no `$ref` on the way."""
     node: Any = schema(name)
     for part in error.schema_path[:-1]:
         node = node[part]
-    path = tuple(error.instance_path)
+    path = error.value_path
     return _Finding(str(error.schema_path[-1]), node, value_at(value, path), path)
 
 
-def _told_already(finding: _Finding) -> bool:
-    """Whether the value is not known: what is wrong with it has been told, or may be right."""
+def _is_reported(finding: _Finding) -> bool:
+    """Return whether the value is unknown: it is reported already, or may be right."""
     if isinstance(finding.value, UnknownText):
         return finding.keyword != "type"
-    # A secret where no text fits is told as a secret in a plain field.
+    # A secret where no text fits is reported as a secret in a plain field.
     return isinstance(finding.value, (Unknown, SecretRef))
 
 
-def _tell(finding: _Finding, checked: Checked, problems: Problems, where: Path) -> None:
+def _report(
+    finding: _Finding, checked: Checked, problems: DiagnosticCollector, where: Path
+) -> None:
     named = f"{path_text(where)} of {checked.subject}" if where else checked.subject
     match finding.keyword:
         case "additionalProperties":
-            _tell_unknown(finding, checked, problems, where)
+            _report_unknown(finding, checked, problems, where)
         case "required":
             for name in finding.limit:
-                if name not in finding.value and name not in _meant(finding.value, finding.node):
+                if name not in finding.value and name not in _intended(finding.value, finding.node):
                     problems.error(
                         "missing-field",
                         f"{named} needs '{name}'",
@@ -161,7 +140,7 @@ def _tell(finding: _Finding, checked: Checked, problems: Problems, where: Path) 
                 "not-allowed",
                 f"{named} can't be {shown(finding.value)}",
                 at=checked.value_mark(where),
-                hint=choice(finding.value, [word(each) for each in allowed]),
+                hint=choice(finding.value, [word(choice_value) for choice_value in allowed]),
             )
         case _:
             problems.error(
@@ -171,7 +150,9 @@ def _tell(finding: _Finding, checked: Checked, problems: Problems, where: Path) 
             )
 
 
-def _tell_unknown(finding: _Finding, checked: Checked, problems: Problems, where: Path) -> None:
+def _report_unknown(
+    finding: _Finding, checked: Checked, problems: DiagnosticCollector, where: Path
+) -> None:
     known = list(finding.node.get("properties", {}))
     for name in sorted(set(finding.value) - set(known)):
         inside = f" in {path_text(where)}" if where else ""
@@ -183,14 +164,14 @@ def _tell_unknown(finding: _Finding, checked: Checked, problems: Problems, where
         )
 
 
-def _meant(value: Mapping[str, Any], node: Mapping[str, Any]) -> set[str | None]:
-    """The fields that unknown ones are probably meant to be: they are not missing, but misspelt."""
+def _intended(value: Mapping[str, Any], node: Mapping[str, Any]) -> set[str | None]:
+    """Return the fields that unknown ones probably are: they are misspelt, not missing."""
     known = list(node.get("properties", {}))
     return {nearest(name, known) for name in value if name not in known}
 
 
 def _place_of(name: str, finding: _Finding) -> str | None:
-    """Where a field belongs that stands one level too high."""
+    """Return a hint for a field that is one level too high."""
     variants = finding.node.get("x-variants")
     if variants is not None:
         inner = variant_schema(variants, finding.value.get(variants["tag"]))
@@ -207,7 +188,7 @@ class _Look:
     """A value being looked through for what JSON Schema has no word for. `path` leads to it."""
 
     checked: Checked
-    problems: Problems
+    problems: DiagnosticCollector
     path: Path
 
 
@@ -221,7 +202,7 @@ def _check_annotations(part: Annotated, value: JSON, look: _Look, path: Path) ->
             _check_annotations(below, item, look, (*path, position))
     elif isinstance(value, SecretRef):
         if not part.secret:
-            _tell_secret(look, (*look.path, *path))
+            _report_secret(look, (*look.path, *path))
     elif part.enumeration is not None and value.__class__ is str:
         _check_enumeration(part.enumeration, value, look, path)
 
@@ -241,7 +222,7 @@ def _check_members(part: Annotated, value: Mapping[str, Any], look: _Look, path:
             continue
         below = part.below.get(name)
         if below is None and part.open_below:
-            # What is told as an unknown field is not told as a secret too.
+            # An unknown field is not reported as a secret too.
             below = _like(part)
         if below is not None:
             _check_annotations(below, item, look, (*path, name))
@@ -252,7 +233,7 @@ def _like(part: Annotated) -> Annotated:
     return HOLDS_SECRETS if part.secret else FREE
 
 
-def _tell_secret(look: _Look, path: Path) -> None:
+def _report_secret(look: _Look, path: Path) -> None:
     look.problems.error(
         "secret-in-plain-field",
         f"{path_text(path)} of {look.checked.subject} is no secret field: the service shows "
@@ -294,12 +275,12 @@ def _check_variant(variants: Variants, value: Mapping[str, Any], look: _Look, pa
 
 
 def _check_inline(
-    name: str, body: Mapping[str, Any], checked: Checked, problems: Problems, path: Path
+    name: str, body: Mapping[str, Any], checked: Checked, problems: DiagnosticCollector, path: Path
 ) -> None:
     """Fields that are needed as long as nothing beside the body holds them."""
     node = schema(name) or {}
     for needed in node.get("x-required-unless", ()):
-        if needed not in body and needed not in _meant(body, node):
+        if needed not in body and needed not in _intended(body, node):
             problems.error(
                 "missing-field",
                 f"{path_text(path)} of {checked.subject} needs '{needed}'",

@@ -40,13 +40,13 @@ class FolderSource:
         return sorted(self._walk(self.folder, ""))
 
     def _walk(self, folder: Path, prefix: str) -> Iterable[str]:
-        for each in folder.iterdir():
-            if each.is_dir() and is_passed_over(each.name):
+        for entry in folder.iterdir():
+            if entry.is_dir() and is_passed_over(entry.name):
                 continue
-            if each.is_dir() and not each.is_symlink():
-                yield from self._walk(each, f"{prefix}{each.name}/")
-            elif not each.is_dir():
-                yield f"{prefix}{each.name}"
+            if entry.is_dir() and not entry.is_symlink():
+                yield from self._walk(entry, f"{prefix}{entry.name}/")
+            elif not entry.is_dir():
+                yield f"{prefix}{entry.name}"
 
     def read(self, name: str) -> bytes | None:
         """The bytes of a file inside the folder; a link that leads outside is not followed."""
@@ -66,7 +66,7 @@ def is_passed_over(folder: str) -> bool:
 
 
 def matching(names: Sequence[str], glob: str) -> list[str]:
-    """The names that a glob means; `**` stands for any number of folders, none included."""
+    """Return the names that a glob matches; `**` is any number of folders, none included."""
     pattern = re.compile(_as_regex(glob))
     return [name for name in names if pattern.fullmatch(name)]
 

@@ -1,4 +1,4 @@
-"""`reconciler.yaml`: environments, variables, defaults and policy (design, section 3)."""
+"""`reconciler.yaml`: environments, variables, defaults and policy."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from reconciler.config.loader import parse
 from reconciler.config.references import References
 from reconciler.config.schema import Checked, check
 from reconciler.config.sources import WORKSPACE_FILE, Source
-from reconciler.config.wording import nearest
-from reconciler.errors import BadUsage, Mark, Problems
+from reconciler.errors import BadUsage, DiagnosticCollector, Mark
 from reconciler.model.connection import Connection
 from reconciler.model.kind import Kind
-from reconciler.model.policy import Limit, Policy, Prune
+from reconciler.model.policy import Policy
+from reconciler.model.suggestion import nearest
 from reconciler.model.values import JSON, Path, SecretRef, SecretValue, value_at
 
 IMPLICIT_ENVIRONMENT = "default"
@@ -33,27 +33,26 @@ class Workspace:
     @property
     def environments(self) -> tuple[str, ...]:
         """Their names, in the order of the file."""
-        found = self.value.get("environments")
-        return tuple(found) if isinstance(found, dict) else ()
+        environments = self.value.get("environments")
+        return tuple(environments) if isinstance(environments, dict) else ()
 
     def section(self, *path: str) -> Mapping[str, Any]:
         """A mapping inside, empty where there is none."""
-        found = value_at(self.value, path)
-        return found if isinstance(found, dict) else {}
+        section = value_at(self.value, path)
+        return section if isinstance(section, dict) else {}
 
     def mark(self, path: Path) -> Mark:
         """The place of a value."""
         return self.document.mark(path)
 
 
-def read_workspace(source: Source, problems: Problems) -> Workspace:
-    """The workspace of a source. A missing file is told as a problem."""
+def read_workspace(source: Source, problems: DiagnosticCollector) -> Workspace:
+    """The workspace of a source. A missing file is reported."""
     raw = source.read(WORKSPACE_FILE)
     if raw is None:
         problems.error(
             "no-workspace",
             f"there is no {WORKSPACE_FILE} here",
-            hint="name its folder with -C, or make one: reconciler init",
         )
         return Workspace(Document(WORKSPACE_FILE), {})
     document = parse(raw, WORKSPACE_FILE, problems)
@@ -86,12 +85,12 @@ def chosen_environment(workspace: Workspace, asked: str | None, environ: Mapping
             hint="name one with -e, or set `default:` in reconciler.yaml",
         )
     if isinstance(wanted, Unknown):
-        # It was misread, which has been told: what else is wrong can be seen in any environment.
+        # It was misread, which is reported: other errors show in any environment.
         return names[0]
     if wanted not in names:
         close = nearest(str(wanted), names)
         meant = f"did you mean '{close}'? " if close else ""
-        raise BadUsage(f"there is no environment '{wanted}'", hint=f"{meant}There are: {listed}")
+        raise BadUsage(f"unknown environment '{wanted}'", hint=f"{meant}There are: {listed}")
     return str(wanted)
 
 
@@ -114,52 +113,10 @@ def policy_of(workspace: Workspace, environment: str, kinds: Sequence[Kind]) -> 
         )
         for name in merged
     }
-    return Policy(
-        prune=_prune(merged.get("prune")),
-        ignore=_texts(merged.get("ignore")),
-        max_deletes=_limit(merged.get("max_deletes")),
-        max_changes=_limit(merged.get("max_changes")),
-        deletable=frozenset(
-            kind.name
-            for kind in kinds
-            if kind.deletion_switch is not None and merged.get(kind.deletion_switch) is True
-        ),
-        allow_replace=merged.get("allow_replace") is True,
-        deny=_texts(merged.get("deny")),
-        marks=marks,
-    )
-
-
-def allowed(workspace: Workspace, environment: str, name: str) -> bool:
-    """Whether a switch of the policy is on, such as allow_exec_secrets."""
-    own = workspace.section("environments", environment, "policy")
-    return own.get(name, workspace.section("policy").get(name)) is True
-
-
-def _prune(value: JSON) -> Mapping[str, Prune]:
-    if isinstance(value, dict):
-        return {scope: mode for scope, each in value.items() if (mode := _mode(each)) is not None}
-    mode = _mode(value)
-    return {"*": mode} if mode is not None else {}
-
-
-def _mode(value: JSON) -> Prune | None:
-    return {True: Prune.UNMANAGED, False: Prune.NEVER, "git": Prune.GIT}.get(
-        value if isinstance(value, (bool, str)) else ""
-    )
-
-
-def _texts(value: JSON) -> tuple[str, ...]:
-    return tuple(str(each) for each in value) if isinstance(value, list) else ()
-
-
-def _limit(value: JSON) -> Limit | None:
-    if isinstance(value, str) and value.endswith("%"):
-        try:
-            return Limit(float(value[:-1]), percent=True)
-        except ValueError:
-            return None
-    return Limit(float(value)) if isinstance(value, (int, float)) else None
+    switches = {
+        kind.name: kind.deletion_switch for kind in kinds if kind.deletion_switch is not None
+    }
+    return Policy.read(merged, switches=switches, marks=marks)
 
 
 def connection_of(
@@ -167,9 +124,12 @@ def connection_of(
     environment: str,
     references: References,
     *,
-    literals: dict[str, SecretValue],
+    literals: dict[str, SecretValue] | None,
 ) -> Connection | None:
-    """Where the environment lives, None where something is missing. Told when it is needed."""
+    """Return where the environment is, None where something is missing.
+
+    Literal secrets are added to `literals`; None where the policy forbids them.
+    """
     entry = workspace.section("environments", environment)
     environ = references.environ
     base_url = _text_of(workspace, environment, "base_url", references)
@@ -206,17 +166,17 @@ def _text_of(
     value = value_at(workspace.value, path)
     if not isinstance(value, str):
         return None
-    found = references.resolved(value, lambda _: workspace.mark(path))
-    if isinstance(found, SecretRef):
+    resolved = references.resolved(value, lambda _: workspace.mark(path))
+    if isinstance(resolved, SecretRef):
         references.problems.error(
             "secret-in-plain-field",
             f"`{name}` of environment {environment} is printed in plans and can't be a secret",
             at=workspace.mark(path),
         )
         return None
-    if isinstance(found, Unknown):
-        return found
-    return str(found) if found is not None else None
+    if isinstance(resolved, Unknown):
+        return resolved
+    return str(resolved) if resolved is not None else None
 
 
 def _key_of(
@@ -224,7 +184,7 @@ def _key_of(
     environment: str,
     written: JSON,
     references: References,
-    literals: dict[str, SecretValue],
+    literals: dict[str, SecretValue] | None,
 ) -> SecretRef | None:
     """The API key as a reference: `${env:X}` is looked up only when a request is made."""
     if isinstance(written, Unknown):
@@ -234,25 +194,27 @@ def _key_of(
         return SecretRef.of("env", named) if references.environ.get(named) else None
     path = ("environments", environment, "api_key")
     text = str(written).replace("${env:", "${secret:env:")
-    found = references.resolved(text, lambda _: workspace.mark(path))
-    if isinstance(found, SecretRef) or found is None:
-        return found
-    if isinstance(found, Unknown):
+    resolved = references.resolved(text, lambda _: workspace.mark(path))
+    if isinstance(resolved, SecretRef) or resolved is None:
+        return resolved
+    if isinstance(resolved, Unknown):
         return None
-    if allowed(workspace, environment, "allow_literal_secrets"):
+    if literals is not None:
         argument = f"environments.{environment}:api_key"
-        literals[argument] = SecretValue(str(found))
+        literals[argument] = SecretValue(str(resolved))
         return SecretRef.of("literal", argument)
     references.problems.error(
         "literal-secret",
-        f"the API key of environment {environment} stands in the file",
+        f"the API key of environment {environment} is written in the file",
         at=workspace.mark(path),
         hint="revoke it, and write a reference such as ${env:API_KEY}",
     )
     return None
 
 
-def _check_url(workspace: Workspace, environment: str, base_url: str, problems: Problems) -> None:
+def _check_url(
+    workspace: Workspace, environment: str, base_url: str, problems: DiagnosticCollector
+) -> None:
     at = workspace.mark(("environments", environment, "base_url"))
     try:
         parts = urlsplit(base_url)
@@ -260,7 +222,7 @@ def _check_url(workspace: Workspace, environment: str, base_url: str, problems: 
         _ = parts.port
     except ValueError:
         parts, host = urlsplit(""), None
-    odd = parts.query or parts.fragment or any(each.isspace() for each in base_url)
+    odd = parts.query or parts.fragment or any(character.isspace() for character in base_url)
     if parts.scheme not in ("http", "https") or not host or odd:
         problems.error(
             "bad-url",
@@ -280,7 +242,6 @@ def _check_url(workspace: Workspace, environment: str, base_url: str, problems: 
             "clear-text",
             f"base_url of environment {environment} is http: the API key travels in clear text",
             at=at,
-            hint="use https",
         )
 
 

@@ -14,7 +14,8 @@ import yaml
 
 from reconciler.config.loader import parse
 from reconciler.config.references import escaped
-from reconciler.errors import Problems
+from reconciler.errors import DiagnosticCollector
+from reconciler.model.json_tree import map_leaves, walk
 from reconciler.model.values import JSON, SecretRef
 
 _WIDEST_LIST = 70
@@ -32,7 +33,7 @@ _PLAIN = re.compile(
 """Moments, UUIDs and addresses: what would look odd in quotes, and can't be misread without."""
 _UNSEEN = re.compile(r"[^\x00-\x7f]")
 _NO_BLOCK = re.compile(r"^\s|[ \t]\n|\s\Z(?<!\n)|\n\n\Z")
-"""Blanks that a block of text would lose, or share with the blank lines below it."""
+"""Whitespace that a block of text would lose, or share with the empty lines below it."""
 
 
 class _Strict(yaml.SafeDumper):
@@ -65,8 +66,8 @@ def _reference(dumper: Any, value: SecretRef) -> yaml.Node:
 
 
 def _list(dumper: Any, value: list[JSON]) -> yaml.Node:
-    short = all(isinstance(each, (str, int, float, bool)) for each in value)
-    flow = short and sum(len(str(each)) + 4 for each in value) <= _WIDEST_LIST
+    short = all(isinstance(item, (str, int, float, bool)) for item in value)
+    flow = short and sum(len(str(item)) + 4 for item in value) <= _WIDEST_LIST
     node: yaml.Node = dumper.represent_sequence(
         "tag:yaml.org,2002:seq", value, flow_style=flow or not value
     )
@@ -104,43 +105,39 @@ def yaml_text(value: JSON) -> str:
     return _UNSEEN.sub(_escape, text)
 
 
-def _escape(found: re.Match[str]) -> str:
-    """As double quotes have it: whatever holds a sign that nobody sees stands in them."""
-    sign = found[0]
+def _escape(match: re.Match[str]) -> str:
+    """Return an escape of double quotes: a text with invisible characters is in them."""
+    sign = match[0]
     if sign.isprintable():
         return sign
     return f"\\u{ord(sign):04x}" if ord(sign) < 2**16 else f"\\U{ord(sign):08x}"
 
 
 def reads_back(value: JSON) -> bool:
-    """Whether the text of a value is read as that value, without a complaint."""
+    """Whether the text of a value is read as that value, without a diagnostic."""
     if _surely_reads_back(value):
         return True
-    problems, written = Problems(), escaped(value)
+    problems, written = DiagnosticCollector(), escaped(value)
     try:
         document = parse(yaml_text(written).encode(), "", problems)
     except (yaml.YAMLError, UnicodeEncodeError):
         return False
-    return not problems.found and document.value == _as_text(written)
+    return not problems.diagnostics and document.value == _as_text(written)
 
 
 def _surely_reads_back(value: JSON) -> bool:
-    """Told at a glance for most values: writing and reading thousands of texts takes its time."""
-    if isinstance(value, str):
-        return len(value) <= _SHORT and value.isascii() and value.isprintable()
-    if isinstance(value, dict):
-        return all(_NAME.fullmatch(key) and _surely_reads_back(item) for key, item in value.items())
-    if isinstance(value, list):
-        return all(map(_surely_reads_back, value))
-    return value is None or isinstance(value, (bool, SecretRef))
+    """Return True for plain values, without the cost of writing and reading a text."""
+    for path, item in walk(value):
+        if path and isinstance(path[-1], str) and not _NAME.fullmatch(path[-1]):
+            return False
+        if isinstance(item, str):
+            if len(item) > _SHORT or not (item.isascii() and item.isprintable()):
+                return False
+        elif item is not None and not isinstance(item, (dict, list, bool, SecretRef)):
+            return False
+    return True
 
 
 def _as_text(value: JSON) -> JSON:
-    """The value with secret references as the text that stands for them."""
-    if isinstance(value, SecretRef):
-        return str(value)
-    if isinstance(value, dict):
-        return {key: _as_text(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_as_text(item) for item in value]
-    return value
+    """Return the value with secret references as their text."""
+    return map_leaves(value, lambda leaf: str(leaf) if isinstance(leaf, SecretRef) else leaf)

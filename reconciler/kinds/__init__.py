@@ -1,4 +1,8 @@
-"""Finds every `KIND` in this folder. Nothing else lives here, and kinds do not know each other."""
+"""The registry of kinds: every schema with `x-kind`, and the module of its name if there is one.
+
+A module says what a schema can't: consequences, and fields with behaviour of their own. Kinds do
+not know each other.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,23 @@ from graphlib import TopologicalSorter
 from importlib import import_module
 from pkgutil import iter_modules
 
+from reconciler.model.described import kind_of
 from reconciler.model.kind import Kind
+from reconciler.model.schema_files import known_schema, schema_names
 
 
 @cache
 def all_kinds() -> tuple[Kind, ...]:
-    """Every kind, parents first, then by name: a fixed order."""
-    found: dict[str, Kind] = {}
-    for module in sorted(iter_modules(__path__), key=lambda each: each.name):
-        kind: Kind = import_module(f"{__name__}.{module.name}").KIND
-        found[kind.name] = kind
+    """Return every kind, parents first, then by name: a fixed order."""
+    kinds = {name: _kind(name) for name in schema_names() if "x-kind" in known_schema(name)}
     sorter = TopologicalSorter(
-        {name: {kind.parent} if kind.parent else set() for name, kind in found.items()}
+        {name: {kind.parent} if kind.parent else set() for name, kind in kinds.items()}
     )
-    return tuple(found[name] for name in sorter.static_order())
+    return tuple(kinds[name] for name in sorter.static_order())
+
+
+def _kind(name: str) -> Kind:
+    if name not in {module.name for module in iter_modules(__path__)}:
+        return kind_of(name)
+    kind: Kind = import_module(f"{__name__}.{name}").KIND
+    return kind

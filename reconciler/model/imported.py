@@ -67,7 +67,7 @@ class Imported:
     that needs each. `unmatched` are parts of the choice that fit nothing.
 
     `beside` are files that can't be extended, with those that were written instead. `gone` is what
-    files say no more that were written anew. `sides` are there where nothing was `written`. `mask`
+    files say no more that were written again. `sides` are there where nothing was `written`. `mask`
     hides known secrets in whatever is printed of it.
     """
 

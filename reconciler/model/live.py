@@ -10,11 +10,26 @@ from reconciler.model.values import JSON
 
 
 class Dialect(StrEnum):
-    """The dialect of the interface that a server speaks."""
+    """The servers of the interface, in the order of their appearance (docs/service.md)."""
 
     INTERFACE = "interface"
     V2025 = "2025"
     V2026 = "2026"
+
+    def is_since(self, first: Dialect) -> bool:
+        """Return whether it is the first one or a later one."""
+        order = tuple(Dialect)
+        return order.index(self) >= order.index(first)
+
+    @classmethod
+    def between(cls, since: Dialect | None, until: Dialect | None) -> tuple[Dialect, ...]:
+        """Return the dialects from one to another, both included; None leaves an end open."""
+        return tuple(
+            dialect
+            for dialect in cls
+            if (since is None or dialect.is_since(since))
+            and (until is None or until.is_since(dialect))
+        )
 
 
 @dataclass(frozen=True, slots=True)

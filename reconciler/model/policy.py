@@ -1,12 +1,14 @@
-"""What a plan may do, as the workspace says (design, section 6)."""
+"""What a plan may do, as the workspace says. Each key of `policy:` is declared here, once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import Any
 
 from reconciler.errors import Mark
+from reconciler.model.values import JSON, JSONObject
 
 
 class Prune(StrEnum):
@@ -32,26 +34,102 @@ class Limit:
         return f"{self.value:g}%" if self.percent else f"{self.value:g}"
 
 
+def _mode(value: JSON) -> Prune | None:
+    modes = {True: Prune.UNMANAGED, False: Prune.NEVER, "git": Prune.GIT}
+    return modes.get(value if isinstance(value, (bool, str)) else "")
+
+
+def _prune(value: JSON) -> Mapping[str, Prune]:
+    written = value if isinstance(value, dict) else {"*": value}
+    modes = {scope: _mode(item) for scope, item in written.items()}
+    return {scope: mode for scope, mode in modes.items() if mode is not None}
+
+
+def _texts(value: JSON) -> tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()
+
+
+def _limit(value: JSON) -> Limit | None:
+    if isinstance(value, str) and value.endswith("%"):
+        try:
+            return Limit(float(value[:-1]), percent=True)
+        except ValueError:
+            return None
+    return Limit(float(value)) if isinstance(value, (int, float)) else None
+
+
+def _is_on(value: JSON) -> bool:
+    return value is True
+
+
+def _as_it_is(value: Any) -> JSON:
+    return value
+
+
+def _modes(value: Mapping[str, Prune]) -> JSON:
+    return sorted((scope, mode.value) for scope, mode in value.items())
+
+
+def _key(
+    read: Callable[[JSON], Any], save: Callable[[Any], JSON] | None = None
+) -> Mapping[str, Any]:
+    """Return what makes a field a key of `policy:`.
+
+    `read` makes its value of what is written. `save` makes of that what the digest of the
+    configuration holds; without it, the key has no influence on plans.
+    """
+    return {"read": read, "save": save}
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules of one environment. `marks` tells where each was written, by field name.
+    """The rules of one environment: a field for each key of `policy:` in the files.
 
     `prune` maps a scope to its mode: the address of a parent (its children), a kind's name, or
     "*" for all that is not named. `deletable` names the kinds whose second switch is on: kinds
-    that ask for one (`Kind.deletion_switch`) are never deleted without it.
+    that ask for one (`Kind.deletion_switch`) are never deleted without it. `marks` has the place
+    of each key that is written.
     """
 
-    prune: Mapping[str, Prune] = field(default_factory=dict)
-    ignore: tuple[str, ...] = ()
-    max_deletes: Limit | None = None
-    max_changes: Limit | None = None
-    deletable: frozenset[str] = frozenset()
-    allow_replace: bool = False
-    deny: tuple[str, ...] = ()
+    prune: Mapping[str, Prune] = field(default_factory=dict, metadata=_key(_prune, _modes))
+    ignore: tuple[str, ...] = field(default=(), metadata=_key(_texts, _as_it_is))
+    max_deletes: Limit | None = field(default=None, metadata=_key(_limit, str))
+    max_changes: Limit | None = field(default=None, metadata=_key(_limit, str))
+    deletable: frozenset[str] = field(default=frozenset(), metadata={"save": sorted})
+    allow_replace: bool = field(default=False, metadata=_key(_is_on, _as_it_is))
+    deny: tuple[str, ...] = field(default=(), metadata=_key(_texts, _as_it_is))
+    allow_literal_secrets: bool = field(default=False, metadata=_key(_is_on))
+    allow_exec_secrets: bool = field(default=False, metadata=_key(_is_on))
     marks: Mapping[str, Mark] = field(default_factory=dict, compare=False)
 
+    @classmethod
+    def keys(cls) -> tuple[str, ...]:
+        """Return the keys of `policy:`, without the switches of kinds."""
+        return tuple(key.name for key in fields(cls) if "read" in key.metadata)
+
+    @classmethod
+    def read(
+        cls, written: JSONObject, *, switches: Mapping[str, str], marks: Mapping[str, Mark]
+    ) -> Policy:
+        """Return the policy that is written. `switches` are the deletion switches by kind."""
+        values = {
+            key.name: key.metadata["read"](written.get(key.name))
+            for key in fields(cls)
+            if "read" in key.metadata
+        }
+        on = frozenset(kind for kind, switch in switches.items() if written.get(switch) is True)
+        return cls(**values, deletable=on, marks=marks)
+
+    def saved(self) -> list[JSON]:
+        """Return what a plan depends on, for the digest of the configuration."""
+        return [
+            save(getattr(self, key.name))
+            for key in fields(self)
+            if (save := key.metadata.get("save")) is not None
+        ]
+
     def prune_of(self, kind: str, parent: str | None = None) -> Prune:
-        """The mode for an object: its parent's address decides, then its kind, then "*"."""
+        """Return the mode for an object: by its parent's address, then its kind, then "*"."""
         for scope in (parent, kind, "*"):
             if scope is not None and scope in self.prune:
                 return self.prune[scope]

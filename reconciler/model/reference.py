@@ -1,6 +1,107 @@
-"""The syntax of references in text."""
+"""The syntax of references, `${provider:argument}` and `${secret:provider:argument}`, read once."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+SECRET = "secret"  # noqa: S105 - a word of the syntax
+_PART = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
+_DEFAULT = ":-"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What is between `${` and `}`.
+
+    Without `closed`, the text after `${` never reaches its `}`, and `inside` is all of that text.
+    """
+
+    inside: str
+    closed: bool = True
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether it is written `${secret:…}`."""
+        return self.inside.partition(":")[0] == SECRET
+
+    @property
+    def provider(self) -> str:
+        """The name before the argument, for example `env`."""
+        text = self.inside.partition(":")[2] if self.is_secret else self.inside
+        return text.partition(":")[0]
+
+    @property
+    def argument(self) -> str:
+        """What the provider gets: a name, a path or a command. Empty where there is none."""
+        text = self.inside.partition(":")[2] if self.is_secret else self.inside
+        return text.partition(":")[2]
+
+    @property
+    def has_default(self) -> bool:
+        """Whether a default follows the argument: `${env:NAME:-default}`."""
+        return _DEFAULT in self.inside
+
+    def without_default(self, mask: str) -> str:
+        """Return the reference as text, with a mask in place of its default."""
+        name, sign, _ = self.inside.partition(_DEFAULT)
+        return f"${{{name}{sign}{mask}}}" if sign else str(self)
+
+    def __str__(self) -> str:
+        return f"${{{self.inside}}}" if self.closed else f"${{{self.inside}"
+
+
+def with_default(argument: str) -> tuple[str, str | None]:
+    """Split `NAME:-default` into the name and the default, None where there is none."""
+    name, sign, default = argument.partition(_DEFAULT)
+    return name, default if sign else None
+
+
+def parts_of(text: str) -> Iterator[str | Reference]:
+    """Yield the plain text and the references of a text, in order; `$${` is the plain text `${`.
+
+    An unclosed reference is the last part.
+    """
+    end = 0
+    for match in _PART.finditer(text):
+        if match.start() > end:
+            yield text[end : match.start()]
+        end = match.end()
+        if match[0] == "$${":
+            yield "${"
+        elif match[2]:
+            yield Reference(match[1])
+        else:
+            yield Reference(text[match.start() + 2 :], closed=False)
+            return
+    if end < len(text):
+        yield text[end:]
+
+
+def references_in(text: str) -> tuple[Reference, ...]:
+    """Return the closed references of a text, in order."""
+    return tuple(Reference(match[1]) for match in _PART.finditer(text) if match[2])
+
+
+def is_only_references(text: str) -> bool:
+    """Return whether a text is references without defaults, and nothing between them."""
+    references = references_in(text)
+    plain = "".join(map(str, references)) == text != ""
+    return plain and not any(reference.has_default for reference in references)
+
+
+def is_reference_without_default(text: str) -> bool:
+    """Return whether a text is one reference, which can't hold a secret in a default."""
+    match references_in(text):
+        case (only,):
+            return str(only) == text and not only.has_default
+    return False
+
+
+def holds_reference(text: str) -> bool:
+    """Return whether a reference begins in a text."""
+    return "${" in text.replace("$${", "")
 
 
 def escaped_text(text: str) -> str:

@@ -24,7 +24,7 @@ class FieldOrigin:
 
 @dataclass(frozen=True, slots=True)
 class FilledReference:
-    """A reference that was filled in, such as `${var:bucket}`, and where its value stands."""
+    """A reference that was filled in, such as `${var:bucket}`, and the place of its value."""
 
     text: str
     origin: FieldOrigin
@@ -43,7 +43,7 @@ class ResolvedField:
     """A managed field: no mapping, unless it is an empty one.
 
     `value` never holds a secret, only references and, in place of a literal one, words.
-    `written` is what stands in the file where references were filled in, else `MISSING`.
+    `written` is the text in the file where references were filled in, else `MISSING`.
     `overrides` begin with the layer just below.
     """
 
@@ -71,7 +71,7 @@ class ResolvedResource:
     """A resource with its fields in the order in which they are drawn.
 
     `environments` are those that have it. `parent` is None for kinds without one, and for a
-    resource of the organization, which `in_organization` tells.
+    resource of the organization, then `in_organization` is True.
     """
 
     address: Address

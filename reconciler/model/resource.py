@@ -1,4 +1,4 @@
-"""What the files say: resources, and all of them together as `Desired`."""
+"""The configuration: resources, and all of them together as `Desired`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ParentRef:
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """How a resource may be treated (design, section 3).
+    """How a resource may be treated .
 
     `ignore_changes` are field paths as `path_text` writes them; a path covers what is below it.
     """
@@ -87,5 +87,5 @@ class Desired:
     def in_order(self) -> tuple[Resource, ...]:
         """The resources by address."""
         # By tuples, since comparing addresses as such takes several times as long.
-        place = sorted(self.resources, key=lambda each: (each.kind, each.key))
+        place = sorted(self.resources, key=lambda resource: (resource.kind, resource.key))
         return tuple(self.resources[address] for address in place)

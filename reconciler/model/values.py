@@ -1,20 +1,18 @@
-"""JSON, absence and secrets: the three things that a plain `dict` can't tell apart."""
+"""JSON, absence and secrets: three things that a plain `dict` can't distinguish."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from typing import Final, Literal, NoReturn, TypeAlias
 
-JSON: TypeAlias = Any
-"""A value that JSON can hold, and `SecretRef` in its place where a secret goes."""
-
-JSONObject: TypeAlias = Mapping[str, Any]
+from reconciler.model.json_tree import JSON, JSONObject, Path, leaves
+from reconciler.model.reference import Reference
 
 
 class Missing(Enum):
-    """The type of `MISSING`, so that a type checker can tell absent from null."""
+    """The type of `MISSING`, so that a type checker distinguishes absent from null."""
 
     MISSING = "missing"
 
@@ -25,10 +23,27 @@ class Missing(Enum):
         return False
 
 
+__all__ = [
+    "JSON",
+    "MISSING",
+    "JSONObject",
+    "Missing",
+    "Path",
+    "SecretRef",
+    "SecretSource",
+    "SecretSourceName",
+    "SecretValue",
+    "path_text",
+    "put_at",
+    "secret_refs",
+    "value_at",
+]
+
 MISSING: Final = Missing.MISSING
 """A field that is not there. Not the same as null: an absent field is not managed."""
 
-SecretSourceName: TypeAlias = Literal["env", "file", "exec", "literal"]
+SecretSourceName: TypeAlias = str
+"""The name of a provider (`reconciler.providers`)."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,6 +56,14 @@ class SecretSource:
 
     source: SecretSourceName
     argument: str
+
+    @classmethod
+    def parse(cls, text: str) -> SecretSource:
+        """Return the source that `str` made. Raises ValueError for other text."""
+        reference = Reference(text.removeprefix("${").removesuffix("}"))
+        if str(reference) != text or not (reference.is_secret and reference.provider):
+            raise ValueError(f"'{text}' is not a reference to a secret")
+        return cls(reference.provider, reference.argument)
 
     def __str__(self) -> str:
         return f"${{secret:{self.source}:{self.argument}}}"
@@ -68,8 +91,8 @@ class SecretRef:
 
     @property
     def is_literal(self) -> bool:
-        """Whether a part of it stands in the files as it is."""
-        return any(each.source == "literal" for each in self.sources)
+        """Whether a part of it is written in the files as it is."""
+        return any(source.source == "literal" for source in self.sources)
 
     def __str__(self) -> str:
         return "".join(str(part) for part in self.parts)
@@ -109,10 +132,6 @@ class SecretValue:
         raise TypeError(msg)
 
 
-Path: TypeAlias = tuple[str | int, ...]
-"""Where a value stands inside a resource, such as ("destination", "config", "prefix")."""
-
-
 def path_text(path: Path) -> str:
     """`destination.config.prefix`, with list positions in brackets."""
     text = ""
@@ -150,14 +169,6 @@ def put_at(values: dict[str, JSON], path: Path, value: JSON) -> None:
 
 
 def secret_refs(value: JSON, path: Path = ()) -> tuple[tuple[Path, SecretRef], ...]:
-    """Every secret reference inside a value with its path, in a fixed order."""
-    if isinstance(value, SecretRef):
-        return ((path, value),)
-    found: list[tuple[Path, SecretRef]] = []
-    if isinstance(value, Mapping):
-        for name in sorted(value):
-            found.extend(secret_refs(value[name], (*path, name)))
-    elif isinstance(value, (list, tuple)):
-        for position, item in enumerate(value):
-            found.extend(secret_refs(item, (*path, position)))
-    return tuple(found)
+    """Return every secret reference inside a value with its path, in a fixed order."""
+    refs = [(place, leaf) for place, leaf in leaves(value, path) if isinstance(leaf, SecretRef)]
+    return tuple(sorted(refs, key=lambda ref: ref[0]))

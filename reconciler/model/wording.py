@@ -21,9 +21,9 @@ def several(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
-def is_breaking(each: str) -> bool:
+def is_breaking(character: str) -> bool:
     """Whether a character could move the cursor, the line or the direction of what follows."""
-    return unicodedata.category(each) in _BREAKING
+    return unicodedata.category(character) in _BREAKING
 
 
 def printable(text: str) -> str:
@@ -31,15 +31,15 @@ def printable(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        each.encode("unicode_escape", errors="backslashreplace").decode()
-        if is_breaking(each)
-        else each
-        for each in text
+        character.encode("unicode_escape", errors="backslashreplace").decode()
+        if is_breaking(character)
+        else character
+        for character in text
     )
 
 
 def quoted(text: str) -> str:
-    """Printable text in the first sort of quotes that does not stand in it.
+    """Printable text in the first kind of quotes that it does not contain.
 
     So a name can't end its quotes and go on as if the message did. One with all sorts of quotes
     has its single ones escaped.
@@ -52,18 +52,18 @@ def quoted(text: str) -> str:
 
 
 def plain_json(text: str) -> str:
-    """JSON that a terminal can show, of the same value: what could steer one stands as an escape.
+    """JSON that a terminal can show, of the same value: what could steer one is an escape.
 
     JSON itself only asks that of what is below U+0020. Half a surrogate pair, which is no text, is
-    told in plain text and not as a character that readers of JSON refuse.
+    written in plain text and not as a character that readers of JSON refuse.
     """
     return text if text.isascii() and "\x7f" not in text else _NOT_PLAIN.sub(_escaped, text)
 
 
 def _escaped(match: re.Match[str]) -> str:
-    each = match[0]
-    if not is_breaking(each):
-        return each
-    if "\ud800" <= each <= "\udfff":
-        return f"\\\\u{ord(each):04x}"
-    return json.dumps(each)[1:-1]
+    character = match[0]
+    if not is_breaking(character):
+        return character
+    if "\ud800" <= character <= "\udfff":
+        return f"\\\\u{ord(character):04x}"
+    return json.dumps(character)[1:-1]

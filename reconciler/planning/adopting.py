@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from itertools import count
 
 from reconciler.model.address import Address
-from reconciler.model.kind import Field, Kind, Tagged
+from reconciler.model.field_types import MergedObject, OpenObject
+from reconciler.model.kind import Field, Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import ParentRef
-from reconciler.model.shape import MergedObject, OpenObject
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, put_at, value_at
 from reconciler.planning.choosing import Identity, Surroundings
-from reconciler.planning.leaves import Leaf, comparable, field_at, leaves, with_default
+from reconciler.planning.leaves import Leaf, comparable, leaves, with_default
 
 _LONGEST_KEY = 60
 _MOST_CANDIDATES = 6
@@ -164,9 +164,8 @@ def _not_alone(around: Surroundings) -> frozenset[Identity]:
 def _unlisted(each: LiveObject, kind: Kind) -> bool:
     """Whether it is of a type that no list shows, so that only its id finds it again."""
     return any(
-        isinstance(known.shape, Tagged)
-        and value_at(each.body, (known.name, known.shape.tag)) in known.shape.unlisted
-        for known in kind.fields
+        value_at(each.body, (known.name, variant.tag)) in variant.unlisted
+        for known, variant in kind.variants
     )
 
 
@@ -199,9 +198,9 @@ def managed_fields(
             put_at(values, leaf.path, value)
     for path, absent in _absent(kind, body, explicit - seen):
         put_at(values, path, absent)
-    for known in kind.fields:
-        if isinstance(known.shape, Tagged) and isinstance(values.get(known.name), dict):
-            values[known.name].setdefault(known.shape.body, {})
+    for known, variant in kind.variants:
+        if isinstance(values.get(known.name), dict):
+            values[known.name].setdefault(variant.body, {})
     return ManagedFields(values, tuple(stale))
 
 
@@ -223,7 +222,7 @@ def _written(known: Field, value: JSON) -> JSON:
     """The value as a person would write it: typed, in a fixed order, a query as it is shown."""
     if known.verbatim and isinstance(value, str):
         return value
-    shape = known.shape
+    shape = known.type
     if isinstance(shape, MergedObject):
         return shape.without_nulls(value)
     if isinstance(shape, OpenObject):
@@ -234,16 +233,16 @@ def _written(known: Field, value: JSON) -> JSON:
 def _is_stale(kind: Kind, leaf: Leaf, body: JSONObject) -> bool:
     """Whether it is a key in the body of a tag that is known, and knows no such key (trap 12)."""
     known = kind.field_named(str(leaf.path[0]))
-    if known is None or not isinstance(known.shape, Tagged) or len(leaf.path) != 3:
+    if known is None or known.variant is None or len(leaf.path) != 3:
         return False
-    variant = known.shape.variants.get(str(value_at(body, (known.name, known.shape.tag))))
+    variant = known.variant.variants.get(str(value_at(body, (known.name, known.variant.tag))))
     return variant is not None and leaf.path[2] not in {each.name for each in variant}
 
 
 def _absent(kind: Kind, body: JSONObject, paths: AbstractSet[Path]) -> Iterator[tuple[Path, JSON]]:
     """What to write for fields that are not there and that a default of the workspace sets."""
     for path in sorted(paths, key=str):
-        known = field_at(kind, body, path)
+        known = kind.field_at(path, body)
         if known is None or known.secret:
             continue
         if known.default is not MISSING:

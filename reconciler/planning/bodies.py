@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from reconciler.model.change import FieldChange, SecretNote, SecretUse
-from reconciler.model.kind import Field, Kind, OnCreate, Tagged
+from reconciler.model.field_types import Boolean, DecimalText, Instant, Integer, MergedObject, Text
+from reconciler.model.kind import Field, Kind, OnCreate, Variant
 from reconciler.model.live import Dialect, LiveObject
 from reconciler.model.resource import Resource
-from reconciler.model.shape import Boolean, DecimalText, Instant, Integer, MergedObject, Text
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, value_at
 
 _SENT_CANONICAL = (Instant, DecimalText, Integer, Boolean, Text)
@@ -60,9 +60,9 @@ def update_body(
         changed.setdefault(str(path[0]), {})
     body: dict[str, JSON] = {}
     for field in _with_brought(kind, changed):
-        if isinstance(field.shape, Tagged):
+        if field.variant is not None:
             paths = changed.get(field.name, {})
-            value = _tagged_body(field, field.shape, resource, live, paths=paths, secrets=sent)
+            value = _tagged_body(field, field.variant, resource, live, paths=paths, secrets=sent)
         else:
             value = _plain_value(field, resource, live, changed.get(field.name, {}))
         if value is MISSING:
@@ -73,7 +73,7 @@ def update_body(
 
 
 def _with_brought(kind: Kind, changed: Mapping[str, object]) -> list[Field]:
-    brought = {name for each in kind.fields if each.name in changed for name in each.brings}
+    brought = {name for each in kind.fields if each.name in changed for name in each.sent_with}
     return [each for each in kind.fields if each.name in changed or each.name in brought]
 
 
@@ -82,8 +82,8 @@ def _plain_value(
 ) -> JSON:
     change = changes.get((field.name,))
     declared = resource.spec.get(field.name, MISSING)
-    if isinstance(field.shape, MergedObject) and isinstance(declared, Mapping):
-        return _merged_value(field.shape, declared, field.live_value(live.body), change)
+    if isinstance(field.type, MergedObject) and isinstance(declared, Mapping):
+        return _merged_value(field.type, declared, field.live_value(live.body), change)
     if declared is not MISSING:
         return _sendable(field, declared)
     return change.after if change is not None else MISSING
@@ -109,7 +109,7 @@ def _merged_value(
 
 def _tagged_body(
     field: Field,
-    tagged: Tagged,
+    tagged: Variant,
     resource: Resource,
     live: LiveObject,
     *,
@@ -140,7 +140,7 @@ def _tagged_body(
 
 def _changed_config(  # noqa: PLR0913 - see _tagged_body
     field: Field,
-    tagged: Tagged,
+    tagged: Variant,
     tag: str,
     declared: Mapping[str, JSON],
     current: Mapping[str, JSON],
@@ -160,7 +160,7 @@ def _changed_config(  # noqa: PLR0913 - see _tagged_body
             config[name] = change.after
         else:
             config[name] = _sendable(known[name], wanted) if name in known else wanted
-        for partner in known[name].brings if name in known else ():
+        for partner in known[name].sent_with if name in known else ():
             value = value_at(declared, (tagged.body, partner))
             value = value_at(current, (tagged.body, partner)) if value is MISSING else value
             if partner not in config and value not in (MISSING, None):
@@ -170,8 +170,8 @@ def _changed_config(  # noqa: PLR0913 - see _tagged_body
 
 def _sendable(field: Field, value: JSON) -> JSON:
     """Scalars in canonical form, which every server takes; the rest as it was written."""
-    if isinstance(field.shape, _SENT_CANONICAL):
-        return field.shape.canonical(value)
+    if isinstance(field.type, _SENT_CANONICAL):
+        return field.type.canonical(value)
     return value
 
 
@@ -187,12 +187,12 @@ def secret_needed(kind: Kind, path: Path, changes: Iterable[FieldChange]) -> boo
         if path[:1] != change.path[:1]:
             continue
         field = kind.field_named(str(path[0]))
-        if field is None or not isinstance(field.shape, Tagged):
+        if field is None or field.variant is None:
             continue
-        if change.path == (field.name, field.shape.tag):
+        if change.path == (field.name, field.variant.tag):
             return True
-        fields = [each for inner in field.shape.variants.values() for each in inner]
-        if any(each.name == change.path[-1] and path[-1] in each.brings for each in fields):
+        fields = (each for inner in field.variant.variants.values() for each in inner)
+        if any(each.name == change.path[-1] and path[-1] in each.sent_with for each in fields):
             return True
     return False
 

@@ -17,10 +17,11 @@ from reconciler.model.change import (
     SecretNote,
     SecretUse,
 )
-from reconciler.model.kind import Kind, Situation, Tagged
+from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note
 from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.rule import Situation
 from reconciler.model.values import JSON, MISSING, path_text
 from reconciler.model.wording import printable
 from reconciler.planning.bodies import create_bodies, sends_anything, update_body
@@ -231,19 +232,8 @@ def _toggles(
 
 def _fixed(kind: Kind, changes: Sequence[FieldChange], context: PlanContext) -> bool:
     """Return whether a field differs that servers of this dialect can't change in place."""
-    dialect = context.live.dialect
-    if dialect is None:
-        return False
-    for change in changes:
-        top = kind.field_named(str(change.path[0]))
-        if top is None:
-            continue
-        if len(change.path) == 1 and dialect in top.fixed_in:
-            return True
-        tagged = top.shape
-        if isinstance(tagged, Tagged) and change.path == (top.name, tagged.tag):
-            return dialect in tagged.fixed_in
-    return False
+    known = [kind.field_at(change.path, {}) for change in changes]
+    return any(field is not None and field.is_fixed(context.live.dialect) for field in known)
 
 
 def _replacement(

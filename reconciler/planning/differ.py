@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from reconciler.model.change import FieldChange, Origin
-from reconciler.model.kind import Field, Kind, Tagged
+from reconciler.model.field_types import MergedObject
+from reconciler.model.kind import Field, Kind, Variant
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Lifecycle, Resource
-from reconciler.model.shape import MergedObject
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, path_text, value_at
-from reconciler.planning.leaves import Leaf, comparable, display_value, leaves, tag_field
+from reconciler.planning.leaves import Leaf, comparable, display_value, leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,13 @@ def is_ignored(path: Path, lifecycle: Lifecycle) -> bool:
 
 
 def _tag_moves(kind: Kind, spec: JSONObject, body: JSONObject) -> frozenset[str]:
-    """Tagged fields whose tag changes: the old tag's keys mean nothing under the new one."""
+    """Variant fields whose tag changes: the old tag's keys mean nothing under the new one."""
     return frozenset(
         field.name
-        for field in kind.fields
-        if isinstance(field.shape, Tagged)
-        and value_at(spec, (field.name, field.shape.tag)) is not MISSING
-        and comparable(tag_field(field.shape), value_at(spec, (field.name, field.shape.tag)))
-        != comparable(tag_field(field.shape), value_at(body, (field.name, field.shape.tag)))
+        for field, variant in kind.variants
+        if value_at(spec, (field.name, variant.tag)) is not MISSING
+        and comparable(variant.tag_field, value_at(spec, (field.name, variant.tag)))
+        != comparable(variant.tag_field, value_at(body, (field.name, variant.tag)))
     )
 
 
@@ -116,16 +115,16 @@ def _sides(field: Field, desired: JSON, live: JSON) -> tuple[JSON, JSON]:
     """Both values in the form in which they are equal when the server needs no call."""
     want = comparable(field, desired)
     have = comparable(field, live)
-    if isinstance(field.shape, MergedObject) and isinstance(want, dict):
-        want = field.shape.without_nulls(want)
-        have = field.shape.part_of(have, comparable(field, desired))
+    if isinstance(field.type, MergedObject) and isinstance(want, dict):
+        want = field.type.without_nulls(want)
+        have = field.type.part_of(have, comparable(field, desired))
         have = have if have is not None else {}
     return want, have
 
 
 def _removed_parts(leaf: Leaf, was: JSON, live: JSON) -> dict[str, JSON]:
     """Keys of a merged object that the base declared, the files no longer do, and are live."""
-    if not isinstance(leaf.field.shape, MergedObject):
+    if not isinstance(leaf.field.type, MergedObject):
         return {}
     if not (isinstance(was, Mapping) and isinstance(leaf.value, Mapping)):
         return {}
@@ -178,16 +177,16 @@ def same_at_a_glance(kind: Kind, resource: Resource, live: LiveObject) -> bool:
         if answered == value and answered is not MISSING:
             continue
         field = kind.field_named(name)
-        if field is None or not isinstance(field.shape, Tagged):
+        if field is None or field.variant is None:
             if field is not None and field.secret:
                 continue
             return False
-        if not _same_tagged(field.shape, value, answered):
+        if not _same_tagged(field.variant, value, answered):
             return False
     return True
 
 
-def _same_tagged(tagged: Tagged, value: JSON, answered: JSON) -> bool:
+def _same_tagged(tagged: Variant, value: JSON, answered: JSON) -> bool:
     if not (isinstance(value, Mapping) and isinstance(answered, Mapping)):
         return False
     for name, inner in value.items():

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
-from reconciler.model.kind import Kind, Tagged
+from reconciler.model.kind import Kind
 from reconciler.model.plan import Refusal
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import Resource
@@ -176,21 +176,21 @@ def no_names_in_a_circle(proposal: Proposal) -> Iterator[Refusal]:
 def nothing_that_no_list_shows(proposal: Proposal) -> Iterator[Refusal]:
     """A created object that no list shows would be created again by every later plan."""
     tagged = {
-        (kind.name, field.name): field.shape
+        (kind.name, field.name): variant
         for kind in proposal.kinds
-        for field in kind.fields
-        if isinstance(field.shape, Tagged) and field.shape.unlisted
+        for field, variant in kind.variants
+        if variant.unlisted
     }
     for change in proposal.changes:
         if change.action not in (Action.CREATE, Action.REPLACE):
             continue
         for name, value in (change.body or {}).items():
-            shape = tagged.get((change.address.kind, name))
-            if shape is None or value.get(shape.tag) not in shape.unlisted:
+            variant = tagged.get((change.address.kind, name))
+            if variant is None or value.get(variant.tag) not in variant.unlisted:
                 continue
             yield Refusal(
                 "unlisted-type",
-                f"{change.address}: objects of type {printable(str(value[shape.tag]))} are in no "
+                f"{change.address}: objects of type {printable(str(value[variant.tag]))} are in no "
                 "list of the service, so one that is created here could not be found again",
                 (change.address,),
                 None,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reconciler.model.kind import Field, Kind, Tagged
-from reconciler.model.shape import OpenObject, Text
+from reconciler.model.field_types import OpenObject
+from reconciler.model.kind import Field, Kind, Variant
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -18,7 +18,6 @@ from reconciler.model.values import (
     Path,
     SecretRef,
     path_text,
-    value_at,
 )
 
 
@@ -41,38 +40,33 @@ def leaves(fields: Sequence[Field], body: JSONObject, *, live: bool) -> Iterator
         value = field.live_value(body) if live else body.get(field.name, MISSING)
         if value is MISSING or (live and field.secret):
             continue
-        if isinstance(field.shape, Tagged):
+        if field.variant is not None:
             if isinstance(value, Mapping):
-                yield from _tagged_leaves(field, field.shape, value, live=live)
+                yield from _variant_leaves(field, field.variant, value, live=live)
         else:
             yield Leaf((field.name,), field, value)
 
 
-def _tagged_leaves(
-    field: Field, tagged: Tagged, value: JSONObject, *, live: bool
+def _variant_leaves(
+    field: Field, variant: Variant, value: JSONObject, *, live: bool
 ) -> Iterator[Leaf]:
-    tag = value.get(tagged.tag)
+    tag = value.get(variant.tag)
     if tag is not None:
-        yield Leaf((field.name, tagged.tag), tag_field(tagged), tag)
-    for extra in tagged.extras:
+        yield Leaf((field.name, variant.tag), variant.tag_field, tag)
+    for extra in variant.extras:
         if extra.name in value:
             yield Leaf((field.name, extra.name), extra, value[extra.name])
-    body = value.get(tagged.body)
+    body = value.get(variant.body)
     if not isinstance(body, Mapping):
         return
-    known = {inner.name: inner for inner in tagged.variants.get(str(tag), ())}
+    known = {inner.name: inner for inner in variant.fields_of(value)}
     for name in (*known, *sorted(set(body) - set(known))):
         if name not in body:
             continue
         inner = known.get(name) or unknown_field(name)
         if live and inner.secret:
             continue
-        yield Leaf((field.name, tagged.body, name), inner, body[name])
-
-
-def tag_field(tagged: Tagged) -> Field:
-    """Return the tag of a tagged object as a field."""
-    return Field(tagged.tag, Text(), required=True, fixed_in=tagged.fixed_in)
+        yield Leaf((field.name, variant.body, name), inner, body[name])
 
 
 def unknown_field(name: str) -> Field:
@@ -84,9 +78,7 @@ def with_default(field: Field, value: JSON) -> JSON:
     """Return the canonical form, in which absent, null and the server's default are equal."""
     if value is MISSING or value is None:
         value = None if field.default is MISSING else field.default
-    if isinstance(field.shape, Tagged):
-        return value
-    return field.shape.canonical(value)
+    return field.type.canonical(value)
 
 
 def without_secrets(value: JSON) -> JSON:
@@ -127,19 +119,3 @@ def live_fields(kind: Kind, body: JSONObject) -> dict[str, JSON]:
         if value is not None and value != comparable(leaf.field, None):
             values[path_text(leaf.path)] = value
     return values
-
-
-def field_at(kind: Kind, body: JSONObject, path: Path) -> Field | None:
-    """Return the field at a path of a body, None for one that its kind or type does not define.
-
-    Types share field names, so the tag in the body decides which field a name means.
-    """
-    top = kind.field_named(str(path[0]))
-    if top is None or not isinstance(top.shape, Tagged):
-        return top if len(path) == 1 else None
-    if len(path) == 2:
-        beside = (tag_field(top.shape), *top.shape.extras)
-        return next((field for field in beside if field.name == path[1]), None)
-    tag = str(value_at(body, (top.name, top.shape.tag)))
-    inside = top.shape.variants.get(tag, ()) if len(path) == 3 else ()
-    return next((field for field in inside if field.name == path[2]), None)

@@ -9,12 +9,12 @@ from hashlib import sha256
 
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
+from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan, PlanSource, Selection, Unmanaged
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired
-from reconciler.model.shape import canonical_text
 from reconciler.model.wording import printable, quoted
 from reconciler.planning.changes import PlanContext, deletion_of, resource_changes
 from reconciler.planning.guards import Proposal, refusals

@@ -41,7 +41,7 @@ def seen_of_object(
         path_text(leaf.path)
         for leaf in leaves(kind.fields, live.body, live=True)
         if is_ignored(leaf.path, lifecycle)
-        and not {leaf.field.name, *leaf.field.names.values()} & set(used)
+        and not {leaf.field.name, *leaf.field.sent_as(None)} & set(used)
     }
     values = live_fields(kind, live.body)
     return _seen(kind, live, {path: values[path] for path in values if path not in ignored})

@@ -13,7 +13,7 @@ from typing import Any
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change, FieldChange, Reason
 from reconciler.model.codec.plan import digest
-from reconciler.model.kind import Field, Kind, Tagged
+from reconciler.model.kind import Field, Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy
@@ -21,7 +21,7 @@ from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, S
 from reconciler.model.values import JSON, MISSING, Path, path_text, put_at, value_at
 from reconciler.model.wording import printable
 from reconciler.planning.differ import is_ignored
-from reconciler.planning.leaves import comparable, field_at, live_fields, unknown_field
+from reconciler.planning.leaves import comparable, live_fields, unknown_field
 from reconciler.planning.masking import holds_mask
 from reconciler.planning.planner import Circumstances, make_plan
 
@@ -243,7 +243,7 @@ class _FormerState:
 def _tag_path(kind: Kind, path: Path) -> Path | None:
     """Return the path of the tag that decides what a path means, None outside tagged objects."""
     top = kind.field_named(str(path[0]))
-    return (top.name, top.shape.tag) if top is not None and isinstance(top.shape, Tagged) else None
+    return (top.name, top.variant.tag) if top is not None and top.variant is not None else None
 
 
 def _is_unmodified(kind: Kind, entry: FieldChange, live: LiveObject) -> bool:
@@ -254,7 +254,7 @@ def _is_unmodified(kind: Kind, entry: FieldChange, live: LiveObject) -> bool:
 
 
 def _field(kind: Kind, path: Path, live: LiveObject) -> Field:
-    return field_at(kind, live.body, path) or unknown_field(str(path[-1]))
+    return kind.field_at(path, live.body) or unknown_field(str(path[-1]))
 
 
 def _former_spec(kind: Kind, former: Mapping[Path, JSON], live: LiveObject) -> dict[str, JSON]:
@@ -276,9 +276,6 @@ def _former_spec(kind: Kind, former: Mapping[Path, JSON], live: LiveObject) -> d
 def _has_secrets(kind: Kind, spec: Mapping[str, JSON]) -> bool:
     return any(
         inner.secret
-        for known in kind.fields
-        if isinstance(known.shape, Tagged)
-        for inner in known.shape.variants.get(
-            str(value_at(spec, (known.name, known.shape.tag))), ()
-        )
+        for known, variant in kind.variants
+        for inner in variant.fields_of(spec.get(known.name))
     )

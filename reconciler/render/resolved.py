@@ -90,7 +90,8 @@ def _reference(reference: FilledReference) -> str:
         return f"{text} from {_place(origin.at)}{layer}"
     if origin.layer == "default":
         return f"{text} from its default: it is not set"
-    return f"{text} from the environment"
+    layer = origin.layer
+    return f"{text} from {'the environment' if layer == 'environment' else printable(layer)}"
 
 
 def _origin_text(origin: FieldOrigin) -> str:

@@ -13,7 +13,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from reconciler.applying import AuditLog
-from reconciler.config.schema_files import schema
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change, Danger, Origin, Reason, SecretUse
 from reconciler.model.codec.plan import encode
@@ -28,6 +27,7 @@ from reconciler.model.event import (
     Started,
 )
 from reconciler.model.live import Dialect
+from reconciler.model.schema_files import schema
 from scripts.saved_schemas import generated
 from tests.conftest import ROOT
 from tests.golden.test_plans import CASES

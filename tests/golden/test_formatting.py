@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.config.formatting import format_file
-from reconciler.errors import Problems
+from reconciler.errors import DiagnosticCollector
 from reconciler.kinds import all_kinds
 
 FOLDER = Path(__file__).parent / "fmt"
@@ -19,6 +19,6 @@ def test_a_file_in_any_order_is_put_into_the_known_one(
     name: str, golden: Callable[[Path, str], None]
 ) -> None:
     raw = (FOLDER / f"{name}.before.yaml").read_bytes()
-    _, text = format_file(raw, f"{name}.yaml", all_kinds(), Problems())
+    _, text = format_file(raw, f"{name}.yaml", all_kinds(), DiagnosticCollector())
     assert text is not None
     golden(FOLDER / f"{name}.after.yaml", text)

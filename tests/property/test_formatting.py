@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 
 from reconciler.config.formatting import format_file
 from reconciler.config.loader import parse
-from reconciler.config.schema_files import schema
-from reconciler.errors import Problems
+from reconciler.errors import DiagnosticCollector
 from reconciler.kinds import all_kinds
+from reconciler.model.schema_files import schema
 
 KINDS = all_kinds()
 
 
 def formatted(text: str) -> str:
-    problems = Problems()
+    problems = DiagnosticCollector()
     _, after = format_file(text.encode(), "f.yaml", KINDS, problems)
-    assert not problems.found
+    assert not problems.diagnostics
     assert after is not None
     assert format_file(after.encode(), "f.yaml", KINDS, problems)[1] == after
     return after
@@ -79,9 +79,9 @@ def _entries(draw: st.DrawFn, indent: int, depth: int) -> list[str]:
 @given(lines=_entries(4, 3), head=st.sampled_from(["", "# head\n", "# head\n\n", "---\n"]))
 def test_no_comment_and_no_value_is_lost_and_keys_are_in_order(lines: list[str], head: str) -> None:
     text = f"{head}batch_exports:\n  lake:\n" + "\n".join(lines) + "\n"
-    before = parse(text.encode(), "f", Problems())
+    before = parse(text.encode(), "f", DiagnosticCollector())
     after = formatted(text)
-    again = parse(after.encode(), "f", Problems())
+    again = parse(after.encode(), "f", DiagnosticCollector())
     assert again.value == before.value
     assert sorted(filter(None, map(str.strip, after.splitlines()))) == sorted(
         filter(None, map(str.strip, text.splitlines()))
@@ -161,7 +161,9 @@ def test_comments_stay_with_their_fields_and_resources_where_they_were(
 ) -> None:
     text, comments = file
     after = formatted(text)
-    before, again = (parse(file.encode(), "f", Problems()).value for file in (text, after))
+    before, again = (
+        parse(file.encode(), "f", DiagnosticCollector()).value for file in (text, after)
+    )
     assert again == before
     assert list(again["batch_exports"]) == list(before["batch_exports"])
     lines = [line.strip() for line in after.splitlines()]

@@ -18,11 +18,9 @@ from reconciler.commands.importing import ImportOptions, import_live
 from reconciler.commands.placing import Layout
 from reconciler.commands.planning import PlanRequest, plan
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
-from reconciler.config.schema_files import schema
 from reconciler.kinds import all_kinds
 from reconciler.model.change import Action
-from reconciler.model.kind import Field, Kind, Tagged
-from reconciler.model.shape import (
+from reconciler.model.field_types import (
     Boolean,
     DecimalText,
     Instant,
@@ -32,6 +30,8 @@ from reconciler.model.shape import (
     OpenObject,
     SetOf,
 )
+from reconciler.model.kind import Field, Kind
+from reconciler.model.schema_files import schema
 from reconciler.planning.adopting import key_of
 from tests.conftest import LONG
 from tests.support.emulator import RunningEmulator, start_emulator
@@ -73,21 +73,20 @@ def values_of(field: Field, node: Mapping[str, Any]) -> st.SearchStrategy[Any]:
     if listed:
         return st.sampled_from(listed)
     for shapes, strategy in BY_SHAPE:
-        if isinstance(field.shape, shapes):
+        if isinstance(field.type, shapes):
             return strategy
     return text
 
 
 @st.composite
 def destinations(draw: st.DrawFn) -> dict[str, Any]:
-    tagged = KINDS["batch_export"].field_named("destination").shape  # type: ignore[union-attr]
-    assert isinstance(tagged, Tagged)
+    ((_, tagged),) = KINDS["batch_export"].variants
     name = draw(st.sampled_from(sorted(tagged.variants)))
     known = (schema(f"destinations/{name}") or {})["properties"]
     config = {
         field.name: draw(values_of(field, known.get(field.name, {})))
         for field in tagged.variants[name]
-        if field.required or draw(st.integers(0, 2)) == 0
+        if field.required or field.secret or draw(st.integers(0, 2)) == 0
     }
     if name == "HTTP":
         config["url"] = "https://eu.i.posthog.com/batch/"
@@ -101,7 +100,7 @@ def bodies(draw: st.DrawFn, kind: Kind) -> dict[str, Any]:
     body = {
         field.name: draw(values_of(field, known.get(field.name, {})))
         for field in kind.fields
-        if not isinstance(field.shape, Tagged) and draw(st.integers(0, 3)) == 0
+        if field.variant is None and draw(st.integers(0, 3)) == 0
     }
     body["name"] = draw(text)
     if kind.parent is not None:

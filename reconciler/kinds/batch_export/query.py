@@ -1,9 +1,9 @@
-"""Queries compared by meaning: servers up to 2025 answer a rewritten text (service-facts 1.9).
+"""Queries compared by meaning: servers up to 2025 answer a rewritten text (docs/service.md 1.9).
 
 `select event, toInt(1+1) as n from events` comes back as
 `SELECT event, toInt(plus(1, 1)) AS n FROM events`. The canonical form used here writes every
 operator as the function that those servers print, so that both texts meet in it. What this small
-grammar can't read is compared token by token, with keywords and blanks folded.
+grammar can't read is compared token by token, with keywords and whitespace folded.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class QueryText:
     """The shape of a query field."""
 
     def canonical(self, value: JSON) -> JSON:
-        """Operators as functions, keywords upper-cased, blanks and comments folded."""
+        """Operators as functions, keywords upper-cased, whitespace and comments folded."""
         if not isinstance(value, str):
             return value
         try:
@@ -83,8 +83,8 @@ class QueryText:
 
 
 def _tokens(text: str) -> tuple[str, ...]:
-    """Tokens without blanks and comments; keywords in lower case, needless quotes dropped."""
-    found: list[str] = []
+    """Tokens without whitespace and comments; keywords in lower case, needless quotes dropped."""
+    tokens: list[str] = []
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -96,10 +96,10 @@ def _tokens(text: str) -> tuple[str, ...]:
         token = match.group()
         if match.lastgroup == "name":
             token = _plain_name(token)
-        found.append(token)
-    while found and found[-1] == ";":
-        found.pop()
-    return tuple(found)
+        tokens.append(token)
+    while tokens and tokens[-1] == ";":
+        tokens.pop()
+    return tuple(tokens)
 
 
 def _plain_name(token: str) -> str:

@@ -7,7 +7,7 @@ written with one more `$`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias, cast, get_args
+from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, convert
 
@@ -16,11 +16,9 @@ from reconciler.model.values import (
     MISSING,
     SecretRef,
     SecretSource,
-    SecretSourceName,
 )
 
 _SECRET_KEY = "$secret"  # noqa: S105 - a marker
-_SOURCES = get_args(SecretSourceName)
 
 
 class ReferenceForm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,7 +28,7 @@ class ReferenceForm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         str,
         Meta(
             description="Such as ${secret:env:NAME}.",
-            extra_json_schema={"pattern": rf"^\$\{{secret:({'|'.join(_SOURCES)}):"},
+            extra_json_schema={"pattern": r"^\$\{secret:[^:}]+:"},
         ),
     ]
 
@@ -76,11 +74,6 @@ def encode_secret(secret: SecretRef) -> Parts:
 
 def decode_secret(parts: Parts) -> SecretRef:
     """Return the secret of `encode_secret`. Raises ValueError for an unknown source."""
-    return SecretRef(tuple(part if isinstance(part, str) else _source(part.ref) for part in parts))
-
-
-def _source(text: str) -> SecretSource:
-    source, _, argument = text.removeprefix("${secret:").removesuffix("}").partition(":")
-    if source not in _SOURCES:
-        raise ValueError(f"Invalid secret reference '{text}'")
-    return SecretSource(cast("SecretSourceName", source), argument)
+    return SecretRef(
+        tuple(part if isinstance(part, str) else SecretSource.parse(part.ref) for part in parts)
+    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from reconciler.codes import meaning
 from reconciler.errors import Diagnostic, Mark, Severity
 from reconciler.render.diagnostics import safe_json
 from reconciler.render.formats.base import Format
@@ -45,15 +46,13 @@ def diagnostics_as_sarif(diagnostics: Sequence[Diagnostic], *, root: str = "") -
 
 
 def _rule(code: str, level: str) -> Mapping[str, Any]:
-    from reconciler.render.rules import rule
-
-    meaning, advice = rule(code)
+    known = meaning(code)
     return {
         "id": code,
         "name": code.title().replace("-", ""),
-        "shortDescription": {"text": f"{meaning}."},
-        "fullDescription": {"text": f"{meaning}. {advice}"},
-        "help": {"text": advice, "markdown": advice},
+        "shortDescription": {"text": f"{known.title}."},
+        "fullDescription": {"text": f"{known.title}. {known.help}"},
+        "help": {"text": known.help, "markdown": known.help},
         "defaultConfiguration": {"level": level},
     }
 

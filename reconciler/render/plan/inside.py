@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import orjson
 
-from reconciler.model.shape import canonical_text
+from reconciler.model.field_types import canonical_text
 from reconciler.model.values import JSON, MISSING, Path
 from reconciler.model.wording import printable
 

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from reconciler.config import base_commit, load, load_all, load_at
 from reconciler.config.loader import parse
-from reconciler.errors import BadUsage, Diagnostic, GitUnavailable, InvalidConfiguration, Problems
+from reconciler.errors import (
+    BadUsage,
+    Diagnostic,
+    DiagnosticCollector,
+    GitUnavailable,
+    InvalidConfiguration,
+)
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.policy import Prune
@@ -32,7 +38,7 @@ batch_exports:
 
 
 def problems_of(text: str | bytes) -> list[Diagnostic]:
-    problems = Problems()
+    problems = DiagnosticCollector()
     parse(text if isinstance(text, bytes) else text.encode(), "f.yaml", problems)
     return list(problems.in_order())
 
@@ -119,14 +125,14 @@ def test_a_surprise_of_yaml_is_told_with_its_place(text, code, place) -> None:
     ],
 )
 def test_a_plain_value_is_what_every_reader_takes_it_for(text: str, value: object) -> None:
-    problems = Problems()
+    problems = DiagnosticCollector()
     document = parse(f"a: {text}\n".encode(), "f", problems)
     assert problems.in_order() == ()
     assert document.value == {"a": value}
 
 
 def test_a_byte_order_mark_at_the_beginning_is_no_part_of_the_text() -> None:
-    assert parse(b"\xef\xbb\xbfa: 1\n", "f", Problems()).value == {"a": 1}
+    assert parse(b"\xef\xbb\xbfa: 1\n", "f", DiagnosticCollector()).value == {"a": 1}
 
 
 def test_an_alias_bomb_is_bounded() -> None:
@@ -158,21 +164,21 @@ def test_deep_nesting_is_told(text: str) -> None:
 
 
 def test_places_are_found_in_a_mapping_that_merges_itself() -> None:
-    document = parse(b"a: &x\n  <<: *x\n  b: 1\n", "f", Problems())
+    document = parse(b"a: &x\n  <<: *x\n  b: 1\n", "f", DiagnosticCollector())
     assert document.mark(("a", "b")).line == 3
     assert document.mark(("a", "c")).line == 1
 
 
 def test_earlier_sources_of_a_merge_key_win() -> None:
     text = b"x: &x {a: 1}\ny: &y {<<: *x, b: 2}\nz:\n  <<: [*y, {a: 3, c: 4}]\n"
-    document = parse(text, "f", Problems())
+    document = parse(text, "f", DiagnosticCollector())
     assert document.value["z"] == {"b": 2, "a": 1, "c": 4}
     assert document.mark(("z", "a")).line == 1
     assert document.mark(("z", "c")).line == 4
 
 
 def test_merge_keys_keep_their_places() -> None:
-    problems = Problems()
+    problems = DiagnosticCollector()
     document = parse(b"x: &x\n  a: 1\n  b: 2\ny:\n  <<: *x\n  b: 3\n", "f", problems)
     assert document.value["y"] == {"a": 1, "b": 3}
     assert document.mark(("y", "a")).line == 2
@@ -229,7 +235,7 @@ batch_exports:
     assert resource.marks[("model",)].file == "reconciler.yaml"
     with pytest.raises(BadUsage, match="2 environments"):
         load(tmp_path, kinds=KINDS, environment=None, environ={})
-    with pytest.raises(BadUsage, match="no environment 'stagin'") as told:
+    with pytest.raises(BadUsage, match="unknown environment 'stagin'") as told:
         load(tmp_path, kinds=KINDS, environment="stagin", environ={})
     assert "did you mean 'staging'" in (told.value.hint or "")
 

@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from reconciler.cli.schema import command
-from reconciler.config.schema_files import nearest_schema, schema, schema_names
 from reconciler.errors import BadUsage
+from reconciler.model.schema_files import nearest_schema, schema, schema_names
 
 
 @pytest.mark.parametrize(

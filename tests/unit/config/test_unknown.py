@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from reconciler.config import load, load_all, load_at
-from reconciler.config.schema_files import schema, schema_names
 from reconciler.errors import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
+from reconciler.model.schema_files import schema, schema_names
 from reconciler.model.values import Path as Place
 from tests.support.cli import write
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reconciler.config.loader import parse
 from reconciler.config.yaml_text import escaped, reads_back, yaml_text
-from reconciler.errors import Problems
+from reconciler.errors import DiagnosticCollector
 from reconciler.model.values import SecretRef
 
 
@@ -96,10 +96,10 @@ def test_what_no_file_can_say_does_not_read_back(value: object) -> None:
 def test_what_is_told_at_a_glance_reads_back_indeed(key: str, text: str) -> None:
     """Short printable ASCII is not written and read to be sure: so it has to be."""
     assert reads_back({key: text})
-    problems = Problems()
+    problems = DiagnosticCollector()
     document = parse(yaml_text(escaped({key: [text]})).encode(), "", problems)
     assert document.value == {key: [text.replace("${", "$${")]}
-    assert not problems.found
+    assert not problems.diagnostics
 
 
 @pytest.mark.parametrize(

@@ -236,7 +236,11 @@ def forged(plan: Plan, place: tuple[str | int, ...], value: Any) -> bytes:
         (("changes", 0, "extra"), 1, "changes[0]: object contains unknown field `extra`"),
         (("changes", 0, "fields", 0, "path"), [], "path: expected `array` of length >= 1"),
         (("changes", 0, "body"), {"a": {"$secret": "x"}}, "expected `array`, got `str`"),
-        (("changes", 0, "body"), {"a": {"$secret": [{"ref": "x"}]}}, "secret reference 'x'"),
+        (
+            ("changes", 0, "body"),
+            {"a": {"$secret": [{"ref": "x"}]}},
+            "'x' is not a reference to a secret",
+        ),
         (("unmanaged",), [{"address": "x"}], "unmanaged[0]: object missing required field"),
         (("source", "dialect"), "2020", "source.dialect: invalid enum value '2020'"),
     ],

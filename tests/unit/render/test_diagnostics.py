@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.config.document import Document
-from reconciler.config.snippets import finished
+from reconciler.config.redact_lines import with_lines
 from reconciler.errors import Diagnostic, Mark, Severity
 from reconciler.render.crop import crop
 from reconciler.render.diagnostics import diagnostics_as_json, diagnostics_as_text
@@ -191,7 +191,7 @@ def test_carets_do_not_tell_how_long_a_masked_secret_is(
 ) -> None:
     document = Document("a.yaml", text=line)
     found = wrong(at=Mark("a.yaml", 1, line.index(marked) + 1, len(marked)))
-    text = diagnostics_as_text(finished([found], {"a.yaml": document}))
+    text = diagnostics_as_text(with_lines([found], {"a.yaml": document}))
     _, told, carets, _ = text.splitlines()
     assert told == f"    1 | {shown}"
     at = shown.index(marked) if marked in shown else shown.rindex("***")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change, FieldChange
+from reconciler.model.field_types import canonical_text
 from reconciler.model.plan import Plan, PlanSource
-from reconciler.model.shape import canonical_text
 from reconciler.model.values import MISSING, value_at
 from reconciler.planning.masking import masked
 from reconciler.render.formats import formats_of, writer_of

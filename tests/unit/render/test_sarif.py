@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
+from reconciler.codes import CODES, meaning
 from reconciler.errors import Diagnostic, Mark, Severity
 from reconciler.render.formats.sarif import diagnostics_as_sarif
-from reconciler.render.rules import RULES, rule
 from reconciler.version import __version__
 from tests.conftest import ROOT
 from tests.unit.render.test_diagnostics import HOSTILE, breaking, hostile, wrong
@@ -80,7 +80,7 @@ def test_every_code_is_one_rule_of_the_run() -> None:
     assert [each["ruleIndex"] for each in run["results"]] == [1, 0, 0]
     assert [each["level"] for each in run["results"]] == ["warning", "error", "warning"]
     first = driver["rules"][0]
-    assert first["shortDescription"]["text"] == "A field that is not known here."
+    assert first["shortDescription"]["text"] == "An unknown field."
     assert first["help"]["text"] == "Correct its name or remove it."
     assert first["defaultConfiguration"]["level"] == "error"
 
@@ -101,13 +101,13 @@ def test_it_holds_the_text_itself_and_can_not_control_a_terminal() -> None:
 def test_every_code_that_is_told_has_a_rule_and_every_rule_a_code() -> None:
     sources = "\n".join(
         path.read_text(encoding="utf-8")
-        for folder in ("config", "kinds", "commands")
+        for folder in ("config", "providers", "kinds", "commands")
         for path in (ROOT / "reconciler" / folder).rglob("*.py")
     )
-    told = re.findall(r'(?:\.|_)(?:error|warning)\(\s*"([a-z0-9-]+)"', sources)
-    assert sorted(set(told) - set(RULES)) == []
-    assert sorted(code for code in RULES if f'"{code}"' not in sources) == []
+    told = re.findall(r'(?:\.|_)(?:error|warning|refuse)\(\s*"([a-z0-9-]+)"', sources)
+    assert sorted(set(told) - set(CODES)) == []
+    assert sorted(code for code in CODES if f'"{code}"' not in sources) == []
 
 
 def test_a_rule_that_nobody_described_is_told_by_its_code() -> None:
-    assert rule("quite-new")[0] == "Quite new"
+    assert meaning("quite-new").title == "Quite new"

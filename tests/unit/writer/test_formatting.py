@@ -9,7 +9,7 @@ import pytest
 from reconciler.commands.formatting import FormatOptions, format_workspace
 from reconciler.config.formatting import format_file
 from reconciler.config.loader import parse
-from reconciler.errors import InvalidConfiguration, Problems
+from reconciler.errors import DiagnosticCollector, InvalidConfiguration
 from reconciler.kinds import all_kinds
 from tests.conftest import ROOT
 from tests.support.cli import write
@@ -18,9 +18,9 @@ KINDS = all_kinds()
 
 
 def formatted(text: str, file: str = "exports.yaml") -> str:
-    problems = Problems()
+    problems = DiagnosticCollector()
     _, found = format_file(text.encode(), file, KINDS, problems)
-    assert not problems.found
+    assert not problems.diagnostics
     assert found is not None
     assert format_file(found.encode(), file, KINDS, problems)[1] == found
     return found
@@ -290,10 +290,10 @@ def test_a_type_that_is_unknown_has_no_order(tag: str) -> None:
 def test_a_file_that_would_change_its_meaning_is_told_and_left_alone(
     text: str, way_out: str
 ) -> None:
-    problems = Problems()
+    problems = DiagnosticCollector()
     assert format_file(text.encode(), "f.yaml", KINDS, problems)[1] is None
-    assert [each.code for each in problems.found] == ["not-formatted"]
-    assert way_out in (problems.found[0].hint or "")
+    assert [each.code for each in problems.diagnostics] == ["not-formatted"]
+    assert way_out in (problems.diagnostics[0].hint or "")
     assert not problems.failed
 
 
@@ -334,9 +334,9 @@ def test_blocks_of_text_keep_their_value(indicator: str) -> None:
         "\n"
         "        name: Lake\n"
     )
-    before = parse(text.encode(), "f", Problems()).value
+    before = parse(text.encode(), "f", DiagnosticCollector()).value
     after = formatted(text)
-    assert parse(after.encode(), "f", Problems()).value == before
+    assert parse(after.encode(), "f", DiagnosticCollector()).value == before
     assert after.index("name:") < after.index("sql_query:")
 
 
@@ -364,7 +364,7 @@ def test_blank_lines_are_folded_and_the_end_is_one_line_break() -> None:
 
 def test_a_file_keeps_the_line_ends_of_its_first_line_and_loses_a_byte_order_mark() -> None:
     raw = b"\xef\xbb\xbfprojects:\r\n  web:\r\n    timezone: UTC  \n    name: Web"
-    found = format_file(raw, "f.yaml", KINDS, Problems())[1]
+    found = format_file(raw, "f.yaml", KINDS, DiagnosticCollector())[1]
     assert found == "projects:\r\n  web:\r\n    name: Web\r\n    timezone: UTC\r\n"
 
 
@@ -399,7 +399,7 @@ def test_the_workspace_file_is_formatted_too() -> None:
     ["a: b: c\n", "projects: {web: {name: no}}\n", "projects:\n  a: {}\n  a: {}\n", "a:\n\t- b\n"],
 )
 def test_a_file_with_errors_is_told_and_left_alone(text: str) -> None:
-    problems = Problems()
+    problems = DiagnosticCollector()
     assert format_file(text.encode(), "f.yaml", KINDS, problems)[1] is None
     assert problems.failed
 

@@ -21,7 +21,7 @@ _TRUE_WORDS = frozenset({"true", "1", "yes", "y", "t", "on"})
 _FALSE_WORDS = frozenset({"false", "0", "no", "n", "f", "off"})
 
 
-class Shape(Protocol):
+class FieldType(Protocol):
     """What every shape can do."""
 
     def canonical(self, value: JSON) -> JSON:
@@ -30,8 +30,20 @@ class Shape(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class FromSchema:
+    """Stands for the type that follows from the schema (`described.fields_of`)."""
+
+    def canonical(self, value: JSON) -> JSON:
+        """Return the value as it is."""
+        return value
+
+
+FROM_SCHEMA = FromSchema()
+
+
+@dataclass(frozen=True, slots=True)
 class Text:
-    """Text. The service trims surrounding blanks of names (service-facts 1.1, 4.1)."""
+    """Text. The service trims whitespace around names (docs/service.md 1.1, 4.1)."""
 
     trimmed: bool = False
 
@@ -46,7 +58,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """A whole number; old servers answer it as text, "5432" (service-facts 1.5, trap 11)."""
+    """A whole number; old servers answer it as text, "5432" (docs/service.md 1.5)."""
 
     def canonical(self, value: JSON) -> JSON:
         """An int where the text or float is one."""
@@ -75,7 +87,7 @@ def _held_by_json(number: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """True or false; old servers answer it as text, "True" (service-facts 1.5)."""
+    """True or false; old servers answer it as text, "True" (docs/service.md 1.5)."""
 
     def canonical(self, value: JSON) -> JSON:
         """A bool where the text is a word for one."""
@@ -90,7 +102,7 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True)
 class DecimalText:
-    """A number that the server returns as text with fixed places (service-facts 4.2)."""
+    """A number that the server returns as text with fixed places (docs/service.md 4.2)."""
 
     places: int = 2
 
@@ -107,7 +119,7 @@ class DecimalText:
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """A moment: compared by instant, naive text means UTC (service-facts 1.1)."""
+    """A moment: compared by instant, naive text means UTC (docs/service.md 1.1)."""
 
     def canonical(self, value: JSON) -> JSON:
         """ISO 8601 in UTC with `Z`, microseconds only when not zero."""
@@ -131,7 +143,7 @@ class Instant:
 class ListOf:
     """A list whose order matters. `drop_blank`: the server drops empty and null entries."""
 
-    item: Shape
+    item: FieldType
     drop_blank: bool = False
     empty_is_null: bool = False
 
@@ -149,7 +161,7 @@ class ListOf:
 class SetOf:
     """A list whose order has no meaning, such as event names to leave out."""
 
-    item: Shape
+    item: FieldType
     drop_blank: bool = False
     empty_is_null: bool = False
 
@@ -187,7 +199,7 @@ class OpenObject:
 class MergedObject:
     """An object that the server merges: a key that is left out stays as it is.
 
-    `depth` is how many levels are merged (service-facts 4.2: modifiers 1, session_replay_config
+    `depth` is how many levels are merged (docs/service.md 4.2: modifiers 1, session_replay_config
     2). Only declared keys are compared, down to that depth; a key set to null equals an absent one.
     `by_client`: the server replaces it whole but keeps a key of its own in it (extra_settings), so
     the keys that are live and not declared are sent along.
@@ -240,5 +252,5 @@ def _jsonable(value: JSON) -> JSON:
 
 
 def canonical_text(value: JSON) -> str:
-    """JSON with sorted keys and no blanks: the same value gives the same text."""
+    """JSON with sorted keys and no whitespace: the same value gives the same text."""
     return orjson.dumps(value, default=_jsonable, option=orjson.OPT_SORT_KEYS).decode()

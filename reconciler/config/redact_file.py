@@ -1,49 +1,50 @@
 """The lines of a whole file as they may be shown, such as in a difference: secrets masked.
 
-`snippets` masks single lines of files that may be broken. Here the file is known to be YAML, and
-where a value begins and ends is known with it.
+`redact_lines` masks single lines of files that may be broken. Here the file is valid YAML, so that
+the beginning and the end of each value are known.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 import yaml
 
 from reconciler.config.document import Document, Node
-from reconciler.config.snippets import MASK, masked_assignments, secret_names
+from reconciler.model.redaction import MASK, redact_line, secret_names
+from reconciler.model.reference import is_reference_without_default
 
-_REFERENCE = re.compile(r"\$\{[^{}]*\}")
 _LONG = 6
 """Characters from which a secret is looked for in other places too; shorter ones are words."""
 _NULL = "tag:yaml.org,2002:null"
 
 
-def shown_lines(document: Document) -> tuple[str, ...]:
-    """The lines of a document, without a value that stands for a secret.
+def redact_file(document: Document) -> tuple[str, ...]:
+    """Return the lines of a document with the values of secrets masked.
 
-    References stay, since a reader has to see them; one with a default does not, which may be one.
+    References stay, except those with a default, which may be a secret.
     """
     lines = list(document.lines)
-    found = _Found()
+    secrets = _Secrets()
     if document.node is not None:
-        found.look(document.node)
-    # From the end, so that the columns of what stands before stay right.
-    for scalar in sorted(found.scalars.values(), key=_place, reverse=True):
+        secrets.look(document.node)
+    # From the end, so that the columns of what is before stay right.
+    for scalar in sorted(secrets.scalars.values(), key=_place, reverse=True):
         _mask(scalar, lines)
     for number, line in enumerate(lines):
         # Beside a secret its value is masked already; there may be an older one in a comment.
-        value, sign, comment = line.partition(" #") if number in found.keys else ("", "", line)
-        lines[number] = value + sign + masked_assignments(comment)
-    texts = {text for each in found.scalars.values() if len(text := each.value.strip()) >= _LONG}
-    for text in sorted(texts, key=lambda each: (-len(each), each)):
+        value, sign, comment = line.partition(" #") if number in secrets.keys else ("", "", line)
+        lines[number] = value + sign + redact_line(comment)
+    texts = {
+        text for scalar in secrets.scalars.values() if len(text := scalar.value.strip()) >= _LONG
+    }
+    for text in sorted(texts, key=lambda text: (-len(text), text)):
         lines = [line.replace(text, MASK) for line in lines]
     return tuple(lines)
 
 
 @dataclass(slots=True)
-class _Found:
+class _Secrets:
     """The values of secret fields that are no reference, and the lines of such fields' names."""
 
     scalars: dict[int, yaml.ScalarNode] = field(default_factory=dict)
@@ -74,8 +75,7 @@ def _place(node: Node) -> tuple[int, int]:
 
 
 def _may_be_shown(scalar: yaml.ScalarNode) -> bool:
-    reference = _REFERENCE.fullmatch(scalar.value) is not None and ":-" not in scalar.value
-    return reference or scalar.tag == _NULL
+    return is_reference_without_default(scalar.value) or scalar.tag == _NULL
 
 
 def _mask(scalar: yaml.ScalarNode, lines: list[str]) -> None:

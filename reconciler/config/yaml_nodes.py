@@ -1,7 +1,7 @@
 """Text to nodes: PyYAML's C parser, with an eye of its own for plain text and a bound on depth.
 
 The first step of reading a file (`loader`). `Document` composes a file a second time when it is
-asked for places, which happens where something is wrong, so that nobody has to keep all the nodes
+asked for places, which happens where something is wrong, so that it need not keep all the nodes
 of a large workspace: they are most of what it would take in memory.
 """
 
@@ -55,15 +55,15 @@ class _Loader(_Parser):
         self.depth -= 1
 
     def resolve(self, kind: type[Node], value: str | None, implicit: Any) -> str:
-        """The tag of a node that has none. What YAML 1.2 takes for a number is told as one."""
+        """The tag of a node that has none. What YAML 1.2 takes for a number has its tag."""
         if kind is not ScalarNode:
             return _SEQUENCE_TAG if kind is SequenceNode else _MAPPING_TAG
         if value is None or not implicit[0] or (value and value[0] not in _TELLING):
             return TEXT_TAG
-        found = self.tags.get(value)
-        if found is None:
-            found = self.tags[value] = _tag_of(value)
-        return found
+        tag = self.tags.get(value)
+        if tag is None:
+            tag = self.tags[value] = _tag_of(value)
+        return tag
 
 
 def _tag_of(text: str) -> str:

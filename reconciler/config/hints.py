@@ -1,10 +1,8 @@
-"""What diagnostics say about values and names that do not fit, and the way out."""
+"""Words and hints of diagnostics about values that do not fit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconciler.config.document import UnknownText
@@ -12,7 +10,6 @@ from reconciler.model.values import JSON, SecretRef
 
 PLACEHOLDER = "(secret)"
 _LONGEST = 60
-_MOST_LISTED = 16
 _TYPED = "${env:…} is always text, a variable keeps its type"
 _TYPES = {
     "string": "text",
@@ -23,36 +20,6 @@ _TYPES = {
     "object": "a mapping",
     "null": "null",
 }
-
-
-def nearest(given: str, known: Sequence[str]) -> str | None:
-    """The known name that was probably meant: but for case and dashes, cut short, or misspelt."""
-    plain = {_plain(each): each for each in known}
-    wanted = _plain(given)
-    if wanted in plain:
-        return plain[wanted]
-    longer = [each for each in plain if len(wanted) > 2 and each.startswith(wanted)]
-    close = longer if len(longer) == 1 else get_close_matches(wanted, plain, n=1)
-    return plain[close[0]] if close else None
-
-
-def _plain(name: str) -> str:
-    return name.casefold().replace("-", "_").replace(" ", "_")
-
-
-def choice(given: JSON, known: Iterable[str], word: str = "allowed") -> str:
-    """The name that was probably meant, or all that there are."""
-    return _choice(str(given), tuple(known), word)
-
-
-@lru_cache(maxsize=1000)
-def _choice(given: str, known: tuple[str, ...], word: str) -> str:
-    # Remembered, since the same mistake is made in many resources at once.
-    close = nearest(given, known)
-    if close is not None:
-        return f"did you mean '{close}'?"
-    more = f" and {len(known) - _MOST_LISTED} more" if len(known) > _MOST_LISTED else ""
-    return f"{word}: {', '.join(known[:_MOST_LISTED])}{more}"
 
 
 def shown(value: JSON) -> str:
@@ -76,14 +43,14 @@ def shortened(text: str) -> str:
 
 def types(wanted: Sequence[str]) -> str:
     """The types that a field takes, in words."""
-    words = [_TYPES[each] for each in wanted]
+    words = [_TYPES[type_name] for type_name in wanted]
     if len(words) < 3:
         return " or ".join(words)
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def type_hint(value: JSON, wanted: Sequence[str], node: Mapping[str, Any]) -> str | None:
-    """The way out where a value has another type than its field. `node` is the field's schema."""
+    """Return a hint for a value of another type than its field. `node` is the field's schema."""
     if node.get("x-secret"):
         return "write a reference such as ${secret:env:NAME}"
     if "enum" in node:
@@ -118,11 +85,7 @@ def _hint_to_quote(value: JSON, node: Mapping[str, Any]) -> str:
     if "id" in node.get("properties", {}) and not isinstance(value, bool):
         return f"a key is quoted: '{value}'; for what is not declared write {{id: {value}}}"
     # A decimal such as 1.10 has lost its last digit on the way here.
-    return (
-        "put it in quotes as it stands"
-        if isinstance(value, float)
-        else f"quote it: '{word(value)}'"
-    )
+    return "put it in quotes as it is" if isinstance(value, float) else f"quote it: '{word(value)}'"
 
 
 def _hint_for_text(value: str, wanted: Sequence[str]) -> str | None:
@@ -134,20 +97,20 @@ def _hint_for_text(value: str, wanted: Sequence[str]) -> str | None:
         return f"write true or false{f', without quotes; {_TYPED}' if quoted else ''}"
     if "array" in wanted:
         if value.startswith(("-", "–", "—")):
-            return "each item of a list begins with a dash and a blank: `- item`"
+            return "each item of a list begins with a dash and a space: `- item`"
         return f"write a list: [{value}]" if len(value) <= _LONGEST else "write a list"
     return "write `name: value` lines below it, indented" if "object" in wanted else None
 
 
 def range_words(keyword: str, value: JSON, node: Mapping[str, Any]) -> str:
     """What is wrong with a value of the right type, by the keyword that refuses it."""
-    limit, told = node[keyword], shown(value)
+    limit, text = node[keyword], shown(value)
     words = {
-        "minimum": f"{told} is less than {limit}",
-        "maximum": f"{told} is more than {limit}",
+        "minimum": f"{text} is less than {limit}",
+        "maximum": f"{text} is more than {limit}",
         "minLength": "it is empty" if limit == 1 else f"it has less than {limit} characters",
         "maxLength": f"it has more than {limit} characters",
-        "pattern": f"{told} is neither a whole number nor a share such as 20%",
+        "pattern": f"{text} is neither a whole number nor a share such as 20%",
         "minProperties": f"it is empty, and takes one of {', '.join(node.get('properties', {}))}",
         "maxProperties": f"it takes only one of {', '.join(node.get('properties', {}))}",
     }

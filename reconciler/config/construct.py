@@ -1,4 +1,4 @@
-"""Nodes to values in one pass, with every surprise of YAML 1.1 told instead of taken.
+"""Nodes to values in one pass, with every surprise of YAML 1.1 reported.
 
 Comes after composing (`loader`), which has given every scalar its tag. This is where the time of
 loading goes: text, the usual case, is dealt with on the spot, and all else in methods.
@@ -12,9 +12,10 @@ from math import isfinite
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from reconciler.config.composing import MERGE_TAG, PREFIX, TEXT_TAG
 from reconciler.config.document import Document, Nodes, Unknown
-from reconciler.errors import Problems
+from reconciler.config.yaml_nodes import MERGE_TAG, PREFIX, TEXT_TAG
+from reconciler.errors import DiagnosticCollector
+from reconciler.model.reference import holds_reference
 from reconciler.model.values import JSON
 
 MAX_NODES = 2_000_000
@@ -34,7 +35,7 @@ _TRUE_OR_FALSE = {"true": True, "false": False}
 _NULLS = frozenset({"", "~", "null"})
 
 
-def build(file: str, text: str, node: Node | None, problems: Problems) -> Document:
+def construct(file: str, text: str, node: Node | None, problems: DiagnosticCollector) -> Document:
     """The document of a file's nodes. What is wrong with its values goes to `problems`."""
     nodes = Nodes(file, text, node)
     value = _Builder(nodes, problems).value(node, 0) if node is not None else None
@@ -44,7 +45,7 @@ def build(file: str, text: str, node: Node | None, problems: Problems) -> Docume
 @dataclass(slots=True)
 class _Builder:
     places: Nodes
-    problems: Problems
+    problems: DiagnosticCollector
     nodes: int = 0
     above: set[int] = field(default_factory=set)
     gave_up: bool = False
@@ -82,7 +83,6 @@ class _Builder:
                 "alias-bomb",
                 f"with its aliases followed this file has more than {MAX_NODES:,} values",
                 node,
-                hint="use fewer aliases",
             )
             self.gave_up = True
         return not self.gave_up
@@ -94,7 +94,6 @@ class _Builder:
             "unknown-tag",
             f"the tag {node.tag.replace(PREFIX, '!!')} is not known here",
             node,
-            hint="remove it: only plain YAML is read",
         )
         return False
 
@@ -126,7 +125,7 @@ class _Builder:
                     misread = True
                     continue
             if key in own:
-                self._tell_twice(node, key_node)
+                self._report_twice(node, key_node)
             elif value_node.__class__ is ScalarNode and value_node.tag == TEXT_TAG:
                 own[key] = value_node.value
             else:
@@ -135,18 +134,17 @@ class _Builder:
             return Unknown()
         return {**merged, **own} if merged else own
 
-    def _tell_twice(self, node: MappingNode, again: ScalarNode) -> None:
+    def _report_twice(self, node: MappingNode, again: ScalarNode) -> None:
         first, _ = self.places.members(node)[again.value]
         self.problems.error(
             "duplicate-key",
-            f"the key '{again.value}' stands here twice",
+            f"the key '{again.value}' is defined twice",
             at=self.places.mark_of(again),
-            hint="remove one of them, or merge them",
-            related=((self.places.mark_of(first), "it stands here first"),),
+            related=((self.places.mark_of(first), "it is defined here first"),),
         )
 
     def _merge(self, node: Node, depth: int, *, into: dict[str, JSON]) -> None:
-        """Add what a merge key brings: an earlier source wins over a later one."""
+        """Add the members of a merge key: an earlier source wins over a later one."""
         for source in node.value if node.__class__ is SequenceNode else [node]:
             value = self.value(source, depth + 1)
             if isinstance(value, dict):
@@ -157,7 +155,6 @@ class _Builder:
                     "bad-merge",
                     "a merge key takes a mapping or a list of them",
                     source,
-                    hint="write `<<: *name` with the anchor &name on a mapping",
                 )
 
     def _key(self, node: Node) -> str | None:
@@ -184,12 +181,11 @@ class _Builder:
                 node,
                 hint=f"quote it: '{key}'",
             )
-        if "${" in key.replace("$${", ""):
+        if holds_reference(key):
             self.error(
                 "reference-in-key",
                 "a key can't hold a reference",
                 node,
-                hint="write the key out; only values are filled in",
             )
         return key
 

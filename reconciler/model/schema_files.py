@@ -1,0 +1,146 @@
+"""The JSON Schemas of the package, composed: what several share is written once, in `parts/`.
+
+They are data of the program, as its modules are: read once, and the same on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import orjson
+
+_SUFFIX = ".schema.json"
+_PARTS = "parts/"
+_RESOURCE = "resource"
+
+
+def _folder() -> Traversable:
+    """Return the folder inside an installed package, or beside it in the repository."""
+    package = files("reconciler")
+    packaged = package.joinpath("schemas")
+    return packaged if packaged.is_dir() else package.joinpath("..", "schemas")
+
+
+@cache
+def schema(name: str) -> dict[str, Any] | None:
+    """Return the schema of a name such as "workspace" or "destinations/S3", None if unknown.
+
+    Names come from files of users (the type of a destination), so that only known ones are opened.
+    """
+    return _composed(_read(name)) if name in schema_names() else None
+
+
+def known_schema(name: str) -> dict[str, Any]:
+    """Return the schema of a name. Raises KeyError for an unknown one."""
+    known = schema(name)
+    if known is None:
+        raise KeyError(f"unknown schema '{name}'")
+    return known
+
+
+def own_properties(name: str) -> Mapping[str, Any]:
+    """Return the properties that a schema does not share with others."""
+    shared = common_properties() if _RESOURCE in _read(name).get("x-parts", ()) else {}
+    properties = known_schema(name)["properties"]
+    return {key: node for key, node in properties.items() if key not in shared}
+
+
+@cache
+def common_properties() -> Mapping[str, Any]:
+    """Return the properties that every kind of resource has."""
+    properties: Mapping[str, Any] = _read(_PARTS + _RESOURCE)["properties"]
+    return properties
+
+
+def _read(name: str) -> dict[str, Any]:
+    place = _folder().joinpath(*f"{name}{_SUFFIX}".split("/"))
+    content: dict[str, Any] = orjson.loads(place.read_bytes())
+    return content
+
+
+def _composed(node: Any) -> Any:
+    """Return a node with the parts that it names, and below it."""
+    if isinstance(node, list):
+        return [_composed(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    composed = {key: _composed(item) for key, item in node.items() if key != "x-parts"}
+    for part in node.get("x-parts", ()):
+        shared = _composed(_read(_PARTS + part))["properties"]
+        composed["properties"] = _joined(composed.get("properties", {}), shared)
+    if "x-variants" in composed:
+        _list_variants(composed)
+    return composed
+
+
+def _list_variants(node: dict[str, Any]) -> None:
+    """Add to the known values of a tag those that only have a schema in the folder."""
+    words = node["x-variants"]
+    prefix = f"{words['folder']}/"
+    files = [name.removeprefix(prefix) for name in schema_names() if name.startswith(prefix)]
+    tag = node["properties"][words["tag"]]
+    listed = tag.get("x-open-enum", ())
+    tag["x-open-enum"] = [*listed, *(name for name in files if name not in listed)]
+
+
+def _joined(own: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return own and shared properties: what comes `x-before` a property, then own, then the rest.
+
+    What both have is described by both, and the own words win.
+    """
+    merged = {
+        name: {word: value for word, value in node.items() if word != "x-before"}
+        | own.get(name, {})
+        for name, node in shared.items()
+    }
+    before = {name: node["x-before"] for name, node in shared.items() if "x-before" in node}
+    joined: dict[str, Any] = {}
+    for name, node in own.items():
+        joined |= {key: merged[key] for key, place in before.items() if place == name}
+        if name not in merged:
+            joined[name] = node
+    return {**joined, **{name: node for name, node in merged.items() if name not in joined}}
+
+
+def variant_schema(variants: Mapping[str, str], tag: Any) -> dict[str, Any]:
+    """Return the schema of the body that a tag chooses by `x-variants`; {} if there is none."""
+    return schema(f"{variants['folder']}/{tag}") or {}
+
+
+def member_schema(
+    node: Mapping[str, Any], value: Mapping[str, Any], name: str
+) -> dict[str, Any] | None:
+    """Return the schema of a member of a value, a body that its tag chooses included."""
+    variants = node.get("x-variants")
+    if variants is not None and name == variants["body"]:
+        return variant_schema(variants, value.get(variants["tag"]))
+    below: dict[str, Any] | None = node.get("properties", {}).get(name)
+    return below
+
+
+@cache
+def schema_names() -> tuple[str, ...]:
+    """Return all names, sorted; parts are no schemas of their own."""
+    return tuple(name for name in sorted(_names(_folder(), "")) if not name.startswith(_PARTS))
+
+
+def nearest_schema(name: str) -> str | None:
+    """Return the closest name, whole or by its last part, whatever its case."""
+    names = schema_names()
+    known = {full.rpartition("/")[2].casefold(): full for full in names}
+    known |= {full.casefold(): full for full in names}
+    close = get_close_matches(name.casefold(), known, n=1)
+    return known[close[0]] if close else None
+
+
+def _names(folder: Traversable, prefix: str) -> Iterator[str]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _names(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(_SUFFIX):
+            yield f"{prefix}{entry.name.removesuffix(_SUFFIX)}"

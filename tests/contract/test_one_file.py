@@ -1,0 +1,175 @@
+"""A provider, a kind, a destination type and a consequence: each is added by one file.
+
+Each test copies the package and its schemas, adds or changes the one file, and runs the copy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+WORKSPACE = """\
+version: 1
+environments:
+  staging: {base_url: "http://127.0.0.1:1", organization: o, api_key: "${env:KEY}"}
+"""
+VAULT = '''\
+"""`${vault:PATH}` and `${secret:vault:PATH}`: a provider that a test adds."""
+
+from reconciler.providers.provider import Provider
+
+PROVIDER = Provider(
+    "vault",
+    "PATH",
+    fill=lambda path, filling: f"value of {path}",
+    accepts=lambda path, filling: True,
+    look_up=lambda source, place: f"secret of {source.argument}",
+)
+'''
+DASHBOARD = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Dashboard",
+    "description": "A kind that a test adds.",
+    "x-kind": {
+        "collection": "dashboards",
+        "parent": "project",
+        "parent_key": "project",
+        "parent_field": "team_id",
+        "paths": {"collection": "/api/projects/{parent}/dashboards/"},
+    },
+    "x-parts": ["resource"],
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["name"],
+    "properties": {
+        "project": {"type": "string", "description": "Its project."},
+        "name": {"type": "string", "description": "Its name."},
+        "pinned": {"type": "boolean", "description": "Whether it is pinned.", "default": False},
+    },
+}
+QUEUE = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Queue destination",
+    "description": "A destination type that a test adds.",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["topic"],
+    "properties": {
+        "topic": {"type": "string", "description": "Its topic."},
+        "key": {"type": "string", "description": "Its key.", "x-secret": True},
+    },
+    "x-credentials": [{"fields": ["key"]}],
+}
+RULE = '''\
+@RULES.rule("toy-rule", Danger.WARNING)
+def toy_rule(situation: Situation) -> Outcome:
+    """A consequence that a test adds."""
+    return "toys are moved" if situation.field("name") is not None else None
+
+
+KIND = '''
+EXPORT = """\
+projects: {{web: {{name: "{name}"}}}}
+batch_exports:
+  events:
+    project: web
+    name: Events
+    interval: hour
+    destination: {destination}
+"""
+HTTP = '{type: HTTP, config: {url: "https://eu.i.posthog.com/batch/", token: "%s"}}'
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the program, with a workspace in `workspace`."""
+    # Compiled modules come along, and are valid: times of files are kept.
+    for folder in ("reconciler", "schemas"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace/reconciler.yaml").write_text(WORKSPACE)
+    return tmp_path
+
+
+def run(copy: Path, *arguments: str) -> str:
+    """What the copy prints."""
+    environ = {**os.environ, "PYTHONPATH": str(copy), "KEY": "phx_1", "NO_COLOR": "1"}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        check=False,
+        cwd=copy,
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    ).stdout
+
+
+def validate(copy: Path, resources: str) -> str:
+    (copy / "workspace/resources.yaml").write_text(resources)
+    return run(copy, "-m", "reconciler", "validate", "-C", "workspace")
+
+
+def test_a_provider_is_one_file(copy: Path) -> None:
+    resources = EXPORT.format(name="${vault:web}", destination=HTTP % "${secret:vault:kv/token}")
+    before = validate(copy, resources)
+    assert "${vault:web} is not a reference" in before
+    assert "${secret:vault:kv/token} is not a secret reference" in before
+    (copy / "reconciler/providers/vault.py").write_text(VAULT)
+    assert validate(copy, resources) == "The files are valid.\n"
+    shown = run(copy, "-m", "reconciler", "show", "--resolved", "project.web", "-C", "workspace")
+    assert "value of web" in shown
+    assert "${vault:web} from vault" in shown
+    looked_up = (
+        "from reconciler.client.secrets import SecretResolver\n"
+        "from reconciler.model.connection import SecretSettings\n"
+        "from reconciler.model.values import SecretRef\n"
+        "resolver = SecretResolver(SecretSettings('.'), {})\n"
+        "print(resolver.resolve(SecretRef.of('vault', 'kv/token')).reveal())\n"
+    )
+    assert run(copy, "-c", looked_up) == "secret of kv/token\n"
+    assert "${vault:PATH}" in validate(copy, EXPORT.format(name="${no:x}", destination="{}"))
+
+
+def test_a_kind_is_one_file(copy: Path) -> None:
+    resources = """\
+projects: {web: {name: Web}}
+dashboards:
+  main: {project: web, name: Main, pinned: maybe, lifecycle: {protect: true}}
+"""
+    assert "unknown field 'dashboards'" in validate(copy, resources)
+    (copy / "schemas/dashboard.schema.json").write_text(json.dumps(DASHBOARD))
+    assert "pinned of dashboard.main is 'maybe', and it takes true or false" in validate(
+        copy, resources
+    )
+    assert validate(copy, resources.replace("maybe", "true")) == "The files are valid.\n"
+
+
+def test_a_destination_type_is_one_file(copy: Path) -> None:
+    destination = '{type: Queue, config: {topic: t, key: "%s"}}'
+    resources = EXPORT.format(name="Web", destination=destination % "${secret:env:QUEUE_KEY}")
+    assert "'Queue' is not a value known" in validate(copy, resources)
+    (copy / "schemas/destinations/Queue.schema.json").write_text(json.dumps(QUEUE))
+    assert validate(copy, resources) == "The files are valid.\n"
+    pasted = validate(copy, EXPORT.format(name="Web", destination=destination % "hunter2-hunter2"))
+    assert "destination.config.key of batch_export.events is a secret" in pasted
+    assert "hunter2" not in pasted
+
+
+def test_a_consequence_is_one_change_of_one_file(copy: Path) -> None:
+    workspace = copy / "workspace/reconciler.yaml"
+    workspace.write_text(f"{WORKSPACE}policy: {{deny: [toy-rule]}}\n")
+    resources = "projects: {web: {name: Web}}\n"
+    assert "'toy-rule'" in validate(copy, resources)
+    module = copy / "reconciler/kinds/project.py"
+    module.write_text(module.read_text(encoding="utf-8").replace("KIND = ", RULE), "utf-8")
+    assert validate(copy, resources) == "The files are valid.\n"

@@ -1,0 +1,65 @@
+"""Walking JSON and changing its leaves, and the syntax of references."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.model.json_tree import PLAIN, leaves, map_leaves, mapped_leaves, walk
+from reconciler.model.reference import (
+    Reference,
+    is_only_references,
+    is_reference_without_default,
+    parts_of,
+)
+from reconciler.model.values import SecretRef, SecretSource
+
+VALUE: dict[str, Any] = {"a": [1, {"b": "x"}], "c": {}, "d": SecretRef.of("env", "X")}
+
+
+def test_everything_is_walked_containers_first() -> None:
+    assert [path for path, _ in walk(VALUE)] == [
+        (), ("a",), ("a", 0), ("a", 1), ("a", 1, "b"), ("c",), ("d",),
+    ]  # fmt: skip
+    assert [path for path, _ in leaves(VALUE)] == [("a", 0), ("a", 1, "b"), ("d",)]
+    assert [path for path, _ in mapped_leaves(VALUE)] == [("a",), ("c",), ("d",)]
+
+
+def test_what_does_not_change_is_shared() -> None:
+    changed = map_leaves(VALUE, lambda leaf: "s" if isinstance(leaf, SecretRef) else leaf)
+    assert changed == {**VALUE, "d": "s"}
+    assert changed["a"] is VALUE["a"]
+    assert map_leaves(VALUE, lambda leaf: leaf) is VALUE
+    assert map_leaves({"n": 1}, lambda _: pytest.fail("a plain leaf"), keep=PLAIN) == {"n": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("plain", ["plain"]),
+        ("a$${b}", ["a", "${", "b}"]),
+        ("${var:x}/${secret:env:Y}", [Reference("var:x"), "/", Reference("secret:env:Y")]),
+        ("x${env:A", ["x", Reference("env:A", closed=False)]),
+    ],
+)
+def test_references_are_the_parts_of_a_text(text: str, parts: list[object]) -> None:
+    assert list(parts_of(text)) == parts
+
+
+def test_a_reference_knows_its_provider_and_argument() -> None:
+    secret, plain = Reference("secret:exec:vault read: x"), Reference("env:A:-b:c")
+    assert (secret.is_secret, secret.provider, secret.argument) == (True, "exec", "vault read: x")
+    assert (plain.is_secret, plain.provider, plain.has_default) == (False, "env", True)
+    assert plain.without_default("***") == "${env:A:-***}"
+    assert not is_reference_without_default(str(plain))
+    assert is_only_references("${var:a}${var:b}")
+    assert not is_only_references("${var:a} and more")
+
+
+def test_a_source_of_a_secret_is_read_back() -> None:
+    for source in (SecretSource("env", "X"), SecretSource("literal", "batch_export.a:x.{y}")):
+        assert SecretSource.parse(str(source)) == source
+    for text in ("${env:X}", "secret:env:X", "${secret:}"):
+        with pytest.raises(ValueError, match="not a reference to a secret"):
+            SecretSource.parse(text)
