@@ -18,23 +18,23 @@ from typing import Any
 
 import yaml
 
-from reconciler.config import FolderSource, Loaded, load
-from reconciler.config.checks import check_fields
-from reconciler.config.consistency import check_consistency
-from reconciler.config.construct import construct
-from reconciler.config.declarations import Doubts, declarations
-from reconciler.config.digest import digest_of
-from reconciler.config.origins import variable_places
-from reconciler.config.references import References
-from reconciler.config.relations import ResolvedWorkspace
-from reconciler.config.resources import Resolving, filled, managed_fields
-from reconciler.config.schema import check
-from reconciler.config.sources import WORKSPACE_FILE
-from reconciler.config.workspace import read_workspace, variables_of
-from reconciler.config.yaml_nodes import compose
 from reconciler.errors import DiagnosticCollector
 from reconciler.kinds import all_kinds
 from reconciler.model.policy import Policy
+from reconciler.workspace import FolderSource, Loaded, load
+from reconciler.workspace.checks.consistency import check_consistency
+from reconciler.workspace.checks.relations import ResolvedWorkspace
+from reconciler.workspace.checks.values import check_fields
+from reconciler.workspace.declarations import Doubts, declarations
+from reconciler.workspace.digest import digest_of
+from reconciler.workspace.layers import Resolving, filled, managed_fields
+from reconciler.workspace.origins import variable_places
+from reconciler.workspace.references import References
+from reconciler.workspace.schema.validation import check
+from reconciler.workspace.sources import WORKSPACE_FILE
+from reconciler.workspace.workspace_file import read_workspace, variables_of
+from reconciler.workspace.yaml.construct import construct
+from reconciler.workspace.yaml.nodes import compose
 
 EXPORTS = 10_000
 FILES = 200

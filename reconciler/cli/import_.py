@@ -11,9 +11,9 @@ import click
 from reconciler.cli.options import format_option, workspace_of, workspace_options
 from reconciler.cli.output import render_options, runtime
 from reconciler.commands.importing import ImportOptions, import_live
-from reconciler.commands.placing import Layout
 from reconciler.errors import ExitCode
-from reconciler.planning.choosing import Choice
+from reconciler.importing.choosing import Choice
+from reconciler.importing.placing import Layout
 from reconciler.render.formats import writer_of
 from reconciler.render.imports import remarks_on_import
 

@@ -18,9 +18,9 @@ from reconciler.commands.initialising import (
     initialise,
     refresh_schemas,
 )
-from reconciler.commands.placing import Layout
 from reconciler.commands.runtime import WorkspaceOptions
 from reconciler.errors import ExitCode
+from reconciler.importing.placing import Layout
 from reconciler.render.imports import imported_as_text, remarks_on_import
 
 

@@ -19,7 +19,6 @@ from reconciler.commands.planning import (
     resolver_for,
 )
 from reconciler.commands.runtime import Runtime
-from reconciler.config import Loaded
 from reconciler.errors import Diagnostic, ReconcilerError, RefusedByPolicy, StalePlan
 from reconciler.kinds import all_kinds
 from reconciler.model.codec.plan import decode
@@ -28,6 +27,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.wording import several
 from reconciler.planning.masking import Mask
 from reconciler.version import __version__
+from reconciler.workspace import Loaded
 
 
 @dataclass(frozen=True, slots=True)

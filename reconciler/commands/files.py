@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from reconciler.config import writing
+from reconciler.authoring import writing
 from reconciler.errors import ReconcilerError
 
 

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reconciler.config.declarations import contents
-from reconciler.config.document import Document
-from reconciler.config.formatting import NOT_FORMATTED, format_file
-from reconciler.config.loader import parse
-from reconciler.config.redact_file import redact_file
-from reconciler.config.redact_lines import with_lines
-from reconciler.config.sources import WORKSPACE_FILE, FolderSource
-from reconciler.config.workspace import read_workspace
-from reconciler.config.writing import write_files
+from reconciler.authoring.formatting import NOT_FORMATTED, format_file
+from reconciler.authoring.writing import write_files
 from reconciler.errors import BadUsage, Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.kinds import all_kinds
+from reconciler.workspace.declarations import contents
+from reconciler.workspace.redact_file import redact_file
+from reconciler.workspace.redact_lines import with_lines
+from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
+from reconciler.workspace.workspace_file import read_workspace
+from reconciler.workspace.yaml.document import Document
+from reconciler.workspace.yaml.loader import parse
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from reconciler.commands.attempting import Attempt, Found, attempt_of
-from reconciler.commands.overwriting import check_nothing_is_lost, gone_with
-from reconciler.commands.placing import Layout, Placing
+from reconciler.authoring.writing import write_files
 from reconciler.commands.planning import (
     connected,
     errors_masked,
@@ -20,17 +18,10 @@ from reconciler.commands.planning import (
     resolver_for,
 )
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
-from reconciler.config import FolderSource, Loaded
-from reconciler.config.loader import parse
-from reconciler.config.redact_file import redact_file
-from reconciler.config.writing import write_files
 from reconciler.errors import BadUsage, DiagnosticCollector
-from reconciler.kinds import all_kinds
-from reconciler.model.address import Address
-from reconciler.model.imported import Adopted, Imported, Left, Namesake, Side
-from reconciler.model.live import LiveObject
-from reconciler.planning.adopting import Adoption, adoptions
-from reconciler.planning.choosing import (
+from reconciler.importing.adopting import Adoption, adoptions
+from reconciler.importing.attempting import Attempt, Found, attempt_of
+from reconciler.importing.choosing import (
     Choice,
     Identity,
     Surroundings,
@@ -38,8 +29,17 @@ from reconciler.planning.choosing import (
     fits_at_a_glance,
     unfitting,
 )
+from reconciler.importing.overwriting import check_nothing_is_lost, gone_with
+from reconciler.importing.placing import Layout, Placing
+from reconciler.kinds import all_kinds
+from reconciler.model.address import Address
+from reconciler.model.imported import Adopted, Imported, Left, Namesake, Side
+from reconciler.model.live import LiveObject
 from reconciler.planning.matcher import match
 from reconciler.reading import Depth, read_live
+from reconciler.workspace import FolderSource, Loaded
+from reconciler.workspace.redact_file import redact_file
+from reconciler.workspace.yaml.loader import parse
 
 
 @dataclass(frozen=True, slots=True)

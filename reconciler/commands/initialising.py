@@ -9,14 +9,14 @@ from pathlib import Path
 
 import orjson
 
-from reconciler.commands.placing import SCHEMA_FILE
-from reconciler.config import load
-from reconciler.config.sources import WORKSPACE_FILE
-from reconciler.config.writing import write_files
-from reconciler.config.yaml_text import yaml_text
+from reconciler.authoring.writing import write_files
+from reconciler.authoring.yaml_text import yaml_text
 from reconciler.errors import BadUsage, InvalidConfiguration, ReconcilerError
+from reconciler.importing.placing import SCHEMA_FILE
 from reconciler.kinds import all_kinds
 from reconciler.model.schema_files import schema
+from reconciler.workspace import load
+from reconciler.workspace.sources import WORKSPACE_FILE
 
 _WORKSPACE_SCHEMA_FILE = ".reconciler/workspace.schema.json"
 _RESOURCES_FILE = "resources.yaml"

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from reconciler.client import SecretResolver, Service, open_service
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
-from reconciler.config import Loaded, base_commit, load, load_at
-from reconciler.config.loader import collector_paused
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.live import Live
@@ -20,6 +18,8 @@ from reconciler.model.values import secret_refs
 from reconciler.planning.planner import Base, Circumstances, PlanOptions, make_plan
 from reconciler.reading import Depth, read_live
 from reconciler.version import __version__
+from reconciler.workspace import Loaded, base_commit, load, load_at
+from reconciler.workspace.yaml.loader import collector_paused
 
 
 @dataclass(frozen=True, slots=True)

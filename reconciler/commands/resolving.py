@@ -11,9 +11,6 @@ from difflib import get_close_matches
 
 from reconciler.commands.planning import load_workspace, resolver_for
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
-from reconciler.config import Loaded
-from reconciler.config.declarations import Declaration
-from reconciler.config.origins import Surroundings, fields_with_origin
 from reconciler.errors import BadUsage, Diagnostic, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
@@ -21,6 +18,9 @@ from reconciler.model.kind import Kind
 from reconciler.model.resolved import ResolvedParent, ResolvedResource
 from reconciler.model.resource import Resource
 from reconciler.planning.masking import Mask, masked_value
+from reconciler.workspace import Loaded
+from reconciler.workspace.declarations import Declaration
+from reconciler.workspace.origins import Surroundings, fields_with_origin
 
 _LISTED = 20
 

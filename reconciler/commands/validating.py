@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
-from reconciler.config import load, load_all
 from reconciler.errors import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
+from reconciler.workspace import load, load_all
 
 
 def validate(options: WorkspaceOptions, runtime: Runtime) -> tuple[Diagnostic, ...]:

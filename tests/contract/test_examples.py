@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from reconciler.config.sources import WORKSPACE_FILE
+from reconciler.workspace.sources import WORKSPACE_FILE
 from tests.conftest import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))

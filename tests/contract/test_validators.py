@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.config.validators import fast, portable
 from reconciler.model.schema_files import schema, schema_names
+from reconciler.workspace.schema.validators import fast, portable
 
 ODD = (
     None, True, 0, -1, 7, 65536, 1.0, 1.5, 2**53, "", " ", "x", "20%", "é" * 500, "git", "events",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.config.formatting import format_file
+from reconciler.authoring.formatting import format_file
 from reconciler.errors import DiagnosticCollector
 from reconciler.kinds import all_kinds
 

@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.config import load
 from reconciler.errors import AmbiguousIdentity
 from reconciler.kinds import all_kinds
 from reconciler.model.codec.plan import decode, encode
@@ -31,6 +30,7 @@ from reconciler.render.formats.markdown import plan_as_markdown
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.progress import error_as_text
+from reconciler.workspace import load
 from tests.support.worlds import NOW
 
 HERE = Path(__file__).parent

@@ -9,10 +9,10 @@ import pytest
 
 from reconciler.commands.resolving import resolved
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
-from reconciler.config import load
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.render.resolved import resolved_as_json, resolved_as_text
+from reconciler.workspace import load
 from tests.support.cli import write
 from tests.support.worlds import NOW
 

@@ -18,9 +18,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.config import load, load_all
 from reconciler.errors import BadUsage, Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
+from reconciler.workspace import load, load_all
 from tests.conftest import LONG, ROOT
 from tests.corpus.cases import BASE
 from tests.support.diagnostics import assert_sound

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.config.formatting import format_file
-from reconciler.config.loader import parse
+from reconciler.authoring.formatting import format_file
 from reconciler.errors import DiagnosticCollector
 from reconciler.kinds import all_kinds
 from reconciler.model.schema_files import schema
+from reconciler.workspace.yaml.loader import parse
 
 KINDS = all_kinds()
 

@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from reconciler.commands.importing import ImportOptions, import_live
-from reconciler.commands.placing import Layout
 from reconciler.commands.planning import PlanRequest, plan
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.importing.adopting import key_of
+from reconciler.importing.placing import Layout
 from reconciler.kinds import all_kinds
 from reconciler.model.change import Action
 from reconciler.model.field_types import (
@@ -32,7 +33,6 @@ from reconciler.model.field_types import (
 )
 from reconciler.model.kind import Field, Kind
 from reconciler.model.schema_files import schema
-from reconciler.planning.adopting import key_of
 from tests.conftest import LONG
 from tests.support.emulator import RunningEmulator, start_emulator
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.authoring.formatting import format_file
 from reconciler.commands.formatting import FormatOptions, format_workspace
-from reconciler.config.formatting import format_file
-from reconciler.config.loader import parse
 from reconciler.errors import DiagnosticCollector, InvalidConfiguration
 from reconciler.kinds import all_kinds
+from reconciler.workspace.yaml.loader import parse
 from tests.conftest import ROOT
 from tests.support.cli import write
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.config.writing import write_files
+from reconciler.authoring.writing import write_files
 from reconciler.errors import ReconcilerError
 
 

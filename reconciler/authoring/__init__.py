@@ -1,0 +1,1 @@
+"""YAML that people keep: formatted, extended and written without losing a comment."""

@@ -1,0 +1,157 @@
+"""Resources into the files of a workspace: new files, and existing ones extended.
+
+Existing files are edited line by line (`layout`): whatever is not touched stays as it was. Before
+an edit is taken, the new text is read again: every value that was there must be there still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+
+from reconciler.authoring.layout import STEP, Block, Entry, block_of, content_end, line_end
+from reconciler.authoring.yaml_text import yaml_text
+from reconciler.errors import DiagnosticCollector
+from reconciler.model.values import JSONObject
+from reconciler.workspace.references import escaped
+from reconciler.workspace.sources import Source
+from reconciler.workspace.yaml.loader import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A resource to write into a file: its collection, key and fields, in order."""
+
+    collection: str
+    key: str
+    fields: JSONObject
+
+    def lines(self, indent: int) -> list[str]:
+        """Its text, indented."""
+        text = yaml_text({self.key: escaped(dict(self.fields))})
+        return [" " * indent + line if line else "" for line in text.splitlines()]
+
+
+class DraftSource:
+    """The files of a source as they will be once the drafts are written."""
+
+    def __init__(self, source: Source, drafts: Mapping[str, str]) -> None:
+        self._source = source
+        self._drafts = drafts
+
+    def names(self) -> Sequence[str]:
+        """Every file, those that are not written yet included."""
+        return sorted({*self._source.names(), *self._drafts})
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file as it will be."""
+        draft = self._drafts.get(name)
+        return draft.encode() if draft is not None else self._source.read(name)
+
+
+def new_file(drafts: Sequence[Draft], *, head: Sequence[str] = ()) -> str:
+    """The text of a file that holds just these resources, each collection once."""
+    lines = list(head)
+    for collection in dict.fromkeys(draft.collection for draft in drafts):
+        members = [draft for draft in drafts if draft.collection == collection]
+        lines += (
+            ["", *_collection(collection, members)] if lines else _collection(collection, members)
+        )
+    return _joined(lines, "\n")
+
+
+def _collection(collection: str, members: Sequence[Draft]) -> list[str]:
+    lines = [f"{collection}:"]
+    for position, member in enumerate(members):
+        lines += ["", *member.lines(STEP)] if position else member.lines(STEP)
+    return lines
+
+
+def extended_file(raw: bytes, drafts: Sequence[Draft]) -> str | None:
+    """A file with resources put in, and nothing else changed.
+
+    None where the file has a form that can't be extended without being rewritten, such as one in
+    flow style.
+    """
+    newline = line_end(raw)
+    text = raw.decode("utf-8-sig")
+    for collection in dict.fromkeys(draft.collection for draft in drafts):
+        members = [draft for draft in drafts if draft.collection == collection]
+        lines = _with(text, collection, members)
+        if lines is None:
+            return None
+        text = _joined(lines, "\n")
+    if not _keeps(raw, text, drafts):
+        return None
+    return text.replace("\n", newline)
+
+
+def _joined(lines: Sequence[str], newline: str) -> str:
+    return "".join(f"{line}{newline}" for line in lines)
+
+
+def _with(text: str, collection: str, members: Sequence[Draft]) -> list[str] | None:
+    """The lines of a file with the members of one collection."""
+    document = parse(text.encode(), "", DiagnosticCollector())
+    lines = list(document.lines)
+    end = content_end(lines)
+    if document.node is None:
+        gap = [""] if end and lines[end - 1].strip() else []
+        return [*lines[:end], *gap, *_collection(collection, members), *lines[end:]]
+    root = block_of(document.node, lines, start=0, end=end)
+    if root is None or root.column != 0:
+        return None
+    holder = next((entry for entry in root.entries if entry.name == collection), None)
+    if holder is None:
+        at = root.footer
+        return [*lines[:at], "", *_collection(collection, members), *lines[at:]]
+    block = block_of(holder.value, lines, start=holder.below, end=holder.end)
+    if block is not None:
+        return _in_block(lines, block, members)
+    opened = _opened(lines[holder.line], holder)
+    if opened is None:
+        return None
+    at = holder.below
+    return [*lines[: at - 1], opened, *_collection(collection, members)[1:], *lines[at:]]
+
+
+def _opened(line: str, holder: Entry) -> str | None:
+    """The line of a key that has nothing yet, with room for members below; None if it has."""
+    value = holder.value
+    start, end = value.start_mark, value.end_mark
+    if isinstance(value, yaml.ScalarNode) and start.index == end.index:
+        return line
+    if not isinstance(value, yaml.MappingNode) or value.value or start.line != end.line:
+        return None
+    return line[: start.column].rstrip() + line[end.column :]
+
+
+def _in_block(lines: list[str], block: Block, members: Sequence[Draft]) -> list[str]:
+    added = [line for member in members for line in ("", *member.lines(block.column))]
+    return [*lines[: block.footer], *added, *lines[block.footer :]]
+
+
+def _keeps(raw: bytes, text: str, drafts: Sequence[Draft]) -> bool:
+    """Whether the new text says all that the old one said, and the drafts besides."""
+    problems = DiagnosticCollector()
+    before: Any = parse(raw, "", DiagnosticCollector()).value or {}
+    after: Any = parse(text.encode(), "", problems).value
+    if problems.failed or not isinstance(after, dict):
+        return False
+    wanted = {name: dict(value or {}) for name, value in before.items()}
+    for draft in drafts:
+        fields = parse("\n".join(draft.lines(0)).encode(), "", DiagnosticCollector()).value
+        wanted.setdefault(draft.collection, {})[draft.key] = fields[draft.key]
+    return {name: value or {} for name, value in after.items()} == wanted
+
+
+def schema_line(name: str, source: Source, schema_file: str) -> list[str]:
+    """Return the line that names the schema of a new file for editors."""
+    if source.read(schema_file) is None:
+        return []
+    up = "../" * (len(PurePosixPath(name).parts) - 1)
+    return [f"# yaml-language-server: $schema={up}{schema_file}"]

@@ -1,0 +1,275 @@
+"""`fmt`: keys in the order of the schemas, indentation in steps of two, and nothing else.
+
+Works on the lines of a file (`layout`), so that comments stay with the key below them. Quotes,
+flow style and line breaks inside values are left as they are. What comes out is read
+again and compared with what went in before anybody sees it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import yaml
+
+from reconciler.authoring.layout import (
+    STEP,
+    Block,
+    Entry,
+    block_of,
+    content_end,
+    head_of,
+    indent_of,
+    is_aside,
+    line_end,
+    shifted,
+    tells_indent,
+    trimmed,
+)
+from reconciler.errors import DiagnosticCollector, Mark
+from reconciler.model.kind import Kind
+from reconciler.model.schema_files import schema, variant_schema
+from reconciler.model.values import MISSING, Path, value_at
+from reconciler.workspace.sources import WORKSPACE_FILE
+from reconciler.workspace.yaml.document import Document, Node
+from reconciler.workspace.yaml.loader import parse
+from reconciler.workspace.yaml.nodes import MERGE_TAG
+
+Schema: TypeAlias = Mapping[str, Any]
+NOT_FORMATTED = "not-formatted"
+"""Code of the warning about a file that can't safely be changed."""
+_OVERRIDES = "overrides"
+
+
+def format_file(
+    raw: bytes, file: str, kinds: Sequence[Kind], problems: DiagnosticCollector
+) -> tuple[Document, str | None]:
+    """A file as it was read, and its text in good order, with the line ends that it had.
+
+    The text is None where the file can't be read, or not safely be changed. What is wrong with it
+    goes to `problems`. Formatting twice is formatting once.
+    """
+    own = DiagnosticCollector()
+    document = parse(raw, file, own)
+    problems.diagnostics.extend(own.diagnostics)
+    if own.failed:
+        return document, None
+    root = _workspace(kinds) if file == WORKSPACE_FILE else _resources(kinds)
+    ending = line_end(raw)
+    for reorder in (True, False):
+        lines = _Formatting(document, trimmed(document), reorder=reorder).formatted(root)
+        text = "".join(line + ending for line in lines)
+        if _says_the_same(document, text):
+            return document, text
+    open_end = not raw.endswith((b"\n", b"\r"))
+    problems.warning(
+        NOT_FORMATTED,
+        "this file can't be put in order without changing what it says, and is left as it is",
+        at=Mark(file),
+        hint="end it with a line break first" if open_end else "write it in a plainer way",
+    )
+    return document, None
+
+
+def _says_the_same(document: Document, text: str) -> bool:
+    """Whether not a line is lost and every value is the same: no file is damaged, come what may."""
+    problems = DiagnosticCollector()
+    again = parse(text.encode(), document.file, problems)
+    if problems.failed or again.value != document.value:
+        return False
+    before = Counter(line.strip() for line in document.lines if line.strip())
+    return before == Counter(line.strip() for line in again.lines if line.strip())
+
+
+def _resources(kinds: Sequence[Kind]) -> Schema:
+    return {
+        "additionalProperties": False,
+        "properties": {kind.collection: {"additionalProperties": _kind(kind)} for kind in kinds},
+    }
+
+
+def _kind(kind: Kind) -> Schema:
+    known = schema(kind.name) or {}
+    properties = known.get("properties", {})
+    overrides = {**properties.get(_OVERRIDES, {}), "additionalProperties": known}
+    return {**known, "properties": {**properties, _OVERRIDES: overrides}}
+
+
+def _workspace(kinds: Sequence[Kind]) -> Schema:
+    known = schema("workspace") or {}
+    defaults = {"properties": {kind.name: schema(kind.name) or {} for kind in kinds}}
+    return {**known, "properties": {**known.get("properties", {}), "defaults": defaults}}
+
+
+@dataclass(frozen=True, slots=True)
+class _Formatting:
+    """One pass over a file. `lines` are those of the document without whitespace at their ends."""
+
+    document: Document
+    lines: tuple[str, ...]
+    reorder: bool
+
+    def formatted(self, root: Schema) -> list[str]:
+        end = content_end(self.lines)
+        block = block_of(self.document.node, self.lines, start=0, end=end)
+        if block is None:
+            return _without_trailing_blanks(_without_leading_blanks(self.lines))
+        return [
+            *self._block(block, root, (), start=0, indent=0),
+            *_without_trailing_blanks(self._aside(end, len(self.lines), 0)),
+        ]
+
+    def _block(
+        self, block: Block, node: Schema, path: Path, *, start: int, indent: int
+    ) -> list[str]:
+        """The lines of a mapping, from the line `start` below its key.
+
+        A comment with a blank line below it is about all that follows, and stays at the top.
+        """
+        first = block.entries[0].line
+        skip = start + head_of(self.lines[start:first], first - start)
+        lines = _without_leading_blanks(self._aside(start, skip, indent))
+        owed = not path
+        for position, entry in enumerate(self._in_order(block, node)):
+            above = self._aside(max(entry.start, skip), entry.line, indent)
+            was_first = entry is block.entries[0]
+            if position == 0 and above and not above[0] and not (lines and lines[-1]):
+                # Nothing is above it any more: what was first gets its empty line.
+                above.pop(0)
+                owed = owed or not was_first
+            elif position and was_first and owed:
+                above.insert(0, "")
+            lines += above
+            lines += self._entry(entry, node, path, column=block.column, indent=indent)
+        return lines + _without_trailing_blanks(self._aside(block.footer, block.end, indent))
+
+    def _in_order(self, block: Block, node: Schema) -> Sequence[Entry]:
+        entries = block.entries
+        if not self.reorder or node.get("additionalProperties") is not False:
+            return entries
+        order = {name: position for position, name in enumerate(node.get("properties", {}))}
+        last = len(order)
+
+        def place(entry: Entry) -> int:
+            return -1 if entry.key.tag == MERGE_TAG else order.get(entry.name, last)
+
+        ordered = sorted(entries, key=place)
+        moved = any(entry is not was for entry, was in zip(ordered, entries, strict=True))
+        return entries if moved and _parts_an_alias(ordered) else ordered
+
+    def _entry(
+        self, entry: Entry, node: Schema, path: Path, *, column: int, indent: int
+    ) -> list[str]:
+        by = indent - column
+        first = shifted([self.lines[entry.line]], by)
+        inner = block_of(entry.value, self.lines, start=entry.below, end=entry.end)
+        if inner is None or not self._only_asides(entry.below, inner.entries[0].line):
+            return first + self._leaf(entry, by, indent)
+        schema_below = self._below(entry, node, path)
+        path = (*path, entry.name)
+        return first + self._block(
+            inner, schema_below, path, start=entry.below, indent=indent + STEP
+        )
+
+    def _leaf(self, entry: Entry, by: int, indent: int) -> list[str]:
+        """The lines below the key of anything but a plain mapping."""
+        body = self.lines[entry.below : entry.body_end]
+        target = indent + STEP
+        if self._is_block_list(entry):
+            by = target - entry.value.start_mark.column
+        elif self._is_text(entry):
+            column = next((indent_of(line) for line in body if line.strip()), None)
+            if column is not None and not tells_indent(self.lines[entry.line]):
+                by = target - column
+            # A comment below it with the same indentation would become part of the text.
+            target = indent + 1
+        return shifted(body, by) + self._aside(entry.body_end, entry.end, target)
+
+    def _is_text(self, entry: Entry) -> bool:
+        value = entry.value
+        return (
+            isinstance(value, yaml.ScalarNode)
+            and value.style in ("|", ">")
+            and value.start_mark.line == entry.line
+        )
+
+    def _is_block_list(self, entry: Entry) -> bool:
+        value = entry.value
+        return (
+            isinstance(value, yaml.SequenceNode)
+            and not value.flow_style
+            and entry.below <= value.start_mark.line < entry.end
+            and self._only_asides(entry.below, value.start_mark.line)
+        )
+
+    def _only_asides(self, start: int, end: int) -> bool:
+        return all(is_aside(self.lines[line]) for line in range(start, end))
+
+    def _below(self, entry: Entry, node: Schema, path: Path) -> Schema:
+        """The schema of an entry's value; {} where nothing is known of it."""
+        variants = node.get("x-variants")
+        if variants is not None and entry.name == variants["body"]:
+            return variant_schema(variants, self._tag(path, variants["tag"]))
+        below = node.get("properties", {}).get(entry.name, node.get("additionalProperties"))
+        return below if isinstance(below, dict) else {}
+
+    def _tag(self, path: Path, name: str) -> Any:
+        """Return the tag at a path; an override without one has that of its resource."""
+        tag = value_at(self.document.value, (*path, name))
+        if tag is MISSING and _OVERRIDES in path:
+            at = path.index(_OVERRIDES)
+            tag = value_at(self.document.value, (*path[:at], *path[at + 2 :], name))
+        return tag
+
+    def _aside(self, start: int, end: int, indent: int) -> list[str]:
+        """Comments at their key's column, and never two blank lines in succession."""
+        kept: list[str] = []
+        for line in self.lines[start:end]:
+            text = line.strip()
+            if text:
+                kept.append(" " * indent + text)
+            elif not kept or kept[-1]:
+                kept.append("")
+        return kept
+
+
+def _parts_an_alias(entries: Sequence[Entry]) -> bool:
+    """Return whether an alias would be above its anchor."""
+    for position, entry in enumerate(entries):
+        later = entries[position + 1 :]
+        for line in _anchors_of(entry):
+            if any(other.line <= line < other.end for other in later):
+                return True
+    return False
+
+
+def _anchors_of(entry: Entry) -> Iterator[int]:
+    """Yield the lines of the anchors of an entry's aliases: the parser put the anchors' nodes."""
+    seen: set[int] = set()
+    left: list[Node] = [entry.value]
+    while left:
+        node = left.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        line = node.start_mark.line
+        if not entry.line <= line < entry.end:
+            yield line
+        elif isinstance(node, yaml.MappingNode):
+            left.extend(part for pair in node.value for part in pair)
+        elif isinstance(node, yaml.SequenceNode):
+            left.extend(node.value)
+
+
+def _without_leading_blanks(lines: Sequence[str]) -> list[str]:
+    start = next((position for position, line in enumerate(lines) if line), len(lines))
+    return list(lines[start:])
+
+
+def _without_trailing_blanks(lines: Sequence[str]) -> list[str]:
+    kept = list(lines)
+    while kept and not kept[-1]:
+        kept.pop()
+    return kept

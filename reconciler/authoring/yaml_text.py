@@ -1,0 +1,143 @@
+"""Values to YAML text that the strict loader reads back as they were.
+
+Used where files are written from values: import and init. PyYAML quotes what YAML 1.1 would take
+for something else; what readers of YAML 1.2 would, and what looks doubtful to a person, is quoted
+here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from reconciler.errors import DiagnosticCollector
+from reconciler.model.json_tree import map_leaves, walk
+from reconciler.model.values import JSON, SecretRef
+from reconciler.workspace.references import escaped
+from reconciler.workspace.yaml.loader import parse
+
+_WIDEST_LIST = 70
+_SHORT = 1000
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_DOUBTFUL = re.compile(
+    r"[-+]?[0-9.][0-9a-fA-FoxXeE._:+-]*|[yYnN]|[~=]|.*\s|\s.*|.*[#:].*", re.DOTALL
+)
+"""Text that is quoted whatever YAML says: it reads like a number, or holds a sign of YAML's."""
+_PLAIN = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
+    r"|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|[a-z][a-z0-9+.-]*://[A-Za-z0-9.-]+(:\d+)?(/[A-Za-z0-9./_~-]*)?"
+)
+"""Moments, UUIDs and addresses: what would look odd in quotes, and can't be misread without."""
+_UNSEEN = re.compile(r"[^\x00-\x7f]")
+_NO_BLOCK = re.compile(r"^\s|[ \t]\n|\s\Z(?<!\n)|\n\n\Z")
+"""Whitespace that a block of text would lose, or share with the empty lines below it."""
+
+
+class _Strict(yaml.SafeDumper):
+    """Lists indented below their key, and text quoted wherever it could be read as more."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:  # noqa: FBT001, FBT002 - PyYAML's signature
+        del indentless
+        return super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: Any) -> bool:
+        del data
+        return True
+
+
+def _text(dumper: Any, value: str) -> yaml.Node:
+    style = None
+    if not value.replace("\n", "").isprintable():
+        style = '"'
+    elif "\n" in value and not _NO_BLOCK.search(value):
+        style = "|"
+    elif _DOUBTFUL.fullmatch(value) and not _PLAIN.fullmatch(value):
+        style = "'" if value.isprintable() else '"'
+    node: yaml.Node = dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+    return node
+
+
+def _reference(dumper: Any, value: SecretRef) -> yaml.Node:
+    node: yaml.Node = dumper.represent_scalar("tag:yaml.org,2002:str", str(value))
+    return node
+
+
+def _list(dumper: Any, value: list[JSON]) -> yaml.Node:
+    short = all(isinstance(item, (str, int, float, bool)) for item in value)
+    flow = short and sum(len(str(item)) + 4 for item in value) <= _WIDEST_LIST
+    node: yaml.Node = dumper.represent_sequence(
+        "tag:yaml.org,2002:seq", value, flow_style=flow or not value
+    )
+    return node
+
+
+def _mapping(dumper: Any, value: dict[str, JSON]) -> yaml.Node:
+    node: yaml.Node = dumper.represent_mapping(
+        "tag:yaml.org,2002:map", value.items(), flow_style=not value
+    )
+    return node
+
+
+# The loader takes a timestamp for text, as YAML 1.2 does.
+_Strict.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in forms if not tag.endswith(":timestamp")]
+    for first, forms in yaml.SafeDumper.yaml_implicit_resolvers.items()
+}
+_Strict.add_representer(str, _text)
+_Strict.add_representer(SecretRef, _reference)
+_Strict.add_representer(list, _list)
+_Strict.add_representer(dict, _mapping)
+
+
+def yaml_text(value: JSON) -> str:
+    """Block style, keys in the order of the mapping, steps of two."""
+    text: str = yaml.dump(
+        value,
+        Dumper=_Strict,
+        sort_keys=False,
+        allow_unicode=True,
+        width=100_000,
+        default_flow_style=False,
+    )
+    return _UNSEEN.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    """Return an escape of double quotes: a text with invisible characters is in them."""
+    sign = match[0]
+    if sign.isprintable():
+        return sign
+    return f"\\u{ord(sign):04x}" if ord(sign) < 2**16 else f"\\U{ord(sign):08x}"
+
+
+def reads_back(value: JSON) -> bool:
+    """Whether the text of a value is read as that value, without a diagnostic."""
+    if _surely_reads_back(value):
+        return True
+    problems, written = DiagnosticCollector(), escaped(value)
+    try:
+        document = parse(yaml_text(written).encode(), "", problems)
+    except (yaml.YAMLError, UnicodeEncodeError):
+        return False
+    return not problems.diagnostics and document.value == _as_text(written)
+
+
+def _surely_reads_back(value: JSON) -> bool:
+    """Return True for plain values, without the cost of writing and reading a text."""
+    for path, item in walk(value):
+        if path and isinstance(path[-1], str) and not _NAME.fullmatch(path[-1]):
+            return False
+        if isinstance(item, str):
+            if len(item) > _SHORT or not (item.isascii() and item.isprintable()):
+                return False
+        elif item is not None and not isinstance(item, (dict, list, bool, SecretRef)):
+            return False
+    return True
+
+
+def _as_text(value: JSON) -> JSON:
+    """Return the value with secret references as their text."""
+    return map_leaves(value, lambda leaf: str(leaf) if isinstance(leaf, SecretRef) else leaf)

@@ -1,0 +1,1 @@
+"""Live objects to resources in files."""

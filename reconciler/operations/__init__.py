@@ -1,0 +1,1 @@
+"""Operations on one live object beside create, update and delete."""

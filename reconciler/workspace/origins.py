@@ -1,0 +1,181 @@
+"""Where each field of a resolved resource comes from: its layer, its line, its references.
+
+The value of a field is what planning sees; this adds what was written, and by whom it was set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+
+from reconciler.model.json_tree import leaves, map_leaves, mapped_leaves
+from reconciler.model.kind import Kind
+from reconciler.model.redaction import MASK
+from reconciler.model.reference import is_only_references, references_in
+from reconciler.model.resolved import FieldOrigin, FilledReference, Overridden, ResolvedField
+from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
+from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text, value_at
+from reconciler.providers import providers
+from reconciler.providers.var import PROVIDER as VARIABLES
+from reconciler.workspace.schema.annotations import annotated
+from reconciler.workspace.workspace_file import Workspace
+from reconciler.workspace.yaml.document import Layer, Places
+
+LITERAL_SECRET = "(literal secret)"  # noqa: S105 - words in the place of one
+"""Stands for a secret that is written in the files: never a value, and no reference either."""
+
+_MAPPING = "(a mapping)"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What fields can come from: the layers of the resource, variables, the environment.
+
+    `variables` are the mappings of variables as layers, topmost first.
+    """
+
+    places: Places
+    variables: Places
+    environ: Mapping[str, str]
+
+
+def variable_places(workspace: Workspace, environment: str) -> Places:
+    """Return the places of variables: those of the environment above those of the workspace."""
+    paths: tuple[Path, ...] = (("environments", environment, "vars"), ("vars",))
+    return Places(tuple(Layer(workspace.document, path, path_text(path)) for path in paths))
+
+
+def fields_with_origin(
+    resource: Resource, kind: Kind, around: Surroundings
+) -> tuple[ResolvedField, ...]:
+    """Every managed field of a resource, what is above the fields of the service included."""
+    secret = {path for path, _ in annotated(kind.name, "x-secret", resource.spec)}
+    resolved: list[ResolvedField] = []
+    for path, value in _values(resource, kind, around.places):
+        written_path = _as_written(path, kind, around.places)
+        hidden = path in secret or isinstance(value, SecretRef)
+        resolved.append(_field(path, written_path, value, around, hidden=hidden))
+    return tuple(resolved)
+
+
+def _values(resource: Resource, kind: Kind, places: Places) -> Iterator[tuple[Path, JSON]]:
+    """The leaves of a resource: its parent and itself first, what surrounds it last."""
+    if kind.parent_key is not None and resource.parent is not None:
+        yield from mapped_leaves(_parent_value(resource.parent), (kind.parent_key,))
+    if resource.pinned_id is not None:
+        yield ("id",), resource.pinned_id
+    if resource.state is not State.PRESENT or places.layer_of(("state",)) is not None:
+        yield ("state",), resource.state.value
+    order = {known.name: place for place, known in enumerate(kind.fields)}
+    for name in sorted(resource.spec, key=lambda field_name: order.get(field_name, len(order))):
+        yield from mapped_leaves(resource.spec[name], (name,))
+    usual = Lifecycle()
+    for field in fields(Lifecycle):
+        path: Path = ("lifecycle", field.name)
+        value = getattr(resource.lifecycle, field.name)
+        if value != getattr(usual, field.name) or places.layer_of(path) is not None:
+            yield path, list(value) if isinstance(value, tuple) else value
+    if resource.secret_version is not None:
+        yield ("secret_version",), resource.secret_version
+
+
+def _parent_value(ref: ParentRef) -> JSON:
+    if ref.key is not None:
+        return ref.key
+    return {"id": ref.id} if ref.id is not None else {"name": ref.name}
+
+
+def _as_written(path: Path, kind: Kind, places: Places) -> Path:
+    """The path under the name that the files use, which may be an alias of the field."""
+    known = kind.field_named(str(path[0]))
+    for name in (known.name, *known.aliases) if known is not None else ():
+        if places.layer_of((name,)) is not None:
+            return (name, *path[1:])
+    return path
+
+
+def _field(
+    path: Path, written_path: Path, value: JSON, around: Surroundings, *, hidden: bool
+) -> ResolvedField:
+    set_at = written_path
+    while set_at and around.places.layer_of(set_at) is None:
+        set_at = set_at[:-1]
+    layers = _layers_of(around.places, set_at)
+    below = _layers_of(around.places, written_path)
+    written = _written(layers[0], set_at)
+    texts = tuple(_texts(written))
+    filled = any("${" in text for text in texts) and written != _plain(value)
+    return ResolvedField(
+        path=path,
+        value=_shown(value),
+        origin=_origin(layers[0], set_at),
+        secret=hidden,
+        written=_safe(written, hidden=hidden) if filled else MISSING,
+        references=tuple(_filled(texts, around, hidden=hidden, seen=frozenset())),
+        overrides=tuple(
+            Overridden(_safe(_written(layer, written_path), hidden=hidden), _origin(layer, set_at))
+            for layer in below
+            if layer is not layers[0]
+        ),
+    )
+
+
+def _layers_of(places: Places, path: Path) -> tuple[Layer, ...]:
+    """Every layer that has a field, topmost first: the first one wins."""
+    return tuple(layer for layer in places.layers if _written(layer, path) is not MISSING)
+
+
+def _origin(layer: Layer, path: Path) -> FieldOrigin:
+    return FieldOrigin(layer.label, layer.document.key_mark(layer.path + path))
+
+
+def _written(layer: Layer, path: Path) -> JSON:
+    return value_at(layer.document.value, layer.path + path)
+
+
+def _plain(value: JSON) -> JSON:
+    """The value as text where it is a secret's reference: as it may have been written."""
+    return str(value) if isinstance(value, SecretRef) else value
+
+
+def _shown(value: JSON) -> JSON:
+    """Return a value without secrets. A list may hold references of its own."""
+    return map_leaves(value, _shown_leaf)
+
+
+def _shown_leaf(value: JSON) -> JSON:
+    if not isinstance(value, SecretRef):
+        return value
+    return LITERAL_SECRET if value.is_literal else str(value)
+
+
+def _safe(written: JSON, *, hidden: bool) -> JSON:
+    """Return what is written in a file, without a secret."""
+    if isinstance(written, Mapping):
+        return _MAPPING if written else written
+    if not hidden or written is None:
+        return written
+    text = str(written)
+    if "${secret:" in text or is_only_references(text):
+        return text
+    return LITERAL_SECRET
+
+
+def _texts(value: JSON) -> Iterator[str]:
+    return (leaf for _, leaf in leaves(value) if isinstance(leaf, str))
+
+
+def _filled(
+    texts: tuple[str, ...], around: Surroundings, *, hidden: bool, seen: frozenset[str]
+) -> Iterator[FilledReference]:
+    """Yield the references in texts, each followed by those in the variable that it names."""
+    for reference in (reference for text in texts for reference in references_in(text)):
+        provider, argument = reference.provider, reference.argument
+        layer = around.variables.layer_of((argument,)) if provider == VARIABLES.name else None
+        if layer is not None and argument not in seen:
+            yield FilledReference(str(reference), _origin(layer, (argument,)))
+            inner = tuple(_texts(_written(layer, (argument,))))
+            yield from _filled(inner, around, hidden=hidden, seen=seen | {argument})
+        elif provider != VARIABLES.name and not reference.is_secret and provider in providers():
+            text = reference.without_default(MASK) if hidden else str(reference)
+            yield FilledReference(text, providers()[provider].origin_of(argument, around.environ))

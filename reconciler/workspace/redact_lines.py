@@ -1,0 +1,125 @@
+"""The lines that diagnostics show, with everything in them that could be a secret masked."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+
+from reconciler.errors import Diagnostic
+from reconciler.model.redaction import MASK, masked, plain_key, secret_key, secret_spans
+from reconciler.workspace.yaml.document import Document
+
+_ANY_KEY = re.compile(r"\s*(?:-\s+)?[\w.-]+\s*:(?:\s|$)")
+_SHORTEST_CUT, _LONGEST_CUT = 25, 60
+"""How much of a long value messages show."""
+_NULLS = frozenset({"", "~", "null"})
+_BLOCK = re.compile(r":\s*[|>][0-9+-]*\s*$")
+
+
+def with_lines(
+    diagnostics: Sequence[Diagnostic], documents: Mapping[str, Document]
+) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics with their lines, secrets masked there and in the messages."""
+    texts = {name: _Text(document) for name, document in documents.items()}
+    return tuple(_with_line(diagnostic, texts) for diagnostic in diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A line as it may be seen, and what was taken out of it.
+
+    `masked` are the beginnings and ends of what was, in the line as it is in the file, and
+    `shifts` by how much the text behind so many of them has moved.
+    """
+
+    line: str
+    hidden: frozenset[str]
+    masked: tuple[tuple[int, int], ...]
+    shifts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, line: str, hidden: set[str], masked: Sequence[tuple[int, int]]) -> _Shown:
+        """The line as it is shown, with what was masked."""
+        moves = (len(MASK) - (last - first) for first, last in masked)
+        shifts = tuple(accumulate(moves, initial=0))
+        return cls(line, frozenset(hidden - _NULLS), tuple(masked), shifts)
+
+    def moved(self, position: int, *, end: bool = False) -> int:
+        """Return where a position of the line is once the secrets before it are masked."""
+        passed = bisect_right(self.masked, position, key=lambda span: span[1])
+        shift = self.shifts[passed]
+        if passed < len(self.masked) and position > self.masked[passed][0]:
+            return self.masked[passed][0] + shift + (len(MASK) if end else 0)
+        return position + shift
+
+
+class _Text:
+    """The lines of a file that diagnostics are about. Each is looked at once, however many."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self._shown: dict[int, _Shown] = {}
+
+    def shown(self, number: int) -> _Shown:
+        """A line, counted from 1."""
+        if number not in self._shown:
+            self._shown[number] = self._masked(number)
+        return self._shown[number]
+
+    def _masked(self, number: int) -> _Shown:
+        line = self.document.line(number)
+        if line and number in self._inside_secrets:
+            indent = len(line) - len(line.lstrip())
+            return _Shown.of(f"{line[:indent]}{MASK}", {line.strip()}, [(indent, len(line))])
+        spans = secret_spans(line)
+        hidden = {line[first:last].strip().strip("'\"") for first, last in spans}
+        return _Shown.of(masked(line, spans), hidden, spans)
+
+    @cached_property
+    def _inside_secrets(self) -> frozenset[int]:
+        """Numbers of the lines that belong, or may belong, to the block of a secret's key."""
+        inside = set()
+        above: list[tuple[int, bool]] = []
+        block = False
+        for number, line in enumerate(self.document.lines, 1):
+            indent = len(line) - len(line.lstrip())
+            while line.strip() and above and above[-1][0] >= indent:
+                above.pop()
+            holder = next((secret for left, secret in reversed(above) if left < indent), False)
+            # Where the indentation is broken, a block's end is unknown: better hide too much.
+            key = plain_key() if self.document.unread else _ANY_KEY
+            if holder or (block and not key.match(line)):
+                inside.add(number)
+            if line.strip():
+                secret = secret_key().match(line) is not None
+                above.append((indent, secret))
+                block = block or (secret and _BLOCK.search(line) is not None)
+        return frozenset(inside)
+
+
+def _with_line(diagnostic: Diagnostic, texts: Mapping[str, _Text]) -> Diagnostic:
+    text = texts.get(diagnostic.at.file) if diagnostic.at is not None else None
+    if diagnostic.at is None or text is None or not text.document.line(diagnostic.at.line):
+        return diagnostic
+    shown = text.shown(diagnostic.at.line)
+    start = diagnostic.at.column - 1
+    marked = (shown.moved(start), shown.moved(start + diagnostic.at.length, end=True))
+    message, hint = diagnostic.message, diagnostic.hint
+    for value in shown.hidden:
+        if value[:_SHORTEST_CUT] in f"{message}\n{hint}":
+            whole = _whole(value)
+            message = whole.sub(MASK, message)
+            hint = whole.sub(MASK, hint) if hint is not None else None
+    return replace(diagnostic, line=shown.line, marked=marked, message=message, hint=hint)
+
+
+def _whole(value: str) -> re.Pattern[str]:
+    """A hidden value in words, also where they cut what is long."""
+    sizes = (_SHORTEST_CUT, _LONGEST_CUT)
+    forms = [rf"{re.escape(value)}(?!\w)"]
+    forms += [f"{re.escape(value[:size])}…" for size in sizes if len(value) > size]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(forms)})")

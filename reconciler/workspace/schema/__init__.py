@@ -1,0 +1,1 @@
+"""JSON Schema: which values a field takes."""

@@ -1,0 +1,1 @@
+"""Strict YAML: text to values with the place of every part."""

@@ -1,0 +1,252 @@
+"""Nodes to values in one pass, with every surprise of YAML 1.1 reported.
+
+Comes after composing (`loader`), which has given every scalar its tag. This is where the time of
+loading goes: text, the usual case, is dealt with on the spot, and all else in methods.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from math import isfinite
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from reconciler.errors import DiagnosticCollector
+from reconciler.model.reference import holds_reference
+from reconciler.model.values import JSON
+from reconciler.workspace.yaml.document import Document, Nodes, Unknown
+from reconciler.workspace.yaml.nodes import MERGE_TAG, PREFIX, TEXT_TAG
+
+MAX_NODES = 2_000_000
+"""Nodes after aliases are followed: an alias bomb is small as text and huge as a value."""
+MAX_DEPTH = 60
+TOO_DEEP = f"this is nested more than {MAX_DEPTH} levels deep"
+
+_DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"([-+]?(0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?")
+_NUMERIC = re.compile(r"[-+0-9.][-+0-9a-fA-FoxXbeE._:]*|[-+]?\.(inf|nan)", re.IGNORECASE)
+_LARGEST = 2**63
+"""JSON readers hold whole numbers in 64 bits; longer ones would arrive as others."""
+_LONG = 25
+"""Characters from which a number is too long, for 64 bits and for a message."""
+_MEANT = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
+_TRUE_OR_FALSE = {"true": True, "false": False}
+_NULLS = frozenset({"", "~", "null"})
+
+
+def construct(file: str, text: str, node: Node | None, problems: DiagnosticCollector) -> Document:
+    """The document of a file's nodes. What is wrong with its values goes to `problems`."""
+    nodes = Nodes(file, text, node)
+    value = _Builder(nodes, problems).value(node, 0) if node is not None else None
+    return Document(file, value, text, keys=nodes.upper_keys())
+
+
+@dataclass(slots=True)
+class _Builder:
+    places: Nodes
+    problems: DiagnosticCollector
+    nodes: int = 0
+    above: set[int] = field(default_factory=set)
+    gave_up: bool = False
+
+    def error(self, code: str, message: str, node: Node, *, hint: str | None = None) -> None:
+        self.problems.error(code, message, at=self.places.mark_of(node), hint=hint)
+
+    def value(self, node: Node, depth: int) -> JSON:
+        if node.__class__ is ScalarNode:
+            return node.value if node.tag == TEXT_TAG else self._scalar(node)
+        if not self._bounded(node, depth):
+            return Unknown()
+        self.above.add(id(node))
+        value: JSON
+        if isinstance(node, MappingNode):
+            value = self._mapping(node, depth)
+        else:
+            value = self._sequence(node, depth)
+        self.above.discard(id(node))
+        return value
+
+    def _bounded(self, node: Node, depth: int) -> bool:
+        """Whether to go into a node: not into itself, not too deep, not for ever."""
+        self.nodes += len(node.value) + 1
+        if self.gave_up:
+            return False
+        if id(node) in self.above:
+            self.error("recursive-alias", "this alias contains itself", node)
+            return False
+        if depth > MAX_DEPTH:
+            self.error("too-deep", TOO_DEEP, node)
+            return False
+        if self.nodes > MAX_NODES:
+            self.error(
+                "alias-bomb",
+                f"with its aliases followed this file has more than {MAX_NODES:,} values",
+                node,
+            )
+            self.gave_up = True
+        return not self.gave_up
+
+    def _check_tag(self, node: Node, expected: str) -> bool:
+        if node.tag == f"{PREFIX}{expected}":
+            return True
+        self.error(
+            "unknown-tag",
+            f"the tag {node.tag.replace(PREFIX, '!!')} is not known here",
+            node,
+        )
+        return False
+
+    def _sequence(self, node: Node, depth: int) -> JSON:
+        if not self._check_tag(node, "seq"):
+            return Unknown()
+        return [self.value(item, depth + 1) for item in node.value]
+
+    def _mapping(self, node: MappingNode, depth: int) -> JSON:
+        if not self._check_tag(node, "map"):
+            return Unknown()
+        misread = False
+        own: dict[str, JSON] = {}
+        merged: dict[str, JSON] = {}
+        for key_node, value_node in node.value:
+            key: str | None
+            if (
+                key_node.__class__ is ScalarNode
+                and key_node.tag == TEXT_TAG
+                and "$" not in key_node.value
+            ):
+                key = key_node.value
+            elif key_node.tag == MERGE_TAG:
+                self._merge(value_node, depth, into=merged)
+                continue
+            else:
+                key = self._key(key_node)
+                if key is None:
+                    misread = True
+                    continue
+            if key in own:
+                self._report_twice(node, key_node)
+            elif value_node.__class__ is ScalarNode and value_node.tag == TEXT_TAG:
+                own[key] = value_node.value
+            else:
+                own[key] = self.value(value_node, depth + 1)
+        if misread and not own and not merged:
+            return Unknown()
+        return {**merged, **own} if merged else own
+
+    def _report_twice(self, node: MappingNode, again: ScalarNode) -> None:
+        first, _ = self.places.members(node)[again.value]
+        self.problems.error(
+            "duplicate-key",
+            f"the key '{again.value}' is defined twice",
+            at=self.places.mark_of(again),
+            related=((self.places.mark_of(first), "it is defined here first"),),
+        )
+
+    def _merge(self, node: Node, depth: int, *, into: dict[str, JSON]) -> None:
+        """Add the members of a merge key: an earlier source wins over a later one."""
+        for source in node.value if node.__class__ is SequenceNode else [node]:
+            value = self.value(source, depth + 1)
+            if isinstance(value, dict):
+                for key, item in value.items():
+                    into.setdefault(key, item)
+            elif not isinstance(value, Unknown):
+                self.error(
+                    "bad-merge",
+                    "a merge key takes a mapping or a list of them",
+                    source,
+                )
+
+    def _key(self, node: Node) -> str | None:
+        if node.__class__ is not ScalarNode:
+            self.error(
+                "bad-key",
+                "a key is text, not a list or mapping",
+                node,
+                hint="quote a value that begins with { or [; templates such as {{ … }} are not "
+                "read: write ${var:NAME}",
+            )
+            return None
+        key = str(node.value)
+        if node.tag != TEXT_TAG and not node.style and key.lower() not in ("y", "n"):
+            if key.lower() not in _MEANT:
+                shown = key or "null"
+                self.error(
+                    "bad-key", f"the key {shown} is not text", node, hint=f"quote it: '{shown}'"
+                )
+                return None
+            self.error(
+                "ambiguous-boolean",
+                f"the key {key} is true or false to some readers of YAML, and text to others",
+                node,
+                hint=f"quote it: '{key}'",
+            )
+        if holds_reference(key):
+            self.error(
+                "reference-in-key",
+                "a key can't hold a reference",
+                node,
+            )
+        return key
+
+    def _scalar(self, node: ScalarNode) -> JSON:
+        """A scalar that is not text."""
+        kind = node.tag.removeprefix(PREFIX)
+        text = str(node.value)
+        if node.style:
+            return text if self._check_tag(node, "str") else Unknown()
+        if kind == "null" and text.lower() in _NULLS:
+            return None
+        if kind == "bool":
+            return self._boolean(text, node)
+        if kind in ("int", "float") and _NUMERIC.fullmatch(text):
+            return self._number(text, node)
+        if kind in ("timestamp", "value", "merge"):
+            return text
+        self._check_tag(node, "str")
+        return Unknown()
+
+    def _boolean(self, text: str, node: ScalarNode) -> JSON:
+        word = text.lower()
+        if word in _TRUE_OR_FALSE:
+            return _TRUE_OR_FALSE[word]
+        if word not in _MEANT:
+            self._check_tag(node, "str")
+            return Unknown()
+        meant = str(_MEANT[word]).lower()
+        self.error(
+            "ambiguous-boolean",
+            f"{text} is {meant} to some readers of YAML, and text to others",
+            node,
+            hint=f"write {meant}, or quote it: '{text}'",
+        )
+        return Unknown()
+
+    def _number(self, text: str, node: ScalarNode) -> JSON:
+        shown = text if len(text) < _LONG else f"{text[:_LONG]}…"
+        if _DECIMAL.fullmatch(text):
+            if len(text) < _LONG and -_LARGEST <= int(text) < _LARGEST:
+                return int(text)
+            self.error(
+                "not-a-number",
+                f"the whole number {shown} does not fit into 64 bits",
+                node,
+                hint="quote it, if it is text",
+            )
+        elif _FLOAT.fullmatch(text) and isfinite(float(text)):
+            return float(text)
+        elif _FLOAT.fullmatch(text) or text.lower().lstrip("+-") in (".inf", ".nan"):
+            self.error(
+                "not-a-number",
+                f"{shown} is no number that JSON can hold",
+                node,
+                hint="write a number, or quote it, if it is text",
+            )
+        else:
+            self.error(
+                "ambiguous-number",
+                f"{shown} is a different number, or text, to different readers of YAML",
+                node,
+                hint=f"write it in plain decimals, or quote it: '{shown}'",
+            )
+        return Unknown()
