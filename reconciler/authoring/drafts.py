@@ -6,7 +6,7 @@ an edit is taken, the new text is read again: every value that was there must be
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -34,23 +34,6 @@ class Draft:
         """Its text, indented."""
         text = yaml_text({self.key: escaped(dict(self.fields))})
         return [" " * indent + line if line else "" for line in text.splitlines()]
-
-
-class DraftSource:
-    """The files of a source as they will be once the drafts are written."""
-
-    def __init__(self, source: Source, drafts: Mapping[str, str]) -> None:
-        self._source = source
-        self._drafts = drafts
-
-    def names(self) -> Sequence[str]:
-        """Every file, those that are not written yet included."""
-        return sorted({*self._source.names(), *self._drafts})
-
-    def read(self, name: str) -> bytes | None:
-        """The content of a file as it will be."""
-        draft = self._drafts.get(name)
-        return draft.encode() if draft is not None else self._source.read(name)
 
 
 def new_file(drafts: Sequence[Draft], *, head: Sequence[str] = ()) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from reconciler.authoring.drafts import DraftSource
 from reconciler.errors import Diagnostic, DiagnosticCollector, InvalidConfiguration, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.connection import Connection, SecretSettings
@@ -30,7 +29,7 @@ from reconciler.workspace.layers import Resolving, resolve
 from reconciler.workspace.origins import variable_places
 from reconciler.workspace.redact_lines import with_lines
 from reconciler.workspace.references import References
-from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource, Source
+from reconciler.workspace.sources import WORKSPACE_FILE, DraftSource, FolderSource, Source
 from reconciler.workspace.workspace_file import (
     Workspace,
     chosen_environment,

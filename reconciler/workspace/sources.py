@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
@@ -58,6 +58,23 @@ class FolderSource:
         except (OSError, RuntimeError):
             # Links in a circle are a RuntimeError to older Pythons.
             return None
+
+
+class DraftSource:
+    """A source with drafts over it: its files as they will be once the drafts are written."""
+
+    def __init__(self, source: Source, drafts: Mapping[str, str]) -> None:
+        self._source = source
+        self._drafts = drafts
+
+    def names(self) -> Sequence[str]:
+        """Return every file, with those that are not written yet."""
+        return sorted({*self._source.names(), *self._drafts})
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file as it will be."""
+        draft = self._drafts.get(name)
+        return draft.encode() if draft is not None else self._source.read(name)
 
 
 def is_passed_over(folder: str) -> bool:

@@ -101,7 +101,7 @@ def test_it_holds_the_text_itself_and_can_not_control_a_terminal() -> None:
 def test_every_code_that_is_told_has_a_rule_and_every_rule_a_code() -> None:
     sources = "\n".join(
         path.read_text(encoding="utf-8")
-        for folder in ("config", "providers", "kinds", "commands")
+        for folder in ("workspace", "authoring", "providers", "kinds", "commands")
         for path in (ROOT / "reconciler" / folder).rglob("*.py")
     )
     told = re.findall(r'(?:\.|_)(?:error|warning|refuse)\(\s*"([a-z0-9-]+)"', sources)
