@@ -1,14 +1,23 @@
-"""The README agrees with the code."""
+"""The README agrees with the code, and its tour works as printed."""
 
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 from reconciler.cli import _COMMANDS
 from reconciler.kinds import all_kinds
 from tests.conftest import ROOT
+from tests.support.cli import reconciler
+from tests.support.emulator import RunningEmulator
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TOUR = README.split("### Plan and apply")[1].split("### In a pipeline")[0]
+PIPELINE = README.split("### In a pipeline")[1].split("## Commands")[0]
 
 
 def test_the_gate_runs_the_test_command_of_the_readme() -> None:
@@ -26,3 +35,71 @@ def test_every_consequence_is_documented() -> None:
         re.findall(r"^\| `([\w-]+)`", (ROOT / "docs/consequences.md").read_text(), re.MULTILINE)
     )
     assert documented == {rule for kind in all_kinds() for rule in kind.consequences}
+
+
+def test_the_tour_works_as_printed(
+    emulator: RunningEmulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Write and edit the files of the tour, and run its commands in order."""
+    monkeypatch.chdir(tmp_path)
+    environ = emulator.environ()
+    for language, block in re.findall(r"^```(\w+)\n(.*?)^```$", TOUR, re.DOTALL | re.MULTILINE):
+        if language == "yaml":
+            name = block.splitlines()[0].removeprefix("# ")
+            (tmp_path / name).write_text(block, encoding="utf-8")
+        elif language == "diff":
+            _edit(tmp_path / "exports.yaml", block)
+        else:
+            for command, printed in _commands(block):
+                _run(command, printed, environ)
+
+
+def test_the_commands_for_a_pipeline_work(
+    emulator: RunningEmulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reconciler.yaml").write_text("version: 1\nenvironments: {production: {}}\n")
+    (tmp_path / "web.yaml").write_text("projects: {web: {name: Web}}\n")
+    commands = re.findall(r"^reconciler ([^>#\n]*)", PIPELINE, re.MULTILINE)
+    assert [
+        reconciler(*shlex.split(words), environ=emulator.environ()).code for words in commands
+    ] == [0, 0]
+    assert {project["name"] for project in emulator.state()["projects"]} >= {"Web"}
+
+
+def _edit(file: Path, difference: str) -> None:
+    """Apply a difference whose parts are separated by lines with @@."""
+    for part in difference.split("@@\n"):
+        lines = part.splitlines(keepends=True)
+        before = "".join(line[1:] for line in lines if line[0] != "+")
+        after = "".join(line[1:] for line in lines if line[0] != "-")
+        text = file.read_text(encoding="utf-8")
+        assert text.count(before) == 1, before
+        file.write_text(text.replace(before, after), encoding="utf-8")
+
+
+def _commands(block: str) -> Iterator[tuple[str, str]]:
+    """Yield each command after a prompt, with the text that it prints."""
+    for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        line, _, printed = command.partition("\n")
+        yield line, printed
+
+
+def _run(command: str, printed: str, environ: dict[str, str]) -> None:
+    words = shlex.split(command)
+    if words[0] == "export":
+        environ.update(word.split("=", 1) for word in words[1:])
+        return
+    # Approval needs a terminal.
+    approval = ["--auto-approve"] if words[1] == "apply" else []
+    done = reconciler(*words[1:], *approval, environ=environ)
+    actual = (done.out + done.err).replace(environ["RECONCILER_BASE_URL"], "http://127.0.0.1:8010")
+    expected = re.sub(r" Apply this\?.*", "", printed).splitlines()
+    missing = [line for line in expected if not re.search(_pattern(line), actual, re.MULTILINE)]
+    assert not missing, f"{command}\n{actual}"
+
+
+def _pattern(line: str) -> str:
+    """Return the pattern of a printed line, in which a word that ends with … can be anything."""
+    fixed = [re.escape(part) for part in re.split(r"[\w-]*…", line)]
+    return f"^{'.*'.join(fixed)}$"
