@@ -27,7 +27,7 @@ class Caller:
     """A key, its user and its limits. An empty limit means none.
 
     `admin` may change every setting of a project. `current_project` is False for a user without
-    one, whom unpause answers 401 (docs/service.md, 1.7). `record` is the key as it is stored.
+    one, for whom unpause answers 401 (docs/service.md, 1.7). `record` is the key as it is stored.
     """
 
     record: dict[str, Any]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
 import orjson
+
+from reconciler.emulator.database import Database
 
 ACTIVITY_SCHEMA = """
 CREATE TABLE IF NOT EXISTS users (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
@@ -19,13 +20,11 @@ CREATE INDEX IF NOT EXISTS activity_by_organization ON activity (organization, p
 """
 
 
-class ActivityStore:
-    """Who may write, and what was written. Shares the connection of the store it belongs to."""
-
-    _db: sqlite3.Connection
+class ActivityStore(Database):
+    """The tables of users and activity entries; part of `Store`."""
 
     def add_user(self, identity: int, body: dict[str, Any]) -> None:
-        """Keep a user."""
+        """Store a user."""
         self._db.execute("INSERT INTO users VALUES (?, ?)", (identity, orjson.dumps(body)))
 
     def users(self) -> list[dict[str, Any]]:
@@ -35,11 +34,11 @@ class ActivityStore:
 
     def user(self, identity: int) -> dict[str, Any] | None:
         """Return a user with its `id`."""
-        row = self._db.execute("SELECT body FROM users WHERE id = ?", (identity,)).fetchone()
-        return {"id": identity, **orjson.loads(row[0])} if row else None
+        body = self._body("SELECT body FROM users WHERE id = ?", identity)
+        return {"id": identity, **body} if body is not None else None
 
     def add_activity(self, organization: str, project: int, body: dict[str, Any]) -> None:
-        """Keep an activity entry; `body` has its `item_id`."""
+        """Store an activity entry; `body` has its `item_id`."""
         self._db.execute(
             "INSERT INTO activity (organization, project, item, body) VALUES (?, ?, ?, ?)",
             (organization, project, body["item_id"], orjson.dumps(body)),
@@ -55,12 +54,11 @@ class ActivityStore:
         place = "project = ?" if organization is None else "organization = ?"
         only = ""
         if items:
-            # The sign keeps the index of the place out: that of the items reads fewer rows.
+            # The unary plus disables the index of the place; that of the items reads fewer rows.
             place, only = f"+{place}", "AND item IN (SELECT value FROM json_each(?))"
         values: list[Any] = [project if organization is None else organization]
         values += [orjson.dumps(list(items)).decode()] if items else []
-        rows = self._db.execute(
+        return self._bodies(
             f"SELECT body FROM activity WHERE {place} {only} ORDER BY position",  # noqa: S608 - ours
-            values,
+            *values,
         )
-        return [orjson.loads(row[0]) for row in rows]

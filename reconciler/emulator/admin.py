@@ -1,4 +1,4 @@
-"""What was asked and what is stored: the inspecting half of the switchboard."""
+"""The request log and the dump of stored objects, with secrets as fingerprints."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SECRET_NAMES = ALL_SECRETS | {
 }
 _KEPT_REQUESTS = 100_000
 UNEXPECTED = "emulator.unexpected"
-"""In the scope of a request: the exception that became a 500 which no rule of a server explains."""
+"""Key in the scope of a request: the name of an unexpected exception that became a 500."""
 
 
 class Fingerprints:
-    """Shows whether two secrets are equal, and nothing else about them.
+    """Fingerprints that show whether two secrets are equal, and nothing else.
 
-    Salted per start: a fingerprint says nothing to who has another, or a list of likely secrets.
+    The salt is new for each start, so that a list of likely secrets cannot be tried.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class RequestLog:
         self._count = 0
 
     def add(self, request: Request, body: bytes, status: int, fault: str | None) -> None:
-        """Keep one, secrets masked."""
+        """Record a request, secrets masked."""
         self._count += 1
         try:
             content = self.fingerprints.masked(orjson.loads(body)) if body else None
@@ -83,11 +83,11 @@ class RequestLog:
         )
 
     def entries(self) -> list[dict[str, Any]]:
-        """Return them, oldest first."""
+        """Return the recorded requests, oldest first."""
         return list(self._entries)
 
     def clear(self) -> None:
-        """Forget them and count from one again."""
+        """Delete the recorded requests and restart the count."""
         self._entries.clear()
         self._count = 0
 

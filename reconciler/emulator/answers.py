@@ -1,16 +1,17 @@
-"""Reading bodies and writing pages: what all resources share."""
+"""Request bodies and answers that all resources share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reconciler.emulator.refusal import broken_json, invalid, wrong_media_type
+from reconciler.emulator.refusal import broken_json, invalid, not_found, wrong_media_type
 
 DEFAULT_LIMIT = 100
 """Page size when none is asked for; there is no maximum (docs/service.md, 1.10)."""
@@ -24,12 +25,12 @@ class JSONAnswer(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """Encode."""
+        """Return the JSON of the content."""
         return orjson.dumps(content)
 
 
 async def body_of(request: Request) -> dict[str, Any]:
-    """The JSON object of a request; an empty body is an empty object. Raises Refusal."""
+    """Return the JSON object of a request; an empty body is an empty object. Raise Refusal."""
     raw = await request.body()
     if not raw.strip():
         return {}
@@ -49,6 +50,14 @@ async def body_of(request: Request) -> dict[str, Any]:
     return body
 
 
+def uuid_in(request: Request, name: str) -> str:
+    """Return a parameter of the path as a UUID in its usual form. Raise Refusal (404)."""
+    try:
+        return str(UUID(request.path_params[name]))
+    except ValueError:
+        raise not_found() from None
+
+
 def _number(text: str | None, otherwise: int, *, least: int) -> int:
     try:
         number = int(text or "")
@@ -60,7 +69,7 @@ def _number(text: str | None, otherwise: int, *, least: int) -> int:
 def page(
     request: Request, count: int, read: Callable[[int, int], Sequence[dict[str, Any]]]
 ) -> JSONAnswer:
-    """A limit/offset page; `read` takes limit and offset. Links are absolute, from the Host."""
+    """Return a limit/offset page; `read` takes limit and offset. Links are absolute."""
     limit = _number(request.query_params.get("limit"), DEFAULT_LIMIT, least=1)
     offset = _number(request.query_params.get("offset"), 0, least=0)
     following = _link(request, limit, offset + limit) if offset + limit < count else None
@@ -77,5 +86,5 @@ def _link(request: Request, limit: int, offset: int) -> str:
 
 
 def link(request: Request, query: Mapping[str, str]) -> str:
-    """The same address with another query: absolute, built from the request's Host."""
+    """Return the absolute URL of a request with another query, on the request's Host."""
     return str(request.url.replace(query=urlencode(query)))

@@ -9,7 +9,6 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
 
 from reconciler.emulator.admin import RequestLog
-from reconciler.emulator.controls import Controls
 from reconciler.emulator.faults.rules import Fault
 from reconciler.emulator.gate import Gate
 from reconciler.emulator.openapi import document
@@ -39,15 +38,12 @@ def build(
         endpoint = gate.guarding(operations)
         # The trailing slash is optional on every route (docs/service.md, 6).
         routes += [Route(slash, endpoint) for slash in (path, path.rstrip("/"))]
-    routes += _switchboard(
-        board,
-        Controls(world),
-    )
+    routes += _switchboard(board)
     routes.append(Route("/{rest:path}", gate.guarding({})))
     return Starlette(routes=routes)
 
 
-def _switchboard(board: Switchboard, controls: Controls) -> list[BaseRoute]:
+def _switchboard(board: Switchboard) -> list[BaseRoute]:
     return [
         Route("/_emulator/requests", board.requests, methods=["GET", "DELETE"]),
         Route("/_emulator/state", board.state),
@@ -58,7 +54,7 @@ def _switchboard(board: Switchboard, controls: Controls) -> list[BaseRoute]:
         Route("/_emulator/snapshots/{name}", board.snapshot, methods=["POST"]),
         Route("/_emulator/snapshots/{name}/restore", board.restore, methods=["POST"]),
         Route("/_emulator/test_steps", board.test_steps, methods=["GET", "PUT", "DELETE"]),
-        Route("/_emulator/settings", controls.settings, methods=["GET", "PUT", "DELETE"]),
-        Route("/_emulator/outcomes", controls.outcomes, methods=["GET", "PUT", "DELETE"]),
+        Route("/_emulator/settings", board.settings, methods=["GET", "PUT", "DELETE"]),
+        Route("/_emulator/outcomes", board.outcomes, methods=["GET", "PUT", "DELETE"]),
         Route("/_emulator/openapi.json", board.openapi),
     ]

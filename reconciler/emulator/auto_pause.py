@@ -23,7 +23,7 @@ _CANCELLED = "{count} ongoing batch export backfill(s) were cancelled due to the
 
 
 class AutoPause:
-    """Judges an export after each failed run."""
+    """Pauses an export after a failed run if too many failed."""
 
     def __init__(self, world: World, runs: Runs, backfills: Backfills) -> None:
         self._world = world
@@ -33,7 +33,7 @@ class AutoPause:
         self._activity = Activity(world)
 
     def judge(self, export: StoredExport, run: str, at: datetime) -> None:
-        """Pause the export if enough of its last runs failed. `run` is the one that just did."""
+        """Pause the export if enough of its last runs failed. `run` is the last failed one."""
         if not self._world.settings.auto_pause or export.body.get("paused", False):
             return
         if self._failures(export, at) < self._world.dialect.failures_to_pause:

@@ -17,7 +17,7 @@ from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import World
 
 STEP = "backfill"
-"""The kind of the event at which a backfill goes on."""
+"""The kind of the event at which a backfill continues."""
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _COUNTED_MODELS = ("events", "persons", "sessions")
 _SCHEDULE_KEPT = timedelta(days=7)
@@ -45,12 +45,12 @@ class Backfills:
             return None
         return _END_OF_TIME if value == NEVER else parsed(value)
 
-    # Beginning
+    # Begin
 
     def begin(
         self, export: StoredExport, start: datetime | None, end: datetime | None
     ) -> dict[str, Any]:
-        """Begin a backfill now and return it as it is kept.
+        """Begin a backfill now and return it as it is stored.
 
         No start means the beginning of the data, no end the present.
         """
@@ -76,28 +76,28 @@ class Backfills:
             "current": None,
         }
         estimate = settings.backfill_estimate_seconds if estimates else 0
-        self._go_on(backfill, created + timedelta(seconds=estimate))
+        self._continue(backfill, created + timedelta(seconds=estimate))
         self._store.write_backfill(backfill, live=True)
         return backfill
 
     def begin_unless_running(
         self, export: StoredExport, start: datetime | None, end: datetime | None
     ) -> dict[str, Any] | None:
-        """Begin a backfill, unless one of the same range has not ended: None, a server's crash."""
+        """Return a new backfill, or None where the server crashes: the same range still runs."""
         workflow = workflow_id(export, start, end)
         live = self._store.live_backfills(export.id) if self._world.dialect.crashes else []
         if any(backfill["workflow"] == workflow for backfill in live):
             return None
         return self.begin(export, start, end)
 
-    # Advancing
+    # Advance
 
     def advance(self, export: StoredExport, identity: str, at: datetime) -> None:
         """Take the step that is due: estimate, begin the next run, or end."""
         backfill = self._store.backfill(identity)
         if backfill is None or backfill["status"] not in LIVE:
             return
-        if self._schedule_is_gone(export, at):
+        if self._schedule_is_deleted(export, at):
             self._end(backfill, "Failed", at)
             return
         if backfill["status"] == "Starting":
@@ -113,13 +113,13 @@ class Backfills:
         run = self._attached(export, interval, at) or self._run(export, interval, at)
         backfill |= {"step": backfill["step"] + 1, "current": run["id"]}
         if run["finished"] is not None:
-            self._go_on(backfill, max(at, parsed(run["finished"])) + _BETWEEN)
+            self._continue(backfill, max(at, parsed(run["finished"])) + _BETWEEN)
         self._store.write_backfill(backfill, live=True)
 
-    def _go_on(self, backfill: Mapping[str, Any], at: datetime) -> None:
+    def _continue(self, backfill: Mapping[str, Any], at: datetime) -> None:
         self._store.add_event(backfill["export"], Event(STEP, backfill["id"], at))
 
-    def _schedule_is_gone(self, export: StoredExport, at: datetime) -> bool:
+    def _schedule_is_deleted(self, export: StoredExport, at: datetime) -> bool:
         """Return whether the engine deleted the schedule, a week after end_at unless paused."""
         end = export.body.get("end_at")
         if end is None or export.body.get("paused", False):
@@ -171,7 +171,7 @@ class Backfills:
         runs = self._store.runs_ending(export.id, interval.end)
         return next((run for run in runs if self._runs.live(run, at)), None)
 
-    # Ending
+    # End
 
     def _complete(self, backfill: dict[str, Any], at: datetime) -> None:
         runs = self._store.runs_of_backfill(backfill["id"])
@@ -193,10 +193,10 @@ class Backfills:
                 self._runs.cancel(run, runs_at)
 
     def after_cancelled_run(self, run: Mapping[str, Any], at: datetime) -> None:
-        """Have the backfills that wait for a run go on without it."""
+        """Continue the backfills that wait for a cancelled run."""
         for backfill in self._store.live_backfills(run["batch_export"]):
             if backfill["current"] == run["id"]:
-                self._go_on(backfill, at + _BETWEEN)
+                self._continue(backfill, at + _BETWEEN)
 
     # Answers
 

@@ -18,7 +18,7 @@ class Clock:
         self._last: datetime | None = None
 
     def now(self) -> datetime:
-        """Return the current moment, strictly later than any since the last move."""
+        """Return the current moment, strictly later than any returned since the last move."""
         moment = datetime.now(tz=UTC) + self.offset  # noqa: TID251 - a service has a clock
         if self._last is not None and self._last - timedelta(seconds=1) < moment <= self._last:
             moment = self._last + timedelta(microseconds=1)

@@ -1,4 +1,4 @@
-"""Breaking a connection from inside the application, which ASGI has no word for."""
+"""Abort a connection from inside the application; ASGI has no message for it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class Connection(H11Protocol):
     """uvicorn's protocol, whose transports can be found by the client's address."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Remember the transport."""
+        """Register the transport."""
         super().connection_made(transport)
         peer = transport.get_extra_info("peername")
         if peer:
             _TRANSPORTS[peer[0], peer[1]] = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
+        """Unregister the transport."""
         for peer, transport in list(_TRANSPORTS.items()):
             if transport is self.transport:
                 del _TRANSPORTS[peer]

@@ -31,13 +31,13 @@ class Deferred:
         timer.add_done_callback(self._timers.discard)
 
     async def run_due(self) -> None:
-        """Run everything whose moment has come, in order."""
+        """Run all work that is due, in order."""
         while self._queue and self._queue[0][0] <= self._clock.now().timestamp():
             _, _, work = heapq.heappop(self._queue)
             await work()
 
     def clear(self) -> None:
-        """Forget everything that has not run."""
+        """Cancel all work that has not run."""
         self._queue.clear()
         for timer in self._timers:
             timer.cancel()

@@ -71,7 +71,7 @@ def _check_files(judged: Judged) -> None:
         raise wrong("legacy_parquet_extension cannot be enabled for a new batch export.")
 
 
-def _filled(*names: str) -> Callable[[Judged], None]:
+def _not_blank(*names: str) -> Callable[[Judged], None]:
     """Return a rule of the newest server: these keys, where present, are not blank."""
 
     def check(judged: Judged) -> None:
@@ -117,12 +117,12 @@ def _check_address(judged: Judged) -> None:
         raise wrong(f"'url' must be one of {_listed(_CAPTURE_ADDRESSES)}.")
 
 
-_BUCKET = (_check_files, _filled("bucket_name", "region", "prefix"))
+_BUCKET = (_check_files, _not_blank("bucket_name", "region", "prefix"))
 _RULES: Mapping[str, tuple[Callable[[Judged], None], ...]] = {
     "S3": (_check_files,),
     "AwsS3": _BUCKET,
     "S3Compatible": _BUCKET,
-    "AzureBlob": (_check_files, _filled("container_name")),
+    "AzureBlob": (_check_files, _not_blank("container_name")),
     "Snowflake": (_check_snowflake,),
     "Redshift": (_check_redshift,),
     "HTTP": (_check_address,),

@@ -1,7 +1,7 @@
 """The steps that test a destination, by type and server, and their results (docs/service.md, 11).
 
-Nothing is connected to. A step passes unless it lacks configuration, does not concern the way the
-integration signs in, or a rule of the switchboard says otherwise.
+No destination is contacted: a step passes unless its configuration is incomplete, the integration
+signs in another way, or a rule of the switchboard sets its result.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from reconciler.emulator.inputs import BadInput, list_of, mapping_of
 
 _STATUSES = ("Passed", "Failed", "Skipped")
 _NOT_CONFIGURED = "The test step cannot run as it's not configured."
@@ -51,12 +53,8 @@ class StepRule:
         return self.destination in (None, destination) and self.step in (None, position, step.name)
 
     def shown(self) -> dict[str, Any]:
-        """Return the rule as it is written."""
+        """Return the rule in the form that a request sets it."""
         return {name: getattr(self, name) for name in _RULE_NAMES}
-
-
-class BadStepRule(Exception):
-    """A rule that does not fit; the message says why."""
 
 
 _S3 = Step("Check S3 bucket exists", "The bucket exists and the credentials reach it.")
@@ -158,33 +156,26 @@ def _has_credentials(destination: Mapping[str, Any]) -> bool:
 
 
 def step_rules_of(raw: Any, *, integrations: bool) -> list[StepRule]:
-    """Return rules as they are written: a list, or a mapping with `rules`. Raise BadStepRule."""
-    rules = raw.get("rules") if isinstance(raw, Mapping) else raw
-    if not isinstance(rules, Sequence) or isinstance(rules, str):
-        raise BadStepRule("rules are a list")
-    return [_rule_of(rule, integrations=integrations) for rule in rules]
+    """Return the rules of a list, or of a mapping with `rules`. Raise BadInput."""
+    return [_rule_of(rule, integrations=integrations) for rule in list_of(raw, "rules")]
 
 
 def _rule_of(rule: Any, *, integrations: bool) -> StepRule:
-    if not isinstance(rule, Mapping):
-        raise BadStepRule("a rule is a mapping")
-    unknown = sorted(set(rule) - set(_RULE_NAMES))
-    if unknown:
-        raise BadStepRule(f"unknown: {', '.join(unknown)}; allowed: {', '.join(_RULE_NAMES)}")
+    mapping_of(rule, "rule", _RULE_NAMES)
     statuses = _STATUSES if integrations else _STATUSES[:2]
     if rule.get("status") not in statuses:
-        raise BadStepRule(f"status is one of {', '.join(statuses)}")
+        raise BadInput(f"status must be one of {', '.join(statuses)}")
     destination, step, message = rule.get("destination"), rule.get("step"), rule.get("message")
     if message is not None and not isinstance(message, str):
-        raise BadStepRule("message is text or null")
+        raise BadInput("message must be text or null")
     types = _BY_INTEGRATION if integrations else _INLINE
     if destination is not None and destination not in tuple(types):
-        raise BadStepRule(f"destination is one of {', '.join(types)}")
-    concerned = [types[destination]] if destination is not None else list(types.values())
+        raise BadInput(f"destination must be one of {', '.join(types)}")
+    candidates = [types[destination]] if destination is not None else list(types.values())
     if step is not None and not any(
-        step in (position, known.name)
-        for steps in concerned
-        for position, known in enumerate(steps)
+        step in (position, defined.name)
+        for steps in candidates
+        for position, defined in enumerate(steps)
     ):
-        raise BadStepRule(f"no destination has a step {step!r}: name a step or its position")
+        raise BadInput(f"no destination has a step {step!r}: name a step or its position")
     return StepRule(rule["status"], message, destination, step)

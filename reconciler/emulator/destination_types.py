@@ -24,9 +24,8 @@ class DestinationType:
     """The keys of a type, which of them are secret, and its rules for integrations.
 
     kinds
-        The kinds of integration that may hold its credentials; empty accepts any.
-    needs_integration
-        Whether a create must name an integration.
+        The kinds of integration that may hold its credentials. A create must name one of these;
+        empty accepts any and needs none.
     resend
         Whether each PATCH of the destination must name the integration again; otherwise an
         absent one is kept (docs/service.md, 1.6).
@@ -37,184 +36,134 @@ class DestinationType:
     fields: Mapping[str, ConfigField]
     secrets: frozenset[str] = frozenset()
     kinds: tuple[str, ...] = ()
-    needs_integration: bool = False
     resend: bool = False
     droppable: bool = False
+
+    @property
+    def needs_integration(self) -> bool:
+        """Return whether a create must name an integration."""
+        return bool(self.kinds)
 
 
 AWS_REDSHIFT = "aws-redshift"
 """The kind whose integration has no host: the config must have it. The word is inferred."""
 
-_REQUIRED = ConfigField(required=True)
-_TEXT = ConfigField()
-_OPTIONAL = ConfigField(nullable=True)
-_FLAG = ConfigField(bool)
-_NUMBER = ConfigField(int)
 
-
-def _sql_server(**more: ConfigField) -> dict[str, ConfigField]:
+def _keys(
+    required: str = "", *, text: str = "", optional: str = "", flag: str = ""
+) -> dict[str, ConfigField]:
+    """Return the keys of a config by their names, which are separated by spaces."""
     return {
-        "user": _REQUIRED,
-        "password": _REQUIRED,
-        "host": _REQUIRED,
-        "database": _REQUIRED,
-        "schema": _TEXT,
-        "table_name": _TEXT,
-        "port": _NUMBER,
-        **more,
+        **dict.fromkeys(required.split(), ConfigField(required=True)),
+        **dict.fromkeys(text.split(), ConfigField()),
+        **dict.fromkeys(optional.split(), ConfigField(nullable=True)),
+        **dict.fromkeys(flag.split(), ConfigField(bool)),
     }
 
 
-_DATABRICKS = {
-    "http_path": _REQUIRED,
-    "catalog": _REQUIRED,
-    "schema": _REQUIRED,
-    "table_name": _REQUIRED,
-    "use_variant_type": _FLAG,
-    "use_automatic_schema_evolution": _FLAG,
+def _secret(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+_BUCKET = "bucket_name region prefix"
+_FILES = _keys(
+    text="file_format", optional="compression max_file_size_mb", flag="legacy_parquet_extension"
+)
+_AWS_KEYS = "aws_access_key_id aws_secret_access_key"
+_SNOWFLAKE_KEYS = "password private_key private_key_passphrase"
+_BIGQUERY_KEYS = "private_key private_key_id token_uri client_email"
+_SQL_KEYS = "user password"
+_REDSHIFT = _keys(text="properties_data_type mode", optional="copy_inputs")
+
+_BOTH: Mapping[str, DestinationType] = {
+    "Databricks": DestinationType(
+        _keys(
+            "http_path catalog schema table_name",
+            flag="use_variant_type use_automatic_schema_evolution",
+        ),
+        kinds=("databricks",),
+        resend=True,
+    ),
+    "HTTP": DestinationType(_keys("url token"), _secret("token")),
+    "NoOp": DestinationType(_keys(text="arg")),
 }
 
+_SQL_SERVER = {
+    **_keys(f"{_SQL_KEYS} host database", text="schema table_name"),
+    "port": ConfigField(int),
+}
 INLINE: Mapping[str, DestinationType] = {
+    **_BOTH,
     "S3": DestinationType(
-        {
-            "bucket_name": _REQUIRED,
-            "region": _REQUIRED,
-            "prefix": _REQUIRED,
-            "aws_access_key_id": _OPTIONAL,
-            "aws_secret_access_key": _OPTIONAL,
-            "compression": _OPTIONAL,
-            "encryption": _OPTIONAL,
-            "kms_key_id": _OPTIONAL,
-            "endpoint_url": _OPTIONAL,
-            "file_format": _TEXT,
-            "max_file_size_mb": _OPTIONAL,
-            "use_virtual_style_addressing": _FLAG,
-        },
-        frozenset({"aws_access_key_id", "aws_secret_access_key"}),
+        _keys(
+            _BUCKET,
+            text="file_format",
+            optional=f"{_AWS_KEYS} compression encryption kms_key_id endpoint_url max_file_size_mb",
+            flag="use_virtual_style_addressing",
+        ),
+        _secret(_AWS_KEYS),
     ),
     "Snowflake": DestinationType(
-        {
-            "account": _REQUIRED,
-            "user": _TEXT,
-            "database": _REQUIRED,
-            "warehouse": _REQUIRED,
-            "schema": _REQUIRED,
-            "table_name": _TEXT,
-            "authentication_type": _TEXT,
-            "password": _OPTIONAL,
-            "private_key": _OPTIONAL,
-            "private_key_passphrase": _OPTIONAL,
-            "role": _OPTIONAL,
-        },
-        frozenset({"user", "password", "private_key", "private_key_passphrase"}),
+        _keys(
+            "account database warehouse schema",
+            text="user table_name authentication_type",
+            optional=f"{_SNOWFLAKE_KEYS} role",
+        ),
+        _secret(f"user {_SNOWFLAKE_KEYS}"),
     ),
     "Postgres": DestinationType(
-        _sql_server(has_self_signed_cert=_FLAG), frozenset({"user", "password"})
+        {**_SQL_SERVER, **_keys(flag="has_self_signed_cert")}, _secret(_SQL_KEYS)
     ),
-    "Redshift": DestinationType(
-        _sql_server(properties_data_type=_TEXT, mode=_TEXT, copy_inputs=_OPTIONAL),
-        frozenset({"user", "password", "aws_access_key_id", "aws_secret_access_key"}),
-    ),
+    "Redshift": DestinationType({**_SQL_SERVER, **_REDSHIFT}, _secret(f"{_SQL_KEYS} {_AWS_KEYS}")),
     "BigQuery": DestinationType(
-        {
-            "project_id": _REQUIRED,
-            "dataset_id": _REQUIRED,
-            "private_key": _REQUIRED,
-            "private_key_id": _REQUIRED,
-            "token_uri": _REQUIRED,
-            "client_email": _REQUIRED,
-            "table_id": _TEXT,
-            "use_json_type": _FLAG,
-        },
-        frozenset({"private_key", "private_key_id", "token_uri", "client_email"}),
-    ),
-    "HTTP": DestinationType({"url": _REQUIRED, "token": _REQUIRED}, frozenset({"token"})),
-    "NoOp": DestinationType({"arg": _TEXT}),
-    "Databricks": DestinationType(
-        _DATABRICKS, kinds=("databricks",), needs_integration=True, resend=True
+        _keys(f"project_id dataset_id {_BIGQUERY_KEYS}", text="table_id", flag="use_json_type"),
+        _secret(_BIGQUERY_KEYS),
     ),
 }
 """Credentials in the config."""
 
-_FILES = {
-    "compression": _OPTIONAL,
-    "file_format": _TEXT,
-    "max_file_size_mb": _OPTIONAL,
-    "legacy_parquet_extension": _FLAG,
-}
-_BUCKET = {"bucket_name": _REQUIRED, "region": _REQUIRED, "prefix": _REQUIRED, **_FILES}
-_AWS = {"encryption": _OPTIONAL, "kms_key_id": _OPTIONAL}
 _SQL = {
-    "user": _OPTIONAL,
-    "password": _OPTIONAL,
-    "host": _OPTIONAL,
+    **_keys("database", text="schema table_name", optional=f"{_SQL_KEYS} host"),
     "port": ConfigField(int, nullable=True),
-    "database": _REQUIRED,
-    "schema": _TEXT,
-    "table_name": _TEXT,
 }
-_SQL_SECRETS = frozenset({"user", "password"})
-
 BY_INTEGRATION: Mapping[str, DestinationType] = {
-    "AwsS3": DestinationType({**_BUCKET, **_AWS}, kinds=("aws-s3",), needs_integration=True),
+    **_BOTH,
+    "AwsS3": DestinationType(
+        {**_keys(_BUCKET, optional="encryption kms_key_id"), **_FILES}, kinds=("aws-s3",)
+    ),
     "S3Compatible": DestinationType(
-        {**_BUCKET, "use_virtual_style_addressing": _FLAG},
-        kinds=("s3-compatible",),
-        needs_integration=True,
+        {**_keys(_BUCKET, flag="use_virtual_style_addressing"), **_FILES}, kinds=("s3-compatible",)
     ),
     "Snowflake": DestinationType(
-        {
-            "database": _REQUIRED,
-            "warehouse": _REQUIRED,
-            "schema": _REQUIRED,
-            "table_name": _TEXT,
-            "role": _OPTIONAL,
-        },
-        kinds=("snowflake",),
-        needs_integration=True,
+        _keys("database warehouse schema", text="table_name", optional="role"), kinds=("snowflake",)
     ),
     "Postgres": DestinationType(
-        {**_SQL, "has_self_signed_cert": _FLAG},
-        _SQL_SECRETS,
+        {**_SQL, **_keys(flag="has_self_signed_cert")},
+        _secret(_SQL_KEYS),
         kinds=("postgresql",),
-        needs_integration=True,
         droppable=True,
     ),
     "Redshift": DestinationType(
-        {**_SQL, "properties_data_type": _TEXT, "mode": _TEXT, "copy_inputs": _OPTIONAL},
-        _SQL_SECRETS | {"aws_access_key_id", "aws_secret_access_key"},
+        {**_SQL, **_REDSHIFT},
+        _secret(f"{_SQL_KEYS} {_AWS_KEYS}"),
         kinds=("redshift", AWS_REDSHIFT),
-        needs_integration=True,
         resend=True,
     ),
     "BigQuery": DestinationType(
-        {
-            "dataset_id": _REQUIRED,
-            "table_id": _TEXT,
-            "use_json_type": _FLAG,
-            "project_id": _OPTIONAL,
-            "private_key": _OPTIONAL,
-            "private_key_id": _OPTIONAL,
-            "token_uri": _OPTIONAL,
-            "client_email": _OPTIONAL,
-        },
-        frozenset({"private_key", "private_key_id", "token_uri", "client_email"}),
+        _keys(
+            "dataset_id",
+            text="table_id",
+            optional=f"project_id {_BIGQUERY_KEYS}",
+            flag="use_json_type",
+        ),
+        _secret(_BIGQUERY_KEYS),
         kinds=("google-cloud-service-account",),
-        needs_integration=True,
         resend=True,
-    ),
-    "Databricks": DestinationType(
-        _DATABRICKS, kinds=("databricks",), needs_integration=True, resend=True
     ),
     "AzureBlob": DestinationType(
-        {"container_name": _REQUIRED, "prefix": _TEXT, **_FILES},
-        kinds=("azure-blob",),
-        needs_integration=True,
-        resend=True,
+        {**_keys("container_name", text="prefix"), **_FILES}, kinds=("azure-blob",), resend=True
     ),
-    "HTTP": DestinationType({"url": _REQUIRED, "token": _REQUIRED}, frozenset({"token"})),
-    "Workflows": DestinationType({"hog_function_id": _REQUIRED}),
-    "NoOp": DestinationType({"arg": _TEXT}),
+    "Workflows": DestinationType(_keys("hog_function_id")),
 }
 """Credentials in integrations."""
 

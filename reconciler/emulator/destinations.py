@@ -44,9 +44,9 @@ class Destinations:
         name = self._type_name(sent, None)
         config = self._submitted(name, sent, partial=False)
         self._judge(name, config, config, creating=not planted)
-        known = self._types[name]
-        integration = self._integration(known, sent, project)
-        if integration is None and known.needs_integration and not planted:
+        destination_type = self._types[name]
+        integration = self._integration(destination_type, sent, project)
+        if integration is None and destination_type.needs_integration and not planted:
             raise wrong("An integration is required.")
         self._check_host(integration, config)
         if self._world.dialect.integrations and name in INJECTED_INTO:
@@ -83,8 +83,8 @@ class Destinations:
 
     def shown(self, stored: Mapping[str, Any], *, reading: bool) -> dict[str, Any]:
         """Return what an answer shows. `reading` is False for the answer of the write itself."""
-        known = self._types.get(stored["type"])
-        secrets = known.secrets if known is not None else ALL_SECRETS
+        destination_type = self._types.get(stored["type"])
+        secrets = destination_type.secrets if destination_type is not None else ALL_SECRETS
         config = _without(stored["config"], secrets)
         if self._world.dialect.scalars_as_text and reading:
             config = as_text(config)
@@ -118,12 +118,14 @@ class Destinations:
     def _submitted(self, name: str, sent: Mapping[str, Any], *, partial: bool) -> dict[str, Any]:
         """Return the submitted config with its values converted. Raise Refusal."""
         config = self._config_object(sent, partial=partial)
-        known = self._types[name]
-        _check_known(known, config)
+        destination_type = self._types[name]
+        _check_keys(destination_type, config)
         if not partial:
-            _check_required(known, config)
+            _check_required(destination_type, config)
         return {
-            key: _converted(key, value, known.fields.get(key, ConfigField(nullable=True)))
+            key: _converted(
+                key, value, destination_type.fields.get(key, ConfigField(nullable=True))
+            )
             for key, value in config.items()
         }
 
@@ -153,7 +155,7 @@ class Destinations:
 
     def _changed_integration(
         self,
-        known: DestinationType,
+        destination_type: DestinationType,
         sent: Mapping[str, Any],
         project: int,
         stored: Mapping[str, Any],
@@ -161,16 +163,20 @@ class Destinations:
         before: int | None = stored.get("integration")
         absent = not {"integration", "integration_id"} & set(sent)
         # An export from before integrations has none to name again (inferred).
-        old = before is None and self._types.get(stored["type"]) is known
-        if absent and (old or not known.resend):
+        old = before is None and self._types.get(stored["type"]) is destination_type
+        if absent and (old or not destination_type.resend):
             return before
-        integration = self._integration(known, sent, project)
-        if integration is None and known.needs_integration and not known.droppable:
+        integration = self._integration(destination_type, sent, project)
+        if (
+            integration is None
+            and destination_type.needs_integration
+            and not destination_type.droppable
+        ):
             raise wrong("An integration is required.")
         return integration
 
     def _integration(
-        self, known: DestinationType, sent: Mapping[str, Any], project: int
+        self, destination_type: DestinationType, sent: Mapping[str, Any], project: int
     ) -> int | None:
         """Return the integration that a body names. Raise Refusal."""
         named = sent.get("integration", sent.get("integration_id"))
@@ -183,8 +189,8 @@ class Destinations:
                 "does_not_exist",
                 f'Invalid pk "{named}" - object does not exist.',
             )
-        if known.kinds and integration["kind"] not in known.kinds:
-            expected = " or ".join(f"'{kind}'" for kind in known.kinds)
+        if destination_type.kinds and integration["kind"] not in destination_type.kinds:
+            expected = " or ".join(f"'{kind}'" for kind in destination_type.kinds)
             raise wrong(f"Integration is of kind '{integration['kind']}', expected {expected}.")
         return int(named)
 
@@ -195,15 +201,15 @@ class Destinations:
             raise wrong("'host' is required with an integration of AWS.")
 
 
-def _check_known(known: DestinationType, config: Mapping[str, Any]) -> None:
-    unknown = sorted(set(config) - set(known.fields) - _BASE_KEYS)
+def _check_keys(destination_type: DestinationType, config: Mapping[str, Any]) -> None:
+    unknown = sorted(set(config) - set(destination_type.fields) - _BASE_KEYS)
     if unknown:
         listed = ", ".join(f"'{name}'" for name in unknown)
         raise invalid(_INSIDE, "invalid_input", f"Configuration has unknown field/s: {listed}")
 
 
-def _check_required(known: DestinationType, config: Mapping[str, Any]) -> None:
-    for name, field in known.fields.items():
+def _check_required(destination_type: DestinationType, config: Mapping[str, Any]) -> None:
+    for name, field in destination_type.fields.items():
         if field.required and name not in config:
             raise invalid(
                 _INSIDE, "invalid_input", f"Configuration missing required field: '{name}'"

@@ -1,8 +1,7 @@
-"""What differs between the servers that are imitated: data, read by one set of resources.
+"""The differences between servers, as data (numbers are sections of docs/service.md).
 
-`interface` is the interface as documented, with every rule of the 2025 server that the document
-does not contradict, and without that server's crashes. `2025` keeps credentials in the config.
-`2026` keeps them in integrations. Sources: docs/service.md, by section.
+`interface` is the documented interface: the 2025 server, unless the document says otherwise, and
+without that server's crashes.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ class Dialect:
     query_field
         The name under which a query is taken.
     query_shown
-        Whether it is answered under that name; else it stands, rewritten, in `schema`.
+        Whether it is answered under that name; otherwise it is in `schema`, rewritten.
     small_answers
         Pause, unpause and backfill answer something small instead of the export (1.7, 1.8).
     creates_for_organization
@@ -28,15 +27,15 @@ class Dialect:
     scalars_as_text
         Config scalars come back as text from a GET (1.5).
     integrations
-        Credentials stand in integrations; types and models are fixed; schedules have a time
-        zone and offsets; keys of the server's own are injected (1.1 to 1.6).
+        Credentials are in integrations; types and models are fixed; schedules have a time
+        zone and offsets; the server adds keys of its own (1.1 to 1.6).
     crashes
         500 where the real server crashes: a destination PATCH without type or config, a config
         that is no object (1.4).
     session_actions
         Three project actions refuse API keys (4.3).
     backfill_paths
-        Which of `backfill` and `backfills` are there (1.8).
+        Which of the paths `backfill` and `backfills` exist (1.8).
     window_days
         How far back runs are visible unless asked otherwise, None for all (2).
     log_style
@@ -126,7 +125,7 @@ V2026 = Dialect(
     null_model=False,
 )
 
-DIALECTS: Mapping[str, Dialect] = {each.name: each for each in (INTERFACE, V2025, V2026)}
+DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (INTERFACE, V2025, V2026)}
 
 FLAGS: Mapping[str, str] = {
     "interval:every 5 minutes": "high-frequency-batch-exports",
@@ -136,4 +135,4 @@ FLAGS: Mapping[str, str] = {
     "destination:Databricks": "databricks-batch-exports",
     "destination:Workflows": "workflows-batch-exports",
 }
-"""What needs a feature flag. A seed names those that are on; without the list all are."""
+"""Values that need a feature flag. A seed lists the flags that are on; by default all are."""

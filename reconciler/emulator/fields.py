@@ -7,21 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from functools import cache
-from typing import Any, TypeAlias
+from functools import cache, wraps
+from typing import Any, TypeAlias, TypeVar
 from zoneinfo import available_timezones
 
 from reconciler.emulator.clock import iso, parsed
-from reconciler.emulator.refusal import Refusal, invalid
+from reconciler.emulator.refusal import invalid
 
 Check: TypeAlias = Callable[[str, Any], Any]
+_T = TypeVar("_T")
 
 _TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
 
 
-def _null(attr: str) -> Refusal:
-    return invalid(attr, "null", "This field may not be null.")
+def _not_null(check: Callable[[str, Any], _T]) -> Callable[[str, Any], _T]:
+    @wraps(check)
+    def checked(attr: str, value: Any) -> _T:
+        if value is None:
+            raise invalid(attr, "null", "This field may not be null.")
+        return check(attr, value)
+
+    return checked
 
 
 def nullable(check: Check) -> Check:
@@ -36,9 +43,8 @@ def nullable(check: Check) -> Check:
 def text(*, longest: int | None = None, blank: bool = False) -> Check:
     """Return a check of text, which is stored trimmed. `longest` is in characters."""
 
+    @_not_null
     def checked(attr: str, value: Any) -> str:
-        if value is None:
-            raise _null(attr)
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             raise invalid(attr, "invalid_input", "Not a valid string.")
         trimmed = str(value).strip()
@@ -58,9 +64,8 @@ def text(*, longest: int | None = None, blank: bool = False) -> Check:
 def choice(*values: str) -> Check:
     """Return a check for one of these values."""
 
+    @_not_null
     def checked(attr: str, value: Any) -> str:
-        if value is None:
-            raise _null(attr)
         if value not in values:
             raise invalid(attr, "invalid_choice", f'"{value}" is not a valid choice.')
         return str(value)
@@ -68,10 +73,9 @@ def choice(*values: str) -> Check:
     return checked
 
 
+@_not_null
 def boolean(attr: str, value: Any) -> bool:
     """Return True or False for a boolean or a word for one. Raise Refusal."""
-    if value is None:
-        raise _null(attr)
     word = str(value).strip().lower() if isinstance(value, (str, bool, int)) else ""
     if word in _TRUE:
         return True
@@ -83,9 +87,8 @@ def boolean(attr: str, value: Any) -> bool:
 def integer(*, least: int = -(2**31), most: int = 2**31 - 1) -> Check:
     """Return a check of a whole number, also as text; of 32 bits unless bounded otherwise."""
 
+    @_not_null
     def checked(attr: str, value: Any) -> int:
-        if value is None:
-            raise _null(attr)
         number = _whole(value)
         if number is None:
             raise invalid(attr, "invalid_input", "A valid integer is required.")
@@ -110,10 +113,9 @@ def _whole(value: Any) -> int | None:
         return None
 
 
+@_not_null
 def moment(attr: str, value: Any) -> str:
     """Return an instant in UTC. Raise Refusal."""
-    if value is None:
-        raise _null(attr)
     try:
         return iso(parsed(value.strip()))
     except (ValueError, AttributeError, OverflowError):
@@ -125,10 +127,9 @@ def moment(attr: str, value: Any) -> str:
         ) from None
 
 
+@_not_null
 def rate(attr: str, value: Any) -> str:
     """Return a decimal from 0 to 1 as text with two places. Raise Refusal."""
-    if value is None:
-        raise _null(attr)
     number = _decimal(value)
     if number is None:
         raise invalid(attr, "invalid_input", "A valid number is required.")
@@ -157,9 +158,8 @@ def texts(*, longest: int | None = None, drop_blank: bool = False) -> Check:
     """Return a check of a list of text. `drop_blank` drops empty and null items."""
     item = text(longest=longest, blank=True)
 
+    @_not_null
     def checked(attr: str, value: Any) -> list[str]:
-        if value is None:
-            raise _null(attr)
         if not isinstance(value, list):
             raise invalid(
                 attr,
@@ -172,10 +172,9 @@ def texts(*, longest: int | None = None, drop_blank: bool = False) -> Check:
     return checked
 
 
+@_not_null
 def zone(attr: str, value: Any) -> str:
     """Return the name of a time zone. Raise Refusal."""
-    if value is None:
-        raise _null(attr)
     if not isinstance(value, str) or value not in _zones():
         raise invalid(attr, "invalid_choice", f'"{value}" is not a valid choice.')
     return value
@@ -186,8 +185,8 @@ def _zones() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
+@_not_null
 def anything(attr: str, value: Any) -> Any:
     """Return any JSON but null. Raise Refusal."""
-    if value is None:
-        raise _null(attr)
+    del attr
     return value

@@ -1,4 +1,4 @@
-"""What every call of the imitated interface goes through: faults, throttle, errors, the log."""
+"""The steps that every call of the interface passes: faults, throttle, errors, request log."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Endpoint:
 
 @dataclass(slots=True)
 class Gate:
-    """Shared by all paths."""
+    """The state that all paths share."""
 
     world: World
     timeline: Timeline
@@ -47,7 +47,7 @@ class Gate:
         self.set_faults(list(self.faults))
 
     def set_faults(self, faults: list[Fault]) -> None:
-        """Replace the rules."""
+        """Replace the rules of faults."""
         self.faults[:] = faults
         if any(isinstance(fault.effect, Lag) for fault in faults):
             clock = self.world.clock
@@ -74,7 +74,7 @@ class Gate:
         return Endpoint(answer)
 
     async def _catch_up(self) -> None:
-        """Let everything happen that the clock has reached."""
+        """Run everything that is due by the clock."""
         await self.world.deferred.run_due()
         for identity in self.world.store.due_exports(self.world.clock.now().timestamp()):
             export = self.world.store.export(identity)
@@ -101,7 +101,7 @@ class Gate:
         return response
 
     async def _called(self, request: Request, operations: Mapping[str, Operation]) -> Response:
-        """Answer by the operation. Raise Refusal.
+        """Return the answer of the operation. Raise Refusal.
 
         Authentication and permission come before the throttle, and the throttle before anything
         else: 401 and 403 cost no budget, 400 and 404 do (docs/service.md, 5).
@@ -112,7 +112,7 @@ class Gate:
         caller = caller_of(request, store)
         operation = operations.get("GET" if request.method == "HEAD" else request.method)
         if operation is None:
-            # 405 is for sessions: a key is refused for want of a declared scope.
+            # Only sessions get 405: for a key, a method without a declared scope is forbidden.
             raise forbidden("This action does not support personal API key access.")
         call = permitted(request, operation, caller, store)
         self.throttle.admit(

@@ -1,10 +1,4 @@
-"""Which browsers and names are served: protection of a local service without a login.
-
-A page on the internet can make a browser send requests to loopback, under a name of its own
-(DNS rebinding) or as a simple cross-site POST. So the host that a request names must be loopback,
-the address that the service is bound to, or one that was allowed; and the switchboard, which asks
-for no key, refuses a foreign origin.
-"""
+"""Protection against requests that a web page makes a browser send to loopback."""
 
 from __future__ import annotations
 
@@ -18,7 +12,11 @@ SWITCHBOARD = "/_emulator/"
 
 
 class Guard:
-    """ASGI middleware that refuses foreign hosts and origins with 403."""
+    """ASGI middleware that refuses foreign hosts and origins with 403.
+
+    The Host must be loopback, the bound address or an allowed name (DNS rebinding). The
+    switchboard, which needs no key, also refuses a foreign Origin (cross-site POST).
+    """
 
     def __init__(self, app: ASGIApp, *, bound: str, allowed: tuple[str, ...] = ()) -> None:
         self._app = app

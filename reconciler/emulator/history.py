@@ -24,7 +24,7 @@ CREATE TEMP TRIGGER IF NOT EXISTS project_changed AFTER UPDATE OF body, gone ON 
 
 
 def keep_history(db: sqlite3.Connection, now: Callable[[], float]) -> None:
-    """Keep what each later write replaces, and forget the past so far.
+    """Record what each later write replaces, and delete what was recorded so far.
 
     `now` returns seconds since the epoch.
     """
@@ -37,7 +37,7 @@ def keep_history(db: sqlite3.Connection, now: Callable[[], float]) -> None:
 def as_of(db: sqlite3.Connection, moment: float) -> Iterator[None]:
     """Show projects and exports as they were at a moment (seconds since the epoch).
 
-    What is written inside is lost. Needs `keep_history`.
+    Writes inside are rolled back. Needs `keep_history`.
     """
     db.execute("BEGIN IMMEDIATE")
     try:

@@ -1,11 +1,11 @@
-"""How runs end: rules of the switchboard (`/_emulator/outcomes`), or a default from the seed.
+"""The outcomes of runs: rules of the switchboard (`/_emulator/outcomes`), or a default.
 
     {match: {name: Lake, nth: 2}, status: Failed, error: Access denied}
     {match: {name: Lake, interval_end: 2026-10-07T11:00:00Z},
      rows: [{status: Failed}, {status: Completed, records: 5}]}
 
-The first rule that fires decides. Without one the outcome follows from the seed, the export and
-the interval, so that the same history appears again.
+The first rule that fires decides. The default depends on the seed, the export and the interval
+only, so that histories are repeatable.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from hashlib import sha256
 from typing import Any
 
 from reconciler.emulator.clock import iso, parsed
+from reconciler.emulator.inputs import BadInput, list_of, mapping_of
 from reconciler.emulator.store import StoredExport
 
 LIVE = ("Starting", "Running")
@@ -26,7 +27,7 @@ STATUSES = (
     *("Cancelled", "Terminated", "TimedOut", "ContinuedAsNew"),
 )
 MEAN_RECORDS = 25_000
-"""About how many rows an interval holds by default."""
+"""The mean of the rows of an interval by default."""
 
 _ERRORS = (
     "The destination refused the connection.",
@@ -37,13 +38,9 @@ _MATCH_NAMES = ("export", "name", "interval_end", "backfill", "nth", "times")
 _OUTCOME_NAMES = ("status", "records", "error", "seconds")
 
 
-class BadOutcome(Exception):
-    """A rule that cannot be read."""
-
-
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """What a run is to export. `start` is None for everything up to the end."""
+    """The range that a run exports. `start` is None for everything up to the end."""
 
     start: datetime | None
     end: datetime
@@ -76,7 +73,7 @@ class _Row:
     seconds: float | None
 
     def outcome(self, default: Outcome) -> Outcome:
-        """Return the outcome of a run whose default would be another."""
+        """Return the outcome, with what the rule leaves open taken from a default."""
         failed = self.status not in (*LIVE, "Completed")
         error = self.error if self.error is not None else (default.error or _ERRORS[0])
         seconds = default.seconds if self.seconds is None else self.seconds
@@ -105,7 +102,7 @@ class OutcomeRule:
     fired: int = 0
 
     def fires(self, export: StoredExport, interval: Interval) -> bool:
-        """Return whether the rule decides about a run, and count the run."""
+        """Count a run, and return whether the rule sets its outcome."""
         if not self._matches(export, interval):
             return False
         self.matched += 1
@@ -159,25 +156,19 @@ def outcomes_of(
 
 
 def outcome_rules(rules: Any) -> list[OutcomeRule]:
-    """Return rules as they are written: a list, or a mapping with `outcomes`. Raise BadOutcome."""
-    listed = rules.get("outcomes") if isinstance(rules, Mapping) else rules
-    if not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise BadOutcome("outcomes are a list")
-    return [_rule(rule) for rule in listed]
+    """Return the rules of a list, or of a mapping with `outcomes`. Raise BadInput."""
+    return [_rule(rule) for rule in list_of(rules, "outcomes")]
 
 
 def _rule(rule: Any) -> OutcomeRule:
-    if not isinstance(rule, Mapping):
-        raise BadOutcome("an outcome is a mapping")
-    match = rule.get("match") or {}
-    if not isinstance(match, Mapping):
-        raise BadOutcome("match is a mapping")
-    rows = rule.get("rows", [{name: rule[name] for name in _OUTCOME_NAMES if name in rule}])
-    allowed = {"match", "rows"} if "rows" in rule else {"match", *_OUTCOME_NAMES}
-    _known(rule, allowed, "outcome")
-    _known(match, set(_MATCH_NAMES), "match")
-    if not isinstance(rows, Sequence) or isinstance(rows, str) or not rows:
-        raise BadOutcome("rows are a list of at least one outcome")
+    given = mapping_of(rule, "outcome")
+    row_names = ("rows",) if "rows" in given else _OUTCOME_NAMES
+    mapping_of(rule, "outcome", ("match", *row_names))
+    match = mapping_of(given.get("match") or {}, "match", _MATCH_NAMES)
+    single = {name: given[name] for name in _OUTCOME_NAMES if name in given}
+    rows = list_of(given.get("rows", [single]), "rows")
+    if not rows:
+        raise BadInput("rows must have at least one outcome")
     return OutcomeRule(
         rows=tuple(_row(row) for row in rows),
         export=_typed(match, "export", str),
@@ -190,16 +181,14 @@ def _rule(rule: Any) -> OutcomeRule:
 
 
 def _row(row: Any) -> _Row:
-    if not isinstance(row, Mapping):
-        raise BadOutcome("a row is a mapping")
-    _known(row, set(_OUTCOME_NAMES), "outcome")
+    mapping_of(row, "outcome", _OUTCOME_NAMES)
     if row.get("status", "Completed") not in STATUSES:
-        raise BadOutcome(f"unknown status {row['status']!r}; a status is one of {_words(STATUSES)}")
+        raise BadInput(f"unknown status {row['status']!r}; allowed: {', '.join(STATUSES)}")
     seconds = row.get("seconds")
     if seconds is not None and (
         isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds < 0
     ):
-        raise BadOutcome("seconds is a number of at least 0")
+        raise BadInput("seconds must be a number of at least 0")
     return _Row(
         status=row.get("status", "Completed"),
         records=_typed(row, "records", int),
@@ -208,17 +197,11 @@ def _row(row: Any) -> _Row:
     )
 
 
-def _known(given: Mapping[str, Any], allowed: set[str], what: str) -> None:
-    unknown = sorted(set(given) - allowed)
-    if unknown:
-        raise BadOutcome(f"unknown {what} key {unknown[0]!r}; keys are {_words(sorted(allowed))}")
-
-
 def _typed(given: Mapping[str, Any], name: str, wanted: type) -> Any:
     value = given.get(name)
     if value is None or (isinstance(value, wanted) and (wanted is bool or value is not True)):
         return value
-    raise BadOutcome(f"{name} is of type {wanted.__name__}")
+    raise BadInput(f"{name} must be of type {wanted.__name__}")
 
 
 def _interval_end(match: Mapping[str, Any]) -> str | None:
@@ -226,8 +209,4 @@ def _interval_end(match: Mapping[str, Any]) -> str | None:
     try:
         return None if value is None else iso(parsed(value))
     except (ValueError, OverflowError):
-        raise BadOutcome("interval_end is an ISO 8601 time") from None
-
-
-def _words(names: Sequence[str]) -> str:
-    return ", ".join(names)
+        raise BadInput("interval_end must be an ISO 8601 time") from None

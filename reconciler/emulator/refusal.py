@@ -1,4 +1,4 @@
-"""The service's error answers: one error a request, in one shape (docs/service.md, 5)."""
+"""The service's error answers: one error for each request, in one form (docs/service.md, 5)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Refusal(Exception):
     headers: dict[str, str] = field(default_factory=dict)
 
     def response(self) -> JSONResponse:
-        """The answer as it goes out."""
+        """Return the HTTP response."""
         body = {"type": self.type, "code": self.code, "detail": self.detail, "attr": self.attr}
         return JSONResponse(body, status_code=self.status, headers=self.headers)
 
 
 def invalid(attr: str | None, code: str, detail: str) -> Refusal:
-    """400 for one field."""
+    """Return the 400 of a field."""
     return Refusal(400, "validation_error", code, detail, attr)
 
 
 def not_authenticated() -> Refusal:
-    """401 for a request without a usable header."""
+    """Return the 401 of a request without a usable header."""
     return Refusal(
         401,
         "authentication_error",
@@ -40,7 +40,7 @@ def not_authenticated() -> Refusal:
 
 
 def unknown_key() -> Refusal:
-    """401 for a key that nobody issued."""
+    """Return the 401 of an unknown key."""
     return Refusal(
         401,
         "authentication_error",
@@ -50,22 +50,22 @@ def unknown_key() -> Refusal:
 
 
 def forbidden(detail: str) -> Refusal:
-    """403: a scope, a limit of the key, a role or a flag."""
+    """Return the 403 of a missing scope, role or flag, or of a limit of the key."""
     return Refusal(403, "authentication_error", "permission_denied", detail)
 
 
 def not_found(detail: str = "Not found.") -> Refusal:
-    """404 for an object or a route."""
+    """Return the 404 of an object or a path."""
     return Refusal(404, "invalid_request", "not_found", detail)
 
 
 def broken_json(detail: str) -> Refusal:
-    """400 for a body that is no JSON."""
+    """Return the 400 of a body that is not JSON."""
     return Refusal(400, "invalid_request", "parse_error", detail)
 
 
 def wrong_media_type(media_type: str) -> Refusal:
-    """415."""
+    """Return the 415 of a body with another media type."""
     return Refusal(
         415,
         "invalid_request",
@@ -75,5 +75,5 @@ def wrong_media_type(media_type: str) -> Refusal:
 
 
 def server_error() -> Refusal:
-    """500, in the service's own shape."""
+    """Return the 500 of a server that crashes."""
     return Refusal(500, "server_error", "error", "A server error occurred.")

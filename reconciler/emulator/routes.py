@@ -1,4 +1,4 @@
-"""Which operation answers which path, by dialect."""
+"""The operations of every path, by dialect."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ _ON_ORGANIZATION: Mapping[str, tuple[str, ...]] = {
     "2025": ("{id}/backfill/", "{id}/logs/"),
     "2026": ("{id}/logs/",),
 }
-"""What is inside an export and exists on the organization path: actions, but no nested objects.
-All but the interface's crash there (docs/service.md, 1.10)."""
+"""Paths inside an export below the organization path; real servers crash there (1.10)."""
 
 
 def paths_of_interface(world: World, exports: BatchExports, timeline: Timeline) -> Paths:
@@ -67,10 +66,10 @@ def _of_projects(world: World) -> Paths:
     for base in (below, "/api/projects/"):
         paths |= {
             f"{base}{{id}}/{rest}": operations
-            for rest, operations in _of_one(world, projects).items()
+            for rest, operations in _of_project(world, projects).items()
         }
     # Before 2026 this path shows and takes one setting more (docs/service.md, 4.3).
-    of_environments = _of_one(world, Projects(world, environments=True))
+    of_environments = _of_project(world, Projects(world, environments=True))
     paths |= {
         f"/api/environments/{{id}}/{rest}": operations
         for rest, operations in of_environments.items()
@@ -78,7 +77,7 @@ def _of_projects(world: World) -> Paths:
     return paths
 
 
-def _of_one(world: World, projects: Projects) -> Paths:
+def _of_project(world: World, projects: Projects) -> Paths:
     """Return the operations of one project, by the rest of their path."""
     keys = not world.dialect.session_actions
     return {
@@ -114,7 +113,7 @@ def _of_identity(world: World) -> Paths:
 
 
 def _of_activity(world: World) -> Paths:
-    """Return the activity log. A path that this server lacks does not exist."""
+    """Return the activity log; only the paths that the dialect has."""
     dialect, log = world.dialect, ActivityLog(world)
     if not dialect.activity_log:
         return {}
@@ -163,7 +162,7 @@ def _of_tests(world: World, exports: BatchExports) -> Paths:
 
 
 def _inside(world: World, exports: BatchExports, timeline: Timeline) -> Paths:
-    """Runs, logs and backfills of an export. A path that this server lacks does not exist."""
+    """Return runs, logs and backfills of an export; only the paths that the dialect has."""
     dialect: Dialect = world.dialect
     runs = ExportRuns(world, exports, timeline)
     logs = ExportLogs(world, exports, runs, timeline)

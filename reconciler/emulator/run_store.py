@@ -1,4 +1,4 @@
-"""Runs, backfills, logs and coming events in the same database: what time fills."""
+"""Runs, backfills, logs and coming events in the same database."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from reconciler.emulator.clock import parsed, stamp, unstamp
+from reconciler.emulator.database import Database
 
 RUN_SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -63,10 +64,8 @@ class LogLine:
     message: str
 
 
-class RunStore:
-    """What the clock brings about. Shares the connection of the store it belongs to."""
-
-    _db: sqlite3.Connection
+class RunStore(Database):
+    """The tables of runs, backfills, logs and events; part of `Store`."""
 
     # Schedules and events
 
@@ -78,7 +77,7 @@ class RunStore:
         return CaughtUp(row[0], row[1]) if row and row[0] is not None else None
 
     def set_caught_up(self, export: str, at: str, due: float) -> None:
-        """Keep until when the runs of an export were made."""
+        """Store until when the runs of an export were made."""
         self._db.execute("UPDATE exports SET seen = ?, due = ? WHERE id = ?", (at, due, export))
 
     def begin_schedules(self, project: int, at: str, moment: float) -> None:
@@ -89,7 +88,7 @@ class RunStore:
         )
 
     def recheck_schedules(self) -> None:
-        """Have the next due time of every export computed again."""
+        """Mark every export as due, so that its next due time is computed again."""
         self._db.execute("UPDATE exports SET due = 0 WHERE due IS NOT NULL")
 
     def due_exports(self, moment: float) -> list[str]:
@@ -103,7 +102,7 @@ class RunStore:
         return [row[0] for row in rows]
 
     def add_event(self, export: str, event: Event) -> None:
-        """Keep an event. It replaces one of the same kind and subject."""
+        """Store an event. It replaces one of the same kind and subject."""
         self._db.execute(
             "INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?)",
             (event.kind, event.subject, export, stamp(event.moment)),
@@ -119,13 +118,13 @@ class RunStore:
         return Event(row[0], row[1], unstamp(row[2])) if row else None
 
     def drop_event(self, kind: str, subject: str) -> None:
-        """Forget an event."""
+        """Delete an event."""
         self._db.execute("DELETE FROM events WHERE kind = ? AND subject = ?", (kind, subject))
 
     # Runs
 
     def add_runs(self, runs: Iterable[dict[str, Any]]) -> None:
-        """Keep runs, or replace runs of the same ids."""
+        """Store runs, replacing those of the same ids."""
         self._db.executemany(
             "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
@@ -144,13 +143,10 @@ class RunStore:
 
     def run(self, export: str, identity: str) -> dict[str, Any] | None:
         """Return a run of an export."""
-        row = self._db.execute(
-            "SELECT body FROM runs WHERE export = ? AND id = ?", (export, identity)
-        ).fetchone()
-        return orjson.loads(row[0]) if row else None
+        return self._body("SELECT body FROM runs WHERE export = ? AND id = ?", export, identity)
 
     def drop_run(self, identity: str) -> None:
-        """Forget a run that was not created yet, with its log lines and events."""
+        """Delete a run that was not created yet, with its log lines and events."""
         for table, column in (("runs", "id"), ("logs", "run"), ("events", "subject")):
             self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", (identity,))  # noqa: S608
 
@@ -158,50 +154,46 @@ class RunStore:
         self, export: str, first: datetime | None, last: datetime, *, newest: int = -1
     ) -> list[dict[str, Any]]:
         """Return the runs that were created in a window, newest first."""
-        rows = self._db.execute(
+        return self._bodies(
             "SELECT body FROM runs WHERE export = ? AND created BETWEEN ? AND ? "
             "ORDER BY created DESC, id DESC LIMIT ?",
-            (export, stamp(first) if first is not None else 0, stamp(last), newest),
+            *(export, stamp(first) if first is not None else 0, stamp(last), newest),
         )
-        return [orjson.loads(row[0]) for row in rows]
 
     def runs_ending(self, export: str, end: datetime) -> list[dict[str, Any]]:
         """Return the runs of the interval with an end."""
-        rows = self._db.execute(
-            "SELECT body FROM runs WHERE export = ? AND last = ?", (export, stamp(end))
+        return self._bodies(
+            "SELECT body FROM runs WHERE export = ? AND last = ?", export, stamp(end)
         )
-        return [orjson.loads(row[0]) for row in rows]
 
     def runs_of_backfill(self, backfill: str) -> list[dict[str, Any]]:
         """Return the runs of a backfill, oldest interval first."""
-        rows = self._db.execute(
-            "SELECT body FROM runs WHERE backfill = ? ORDER BY last, created", (backfill,)
+        return self._bodies(
+            "SELECT body FROM runs WHERE backfill = ? ORDER BY last, created", backfill
         )
-        return [orjson.loads(row[0]) for row in rows]
 
     def latest_runs(
         self, exports: Sequence[str], until: datetime, newest: int
     ) -> list[dict[str, Any]]:
         """Return the newest runs of each of some exports, newest first, in one query."""
-        rows = self._db.execute(
+        return self._bodies(
             "SELECT runs.body FROM json_each(?) AS wanted JOIN runs ON runs.id IN ("
             "SELECT id FROM runs WHERE export = wanted.value AND created <= ? "
             "ORDER BY created DESC, id DESC LIMIT ?) ORDER BY runs.created DESC, runs.id DESC",
-            (orjson.dumps(list(exports)).decode(), stamp(until), newest),
-        ).fetchall()
-        return [orjson.loads(row[0]) for row in rows]
+            *(orjson.dumps(list(exports)).decode(), stamp(until), newest),
+        )
 
     # Logs
 
     def add_logs(self, export: str, lines: Iterable[LogLine]) -> None:
-        """Keep log lines. A line of the future is read when its moment has come."""
+        """Store log lines. A line of the future is listed once its moment has come."""
         self._db.executemany(
             "INSERT INTO logs (export, run, moment, level, message) VALUES (?, ?, ?, ?, ?)",
             [(export, line.run, stamp(line.moment), line.level, line.message) for line in lines],
         )
 
     def drop_logs(self, run: str, after: datetime) -> None:
-        """Forget what a run would have logged later than a moment."""
+        """Delete the log lines of a run that are later than a moment."""
         self._db.execute("DELETE FROM logs WHERE run = ? AND moment > ?", (run, stamp(after)))
 
     def logged_between(self, export: str, pattern: str, first: datetime, last: datetime) -> bool:
@@ -224,47 +216,37 @@ class RunStore:
     # Backfills
 
     def write_backfill(self, body: dict[str, Any], *, live: bool) -> None:
-        """Keep a backfill, or replace it."""
+        """Store a backfill, replacing an older state of it."""
         self._db.execute(
             "INSERT OR REPLACE INTO backfills VALUES (?, ?, ?, ?, ?)",
-            (
-                body["id"],
-                body["export"],
-                stamp(parsed(body["created"])),
-                live,
-                orjson.dumps(body),
-            ),
+            (body["id"], body["export"], stamp(parsed(body["created"])), live, orjson.dumps(body)),
         )
 
     def backfill(self, identity: str) -> dict[str, Any] | None:
         """Return a backfill."""
-        row = self._db.execute("SELECT body FROM backfills WHERE id = ?", (identity,)).fetchone()
-        return orjson.loads(row[0]) if row else None
+        return self._body("SELECT body FROM backfills WHERE id = ?", identity)
 
     def backfills(self, export: str, until: datetime) -> list[dict[str, Any]]:
         """Return the backfills of an export that were created up to a moment, newest first."""
-        rows = self._db.execute(
+        return self._bodies(
             "SELECT body FROM backfills WHERE export = ? AND created <= ? "
             "ORDER BY created DESC, id DESC",
-            (export, stamp(until)),
+            *(export, stamp(until)),
         )
-        return [orjson.loads(row[0]) for row in rows]
 
     def live_backfills(self, export: str) -> list[dict[str, Any]]:
         """Return the backfills of an export that have not ended, listed or not."""
-        rows = self._db.execute(
-            "SELECT body FROM backfills WHERE export = ? AND live = 1 ORDER BY created", (export,)
+        return self._bodies(
+            "SELECT body FROM backfills WHERE export = ? AND live = 1 ORDER BY created", export
         )
-        return [orjson.loads(row[0]) for row in rows]
 
     def count_live_backfills(self, project: int, until: datetime) -> int:
         """Return how many listed backfills of a project have not ended."""
-        row = self._db.execute(
+        return self._number(
             "SELECT COUNT(*) FROM backfills JOIN exports ON exports.id = backfills.export "
             "WHERE exports.project = ? AND exports.gone = 0 AND live = 1 AND created <= ?",
-            (project, stamp(until)),
-        ).fetchone()
-        return int(row[0])
+            *(project, stamp(until)),
+        )
 
     # Snapshots
 

@@ -1,6 +1,6 @@
-"""Runs: how they are made, how they look at a moment, and what they log (docs/service.md, 7).
+"""Make and show runs and their logs (docs/service.md, 7).
 
-A run is stored with the end that is meant for it. Its state at a moment follows from the clock.
+A run is stored with its future end. Its state at a moment follows from the clock.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Runs:
         return rows
 
     def keep(self, runs: Sequence[dict[str, Any]]) -> None:
-        """Keep runs, with what follows from their failures: a mail, perhaps a pause."""
+        """Store runs, and the effects of their failures: a mail, perhaps a pause."""
         self._store.add_runs(runs)
         for run in runs:
             if run["status"] == "Failed":
@@ -110,7 +110,7 @@ class Runs:
         return self.state(run, now)[1] is None
 
     def cancel(self, run: Mapping[str, Any], at: datetime) -> None:
-        """Have a run cancelled at a moment, unless it ends earlier."""
+        """Cancel a run at a moment, unless it ends earlier."""
         if run["finished"] is not None and parsed(run["finished"]) <= at:
             return
         if parsed(run["created"]) > at:

@@ -1,4 +1,4 @@
-"""When the runs of an export are due: ticks and intervals, by dialect (docs/service.md, 7.3)."""
+"""Schedules: the ticks and intervals of an export (docs/service.md, 7.3)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Schedule:
 
     @property
     def step(self) -> timedelta:
-        """The length of an interval. Days and weeks in a zone vary with daylight saving."""
+        """Return the length of an interval. Days and weeks in a zone vary with daylight saving."""
         return _STEPS[self.interval]
 
     def align(self, moment: datetime) -> datetime:

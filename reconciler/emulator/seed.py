@@ -1,11 +1,11 @@
-"""Fills a new store: from a seed file, or with one organization, project and key.
+"""Fill a new store from a seed file, or with one organization, project and key.
 
 A seed is YAML or JSON:
 
     organizations:
       - id: 4dc8564d-bd82-1065-2f40-97f7c50f67cf
         name: Acme
-        features: [audit_logs]          # paid features; left out, audit_logs
+        features: [audit_logs]          # paid features; default: audit_logs
         projects:
           - id: 1                       # optional
             name: Web
@@ -21,7 +21,7 @@ A seed is YAML or JSON:
       - value: phx_...
         id: key-1                       # optional, as label and user
         label: CI
-        user: ada@example.com           # by email or id; left out, the first user
+        user: ada@example.com           # by email or id; default: the first user
         scopes: ["*"]
         organizations: []               # limits; empty means none
         projects: []
@@ -30,7 +30,7 @@ A seed is YAML or JSON:
         current_project: true           # false: unpause answers 401
     integrations:
       - {id: 7, project: 1, kind: aws-s3, keyless: false}  # keyless: a role signs in, no key
-    flags: []                           # feature flags that are on; left out, all are
+    flags: []                           # feature flags that are on; default: all
 """
 
 from __future__ import annotations
@@ -42,10 +42,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4, uuid5
 
-import orjson
-import yaml
-
 from reconciler.emulator.clock import iso
+from reconciler.emulator.inputs import BadInput, read_yaml
 from reconciler.emulator.refusal import Refusal
 from reconciler.emulator.resources.export_fields import ExportFields, Write
 from reconciler.emulator.resources.project_fields import new_project
@@ -57,31 +55,16 @@ _NAMESPACE = UUID("6f0b5a9c-6d1c-4c3e-9a56-0f3d1a1c7e55")
 _USER = {"first_name": "Demo", "last_name": "", "email": "demo@example.com"}
 
 
-class BadSeed(Exception):
-    """The seed file does not fit; the message says where and why."""
-
-
-def read_yaml(path: Path) -> Any:
-    """A YAML or JSON file as a value. Raises BadSeed."""
-    try:
-        raw = path.read_bytes()
-        return orjson.loads(raw) if path.suffix == ".json" else yaml.safe_load(raw)
-    except OSError as error:
-        raise BadSeed(f"{path}: {error.strerror}") from None
-    except (orjson.JSONDecodeError, yaml.YAMLError) as error:
-        raise BadSeed(f"{path}: {error}") from None
-
-
 def read_seed(path: Path) -> Mapping[str, Any]:
-    """A seed file. Raises BadSeed."""
+    """Return the seed in a file. Raise BadInput."""
     seed = read_yaml(path)
     if not isinstance(seed, dict) or not seed.get("organizations"):
-        raise BadSeed(f"{path}: a seed is a mapping with `organizations`")
+        raise BadInput(f"{path}: a seed must be a mapping with `organizations`")
     return seed
 
 
 def default_seed() -> Mapping[str, Any]:
-    """One organization with one project, and one key with all scopes, all new."""
+    """Return a seed with one organization, one project and one key with all scopes."""
     project = {"name": "Default project"}
     return {
         "organizations": [{"id": str(uuid4()), "name": "Demo", "projects": [project]}],
@@ -90,12 +73,12 @@ def default_seed() -> Mapping[str, Any]:
 
 
 def plant(world: World, seed: Mapping[str, Any]) -> None:
-    """Fill an empty store. Raises BadSeed for an object that the service would refuse."""
+    """Fill an empty store. Raise BadInput for an object that the service would refuse."""
     try:
         _plant(world, seed)
     except (Refusal, KeyError, TypeError, AttributeError, ValueError) as error:
         detail = error.detail if isinstance(error, Refusal) else f"{type(error).__name__}: {error}"
-        raise BadSeed(f"the seed does not fit: {detail}") from None
+        raise BadInput(f"invalid seed: {detail}") from None
 
 
 def _plant(world: World, seed: Mapping[str, Any]) -> None:
@@ -104,9 +87,9 @@ def _plant(world: World, seed: Mapping[str, Any]) -> None:
     born = now - timedelta(days=30)
     flags = seed.get("flags")
     world.flags = frozenset(flags) if flags is not None else None
-    for each in seed.get("integrations", ()):
-        body = {name: each.get(name) for name in ("project", "kind", "keyless")}
-        store.add_integration(int(each["id"]), body)
+    for integration in seed.get("integrations", ()):
+        body = {name: integration.get(name) for name in ("project", "kind", "keyless")}
+        store.add_integration(int(integration["id"]), body)
     fields = ExportFields(world, Runs(world))
     for position, organization in enumerate(seed["organizations"]):
         identity = str(organization.get("id") or uuid4())
@@ -121,11 +104,11 @@ def _plant(world: World, seed: Mapping[str, Any]) -> None:
             body = {**new_project(str(own.get("name", "Default project")), moment), **own}
             project_id = store.add_project(identity, body, identity=project_id)
             exports = [
-                _export(fields, each, project_id, iso(born + timedelta(seconds=index)), index)
-                for index, each in enumerate(project.get("batch_exports", ()))
+                _export(fields, export, project_id, iso(born + timedelta(seconds=index)), index)
+                for index, export in enumerate(project.get("batch_exports", ()))
             ]
             store.add_exports(exports)
-            # Time begins with the seed: nothing is due for the days before.
+            # The schedules begin now: no runs are made for the past.
             store.begin_schedules(project_id, iso(now), now.timestamp())
     _plant_keys(world, seed, iso(born))
 
@@ -159,12 +142,12 @@ def _plant_keys(world: World, seed: Mapping[str, Any], born: str) -> None:
 
 
 def _export(
-    fields: ExportFields, each: Mapping[str, Any], project: int, now: str, index: int
+    fields: ExportFields, export: Mapping[str, Any], project: int, now: str, index: int
 ) -> StoredExport:
-    identity = each.get("id") or str(uuid5(_NAMESPACE, f"{project}/{index}"))
-    body = fields.checked({"interval": "hour", **each}, Write(project, planted=True))
+    identity = export.get("id") or str(uuid5(_NAMESPACE, f"{project}/{index}"))
+    body = fields.checked({"interval": "hour", **export}, Write(project, planted=True))
     body |= {
-        "created_at": each.get("created_at", now),
-        "last_updated_at": each.get("last_updated_at", now),
+        "created_at": export.get("created_at", now),
+        "last_updated_at": export.get("last_updated_at", now),
     }
     return StoredExport(str(identity), project, body)

@@ -1,4 +1,4 @@
-"""Starts the embedded service as a process: options in, one JSON line out, then requests."""
+"""The command that serves the interface: it prints one JSON line when it is ready."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ from reconciler.emulator.app import build
 from reconciler.emulator.clock import Clock
 from reconciler.emulator.connections import Connection
 from reconciler.emulator.dialects import DIALECTS
-from reconciler.emulator.faults.effect import BadFault
 from reconciler.emulator.faults.rules import faults_of
 from reconciler.emulator.guard import Guard
-from reconciler.emulator.seed import BadSeed, default_seed, plant, read_seed, read_yaml
+from reconciler.emulator.inputs import BadInput, read_yaml
+from reconciler.emulator.seed import default_seed, plant, read_seed
 from reconciler.emulator.store import Store
 from reconciler.emulator.throttle import (
     SERVICE_WINDOWS,
-    BadWindow,
     Throttle,
     Window,
     windows_from_text,
@@ -36,7 +35,7 @@ from reconciler.emulator.world import World
 
 
 class _Server(uvicorn.Server):
-    """Tells where it is once the port answers."""
+    """uvicorn's server, which prints a line once the port accepts connections."""
 
     def __init__(self, app: ASGIApp, listening: socket.socket, line: bytes) -> None:
         config = uvicorn.Config(
@@ -54,7 +53,7 @@ class _Server(uvicorn.Server):
         self._line = line
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to accept, and then say so."""
+        """Accept connections, then print the line."""
         await super().startup(sockets=sockets)
         sys.stdout.write(self._line.decode() + "\n")
         sys.stdout.flush()
@@ -62,11 +61,11 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """End cleanly on SIGTERM and Ctrl-C; uvicorn would raise the signal again afterwards."""
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, self.handle_exit)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.handle_exit)
         yield
 
-    def serve_until_told(self) -> None:
+    def serve_until_stopped(self) -> None:
         """Run until SIGTERM or Ctrl-C."""
         self.run(sockets=[self._listening])
 
@@ -77,24 +76,24 @@ class _Server(uvicorn.Server):
 @click.option(
     "--db",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Keep everything in this file, so that it survives a restart. Default: memory.",
+    help="Store everything in this file, to keep it after a restart. Default: memory.",
 )
 @click.option(
     "--seed",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="YAML or JSON file with organizations, projects, exports and keys to begin with.",
+    help="YAML or JSON file with the initial organizations, projects, exports and keys.",
 )
 @click.option(
     "--dialect",
     type=click.Choice(list(DIALECTS)),
     default="interface",
     show_default=True,
-    help="Which server to imitate.",
+    help="The server version to emulate.",
 )
 @click.option(
     "--faults",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="YAML or JSON file with faults to begin with.",
+    help="YAML or JSON file with the initial faults.",
 )
 @click.option(
     "--throttle",
@@ -108,7 +107,7 @@ class _Server(uvicorn.Server):
     "allowed_hosts",
     multiple=True,
     metavar="NAME",
-    help="Serve requests that name this host, too. Default: loopback and the bound address.",
+    help="Also serve requests for this host. Default: loopback and the bound address.",
 )
 def command(  # noqa: PLR0913 - one for each option
     *,
@@ -121,10 +120,10 @@ def command(  # noqa: PLR0913 - one for each option
     throttle: str | None,
     allowed_hosts: tuple[str, ...],
 ) -> None:
-    """Serve the interface on loopback, without an account and without a network.
+    """Serve the interface on loopback, without an account or a network.
 
-    When it is ready it prints one JSON line to stdout with base_url, organization, project_id and
-    api_key. SIGTERM or Ctrl-C ends it.
+    When it is ready, it prints one JSON line with base_url, organization, project_id and api_key to
+    stdout. SIGTERM or Ctrl-C stops it.
     """
     try:
         content = read_seed(seed) if seed is not None else default_seed()
@@ -134,8 +133,8 @@ def command(  # noqa: PLR0913 - one for each option
         if world.store.empty:
             with world.store.transaction():
                 plant(world, content)
-    except (BadSeed, BadFault, BadWindow, sqlite3.Error) as bad:
-        raise click.ClickException(str(bad)) from None
+    except (BadInput, sqlite3.Error) as error:
+        raise click.ClickException(str(error)) from None
 
     def replant() -> None:
         with world.store.transaction():
@@ -147,14 +146,14 @@ def command(  # noqa: PLR0913 - one for each option
     )
     _warn_if_open(host)
     with listening_socket(host, port) as listening:
-        line = orjson.dumps(_whereabouts(world.store, host, listening.getsockname()[1]))
+        line = orjson.dumps(_connection_details(world.store, host, listening.getsockname()[1]))
         try:
-            _Server(app, listening, line).serve_until_told()
+            _Server(app, listening, line).serve_until_stopped()
         finally:
             world.store.close()
 
 
-def _whereabouts(store: Store, host: str, port: int) -> dict[str, object]:
+def _connection_details(store: Store, host: str, port: int) -> dict[str, object]:
     organization = store.organizations()[0]
     projects = store.projects(organization, limit=1)
     named = f"[{host}]" if ":" in host else host
@@ -179,7 +178,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        raise click.ClickException(f"can't listen on {host}:{port}: {error.strerror}") from None
+        raise click.ClickException(f"cannot listen on {host}:{port}: {error.strerror}") from None
     return listening
 
 
@@ -197,10 +196,10 @@ def _warn_if_open(host: str) -> None:
     if not loopback:
         sys.stderr.write(
             f"warning: {host} is not a loopback address: anyone who reaches it can read and "
-            "change what is stored here, and the switchboard asks for no key\n"
+            "change all stored data, and the switchboard needs no key\n"
         )
 
 
 def main() -> None:
-    """The entry point of `python -m reconciler.emulator`."""
+    """Run the command (`python -m reconciler.emulator`)."""
     command()

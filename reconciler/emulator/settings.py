@@ -1,4 +1,4 @@
-"""What a test may set about time, backfills and automatic pauses: `/_emulator/settings`."""
+"""The settings of time, backfills and automatic pauses (`/_emulator/settings`)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reconciler.emulator.clock import iso, parsed
+from reconciler.emulator.inputs import BadInput, mapping_of
 
 NEVER = "never"
 """A value of `first_data_at`: there is no data at all."""
 _LONGEST = 10 * 365 * 86_400.0
-
-
-class BadSetting(Exception):
-    """A setting that is unknown, or a value that it does not take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,32 +50,29 @@ class Settings:
         """Return the settings as the switchboard shows them."""
         return asdict(self)
 
-    def changed(self, sent: Mapping[str, Any]) -> Settings:
-        """Return the settings with some values replaced. Raise BadSetting."""
-        unknown = sorted(set(sent) - set(_CHECKS))
-        if unknown:
-            known = ", ".join(_CHECKS)
-            raise BadSetting(f"unknown setting {unknown[0]!r}; settings are {known}")
-        return replace(self, **{name: _CHECKS[name](name, value) for name, value in sent.items()})
+    def changed(self, sent: Any) -> Settings:
+        """Return the settings with some values replaced. Raise BadInput."""
+        values = mapping_of(sent, "settings", _CHECKS)
+        return replace(self, **{name: _CHECKS[name](name, value) for name, value in values.items()})
 
 
 def _seconds(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise BadSetting(f"{name} is a number of seconds")
+        raise BadInput(f"{name} must be a number of seconds")
     if not 0 <= value <= _LONGEST:
-        raise BadSetting(f"{name} is between 0 and {_LONGEST:.0f}")
+        raise BadInput(f"{name} must be between 0 and {_LONGEST:.0f}")
     return value
 
 
 def _count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise BadSetting(f"{name} is a whole number of at least 0")
+        raise BadInput(f"{name} must be a whole number of at least 0")
     return value
 
 
 def _switch(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise BadSetting(f"{name} is true or false")
+        raise BadInput(f"{name} must be true or false")
     return value
 
 
@@ -88,7 +82,7 @@ def _first_data(name: str, value: Any) -> str | None:
     try:
         return iso(parsed(value))
     except (ValueError, TypeError, OverflowError):
-        raise BadSetting(f'{name} is an ISO 8601 time, "{NEVER}" or null') from None
+        raise BadInput(f'{name} must be an ISO 8601 time, "{NEVER}" or null') from None
 
 
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {

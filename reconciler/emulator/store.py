@@ -1,7 +1,7 @@
-"""What the service keeps, in SQLite: a file, or memory.
+"""The data of the service in SQLite, in a file or in memory.
 
 Bodies are stored whole as JSON beside the columns that lists filter and sort by, so that a page
-costs one query and no validation. Every write is committed before it is answered.
+needs one query and no validation. Every write is committed before it is answered.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ CREATE INDEX IF NOT EXISTS projects_by_organization ON projects (organization, g
 CREATE TABLE IF NOT EXISTS keys (value TEXT PRIMARY KEY, position INTEGER, body BLOB NOT NULL);
 """
 
-_EXPORTS_OF = "SELECT id, project, body FROM exports WHERE project IN"
 _LARGEST = 2**63 - 1
 
 _TABLES = (
@@ -46,7 +45,7 @@ _TABLES = (
 
 @dataclass(frozen=True, slots=True)
 class StoredExport:
-    """An export as it is kept: `body` has every secret that was sent."""
+    """A stored export; its `body` has every secret that was sent."""
 
     id: str
     project: int
@@ -55,7 +54,7 @@ class StoredExport:
 
 @dataclass(frozen=True, slots=True)
 class StoredProject:
-    """A project as it is kept."""
+    """A stored project."""
 
     id: int
     organization: str
@@ -80,7 +79,7 @@ class Store(RunStore, ActivityStore):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All writes inside, or none. One inside another is part of the outer one."""
+        """Commit all writes inside, or none. An inner transaction is part of the outer one."""
         if self._db.in_transaction:
             yield
             return
@@ -93,7 +92,7 @@ class Store(RunStore, ActivityStore):
         self._db.execute("COMMIT")
 
     def keep_history(self, now: Callable[[], float]) -> None:
-        """Keep what each later write replaces. `now` returns seconds since the epoch."""
+        """Record what each later write replaces. `now` returns seconds since the epoch."""
         keep_history(self._db, now)
 
     def as_of(self, moment: float) -> AbstractContextManager[None]:
@@ -101,7 +100,7 @@ class Store(RunStore, ActivityStore):
         return as_of(self._db, moment)
 
     def hide(self, identity: int | str) -> None:
-        """Leave a project (a number) or an export (text) out of every answer."""
+        """Hide a project (a number) or an export (text) from every answer."""
         self._set_gone(identity, gone=True)
 
     def show(self, identity: int | str) -> None:
@@ -116,7 +115,7 @@ class Store(RunStore, ActivityStore):
         )
 
     def clear(self) -> None:
-        """Forget everything, ids that were given out included."""
+        """Delete everything, and restart the ids of projects."""
         with self.transaction():
             for table in _TABLES:
                 self._db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
@@ -124,44 +123,40 @@ class Store(RunStore, ActivityStore):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing has been stored yet."""
+        """Return whether nothing has been stored yet."""
         return self._db.execute("SELECT 1 FROM organizations LIMIT 1").fetchone() is None
 
     # Organizations and keys
 
     def add_organization(self, identity: str, body: dict[str, Any]) -> None:
-        """Keep an organization."""
+        """Store an organization."""
         self._db.execute(
             "INSERT INTO organizations VALUES (?, (SELECT COUNT(*) FROM organizations), ?)",
             (identity, orjson.dumps(body)),
         )
 
     def organization(self, identity: str) -> dict[str, Any] | None:
-        """An organization's body."""
-        row = self._db.execute(
-            "SELECT body FROM organizations WHERE id = ?", (identity,)
-        ).fetchone()
-        return orjson.loads(row[0]) if row else None
+        """Return the body of an organization."""
+        return self._body("SELECT body FROM organizations WHERE id = ?", identity)
 
     def organizations(self) -> list[str]:
-        """Ids, in the order they were added."""
+        """Return the ids of all organizations, in the order they were added."""
         rows = self._db.execute("SELECT id FROM organizations ORDER BY position")
         return [row[0] for row in rows]
 
     def add_key(self, value: str, body: dict[str, Any]) -> None:
-        """Keep an API key and what it may do."""
+        """Store an API key and its permissions."""
         self._db.execute(
             "INSERT INTO keys VALUES (?, (SELECT COUNT(*) FROM keys), ?)",
             (value, orjson.dumps(body)),
         )
 
     def key(self, value: str) -> dict[str, Any] | None:
-        """What a key may do."""
-        row = self._db.execute("SELECT body FROM keys WHERE value = ?", (value,)).fetchone()
-        return orjson.loads(row[0]) if row else None
+        """Return the permissions of a key."""
+        return self._body("SELECT body FROM keys WHERE value = ?", value)
 
     def key_values(self) -> list[str]:
-        """All keys, in the order they were added."""
+        """Return all keys, in the order they were added."""
         return [row[0] for row in self._db.execute("SELECT value FROM keys ORDER BY position")]
 
     # Projects
@@ -169,7 +164,7 @@ class Store(RunStore, ActivityStore):
     def add_project(
         self, organization: str, body: dict[str, Any], *, identity: int | None = None
     ) -> int:
-        """Keep a project; its id is given out here unless one is named."""
+        """Store a project, with a new id unless `identity` is given. Return the id."""
         cursor = self._db.execute(
             "INSERT INTO projects (id, organization, body) VALUES (?, ?, ?)",
             (identity, organization, orjson.dumps(body)),
@@ -177,7 +172,7 @@ class Store(RunStore, ActivityStore):
         return int(cursor.lastrowid or 0)
 
     def project(self, identity: int) -> StoredProject | None:
-        """A project that is not gone. An id beyond what the database holds names none."""
+        """Return a project that is not deleted."""
         if identity > _LARGEST:
             return None
         row = self._db.execute(
@@ -188,7 +183,7 @@ class Store(RunStore, ActivityStore):
     def projects(
         self, organization: str, *, limit: int = -1, offset: int = 0
     ) -> list[StoredProject]:
-        """The projects of an organization, oldest first."""
+        """Return the projects of an organization, oldest first."""
         rows = self._db.execute(
             "SELECT id, organization, body FROM projects WHERE organization = ? AND gone = 0 "
             "ORDER BY id LIMIT ? OFFSET ?",
@@ -197,7 +192,7 @@ class Store(RunStore, ActivityStore):
         return [StoredProject(row[0], row[1], orjson.loads(row[2])) for row in rows]
 
     def project_ids(self, organization: str) -> list[int]:
-        """The ids of the projects of an organization, oldest first."""
+        """Return the ids of the projects of an organization, oldest first."""
         rows = self._db.execute(
             "SELECT id FROM projects WHERE organization = ? AND gone = 0 ORDER BY id",
             (organization,),
@@ -216,15 +211,14 @@ class Store(RunStore, ActivityStore):
         return [(identity, str(name)) for identity, name in rows]
 
     def count_projects(self, organization: str) -> int:
-        """How many there are."""
-        row = self._db.execute(
-            "SELECT COUNT(*) FROM projects WHERE organization = ? AND gone = 0", (organization,)
-        ).fetchone()
-        return int(row[0])
+        """Return the number of projects of an organization."""
+        return self._number(
+            "SELECT COUNT(*) FROM projects WHERE organization = ? AND gone = 0", organization
+        )
 
     def count_all_projects(self) -> int:
-        """How many there ever were, over all organizations."""
-        return int(self._db.execute("SELECT COUNT(*) FROM projects").fetchone()[0])
+        """Return the number of all projects, deleted ones included."""
+        return self._number("SELECT COUNT(*) FROM projects")
 
     def write_project(self, identity: int, body: dict[str, Any]) -> None:
         """Replace a project's body."""
@@ -233,7 +227,7 @@ class Store(RunStore, ActivityStore):
         )
 
     def remove_project(self, identity: int) -> None:
-        """A project goes with its exports."""
+        """Delete a project with its exports."""
         with self.transaction():
             self._db.execute("UPDATE exports SET gone = 1 WHERE project = ?", (identity,))
             self._db.execute("UPDATE projects SET gone = 1 WHERE id = ?", (identity,))
@@ -241,28 +235,27 @@ class Store(RunStore, ActivityStore):
     # Integrations
 
     def add_integration(self, identity: int, body: dict[str, Any]) -> None:
-        """Keep an integration: {project, kind}."""
+        """Store an integration: {project, kind, keyless}."""
         self._db.execute("INSERT INTO integrations VALUES (?, ?)", (identity, orjson.dumps(body)))
 
     def integration(self, identity: int) -> dict[str, Any] | None:
-        """An integration."""
+        """Return an integration."""
         if abs(identity) > _LARGEST:
             return None
-        row = self._db.execute("SELECT body FROM integrations WHERE id = ?", (identity,)).fetchone()
-        return orjson.loads(row[0]) if row else None
+        return self._body("SELECT body FROM integrations WHERE id = ?", identity)
 
     # Batch exports
 
     def add_exports(self, exports: Iterable[StoredExport]) -> None:
-        """Keep exports, the first being the oldest."""
+        """Store exports, the oldest first."""
         with self.transaction():
             self._db.executemany(
                 "INSERT INTO exports (id, project, body) VALUES (?, ?, ?)",
-                ((each.id, each.project, orjson.dumps(each.body)) for each in exports),
+                ((export.id, export.project, orjson.dumps(export.body)) for export in exports),
             )
 
     def export(self, identity: str) -> StoredExport | None:
-        """An export that is not gone."""
+        """Return an export that is not deleted."""
         row = self._db.execute(
             "SELECT id, project, body FROM exports WHERE id = ? AND gone = 0", (identity,)
         ).fetchone()
@@ -271,7 +264,7 @@ class Store(RunStore, ActivityStore):
     def exports(
         self, projects: list[int], *, limit: int = -1, offset: int = 0
     ) -> list[StoredExport]:
-        """The exports of some projects, newest first (docs/service.md, 1.10)."""
+        """Return the exports of some projects, newest first (docs/service.md, 1.10)."""
         rows = self._db.execute(
             "SELECT id, project, body FROM exports "
             "WHERE project IN (SELECT value FROM json_each(?)) AND gone = 0 "
@@ -281,25 +274,24 @@ class Store(RunStore, ActivityStore):
         return [StoredExport(row[0], row[1], orjson.loads(row[2])) for row in rows]
 
     def count_exports(self, projects: list[int]) -> int:
-        """How many there are."""
-        row = self._db.execute(
+        """Return the number of exports of some projects."""
+        return self._number(
             "SELECT COUNT(*) FROM exports "
             "WHERE project IN (SELECT value FROM json_each(?)) AND gone = 0",
-            (orjson.dumps(projects).decode(),),
-        ).fetchone()
-        return int(row[0])
+            orjson.dumps(projects).decode(),
+        )
 
     def write_export(self, identity: str, body: dict[str, Any]) -> None:
         """Replace an export's body."""
         self._db.execute("UPDATE exports SET body = ? WHERE id = ?", (orjson.dumps(body), identity))
 
     def remove_export(self, identity: str) -> None:
-        """Soft, as the service does it: the row stays and is never shown again."""
+        """Delete an export softly, as the service does: the row stays and is never shown again."""
         self._db.execute("UPDATE exports SET gone = 1 WHERE id = ?", (identity,))
 
 
 def _make_private(path: str) -> None:
-    """Create the file for its owner only, or make it so: it holds secrets and keys.
+    """Make the file, which holds secrets and keys, readable by its owner only.
 
     SQLite gives its journal files the permissions of the database. Raise sqlite3.OperationalError.
     """

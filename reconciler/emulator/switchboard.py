@@ -1,9 +1,10 @@
-"""The switchboard under `/_emulator/`: never part of the imitated interface, and without a key."""
+"""The switchboard under `/_emulator/`: not part of the interface, and without a key."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -14,14 +15,15 @@ from starlette.responses import Response
 from reconciler.emulator.admin import state_of
 from reconciler.emulator.answers import JSONAnswer
 from reconciler.emulator.clock import iso, parsed
-from reconciler.emulator.destination_steps import BadStepRule, step_rules_of
-from reconciler.emulator.faults.effect import BadFault
+from reconciler.emulator.destination_steps import step_rules_of
 from reconciler.emulator.faults.rules import faults_of
 from reconciler.emulator.gate import Gate
+from reconciler.emulator.inputs import BadInput
+from reconciler.emulator.outcomes import outcome_rules
 from reconciler.emulator.resources.export_fields import ExportFields
 from reconciler.emulator.resources.project_fields import ProjectFields
 from reconciler.emulator.settings import Settings
-from reconciler.emulator.throttle import BadWindow, windows_of
+from reconciler.emulator.throttle import windows_of
 
 
 def _wrong(detail: str) -> Response:
@@ -46,7 +48,7 @@ class Switchboard:
         self._snapshots: dict[str, tuple[sqlite3.Connection, timedelta]] = {}
 
     async def requests(self, request: Request) -> Response:
-        """GET every request so far; DELETE forgets them."""
+        """GET the request log; DELETE clears it."""
         if request.method == "DELETE":
             self._gate.log.clear()
             return Response(status_code=204)
@@ -60,7 +62,7 @@ class Switchboard:
         )
 
     async def reset(self, request: Request) -> Response:
-        """POST: back to the seed, with real time, no faults and no throttle."""
+        """POST restores the seed, real time and the default settings."""
         del request
         self._world.clock.offset = timedelta()
         self._replant()
@@ -86,13 +88,13 @@ class Switchboard:
                 else:
                     return _wrong('send {"advance_seconds": n} or {"set": "2026-01-01T00:00:00Z"}')
             except (ValueError, TypeError, OverflowError):
-                return _wrong("that is not a time")
+                return _wrong("not a time: send a number of seconds, or an ISO 8601 time")
             await self._world.deferred.run_due()
             self._catch_up()
         return JSONAnswer({"now": iso(clock.now())})
 
     def _catch_up(self) -> None:
-        """All runs that came due, and projects whose deletion has been carried out."""
+        """Make all runs that are due, and delete the projects that are pending deletion."""
         store = self._world.store
         with store.transaction():
             for identity in store.due_exports(self._world.clock.now().timestamp()):
@@ -106,52 +108,88 @@ class Switchboard:
 
     async def faults(self, request: Request) -> Response:
         """GET the rules with their counts; PUT a list of them; DELETE them."""
-        if request.method == "PUT":
-            try:
-                self._gate.set_faults(faults_of(orjson.loads(await request.body())))
-            except (BadFault, orjson.JSONDecodeError) as error:
-                return _wrong(str(error))
-        elif request.method == "DELETE":
-            self._gate.set_faults([])
-        return JSONAnswer({"faults": [fault.summary() for fault in self._gate.faults]})
+        return await self._edited(
+            request,
+            lambda sent: self._gate.set_faults(faults_of(sent)),
+            lambda: {"faults": [fault.summary() for fault in self._gate.faults]},
+            default=[],
+        )
 
     async def throttle(self, request: Request) -> Response:
         """GET the limits; PUT {"windows": [{"calls": 480, "seconds": 60}, …]}; DELETE them."""
-        limits = self._gate.throttle
-        if request.method == "PUT":
-            try:
-                limits.set(windows_of((await _sent(request)).get("windows")))
-            except BadWindow as error:
-                return _wrong(str(error))
-        elif request.method == "DELETE":
-            limits.set(())
-        windows = [{"calls": window.calls, "seconds": window.seconds} for window in limits.windows]
-        return JSONAnswer({"windows": windows})
+        throttle = self._gate.throttle
+        return await self._edited(
+            request,
+            lambda sent: throttle.set(windows_of(sent)),
+            lambda: {"windows": [asdict(window) for window in throttle.windows]},
+            default=[],
+        )
 
     async def test_steps(self, request: Request) -> Response:
         """GET the rules for results of destination test steps; PUT a list; DELETE them."""
         rules = self._world.test_steps
-        if request.method == "PUT":
-            newest = self._world.dialect.integrations
-            try:
-                rules[:] = step_rules_of(orjson.loads(await request.body()), integrations=newest)
-            except (BadStepRule, orjson.JSONDecodeError) as error:
-                return _wrong(str(error))
-        elif request.method == "DELETE":
-            rules.clear()
-        return JSONAnswer({"rules": [rule.shown() for rule in rules]})
+
+        def replace(sent: Any) -> None:
+            rules[:] = step_rules_of(sent, integrations=self._world.dialect.integrations)
+
+        return await self._edited(
+            request, replace, lambda: {"rules": [rule.shown() for rule in rules]}, default=[]
+        )
+
+    async def outcomes(self, request: Request) -> Response:
+        """GET the rules with their counts; PUT a list of them; DELETE them."""
+        rules = self._world.outcomes
+
+        def replace(sent: Any) -> None:
+            rules[:] = outcome_rules(sent)
+
+        return await self._edited(
+            request, replace, lambda: {"outcomes": [rule.summary() for rule in rules]}, default=[]
+        )
+
+    async def settings(self, request: Request) -> Response:
+        """GET the settings; PUT some of them; DELETE restores the defaults."""
+        world = self._world
+
+        def change(sent: Any) -> None:
+            jitter = world.settings.jitter_seconds
+            world.settings = world.settings.changed(sent)
+            if world.settings.jitter_seconds != jitter:
+                world.store.recheck_schedules()
+
+        def shown() -> dict[str, Any]:
+            return world.settings.as_json()
+
+        return await self._edited(request, change, shown, Settings().as_json())
+
+    async def _edited(
+        self,
+        request: Request,
+        replace: Callable[[Any], None],
+        shown: Callable[[], dict[str, Any]],
+        default: Any,
+    ) -> Response:
+        """Answer what is set, after a PUT of the body or, for DELETE, of the default."""
+        try:
+            if request.method == "PUT":
+                replace(orjson.loads(await request.body()))
+            elif request.method == "DELETE":
+                replace(default)
+        except (BadInput, orjson.JSONDecodeError) as error:
+            return _wrong(str(error))
+        return JSONAnswer(shown())
 
     async def snapshot(self, request: Request) -> Response:
-        """POST keeps everything as it is now, under the name in the path."""
+        """POST stores a copy of all data under the name in the path."""
         name = request.path_params["name"]
         self._snapshots[name] = (self._world.store.snapshot(), self._world.clock.offset)
         return JSONAnswer({"snapshot": name}, status_code=201)
 
     async def restore(self, request: Request) -> Response:
-        """POST puts everything back as it was."""
+        """POST restores a copy."""
         kept = self._snapshots.get(request.path_params["name"])
         if kept is None:
-            return JSONAnswer({"error": "there is no such snapshot"}, status_code=404)
+            return JSONAnswer({"error": "unknown snapshot"}, status_code=404)
         self._world.store.restore(kept[0])
         self._world.clock.offset = kept[1]
         return Response(status_code=204)

@@ -1,7 +1,7 @@
 """The service's rate limits: sliding windows for each key (docs/service.md, 6).
 
-Every window is looked at each time, and a request that one refuses still counts for the others:
-hammering during a 429 uses up the longer budget.
+A request that one window refuses still counts for the others: retries during a 429 use up the
+longer budget.
 """
 
 from __future__ import annotations
@@ -12,27 +12,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from reconciler.emulator.inputs import BadInput, list_of, mapping_of
 from reconciler.emulator.refusal import Refusal
-
-
-class BadWindow(Exception):
-    """A window that is not valid. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """So many calls in so many seconds."""
+    """A limit of calls in a number of seconds."""
 
     calls: int
     seconds: float
 
     def __post_init__(self) -> None:
         if self.calls < 1 or not 0 < self.seconds < math.inf:
-            raise BadWindow("a window has at least 1 call and more than 0 seconds")
+            raise BadInput("a window must have at least 1 call and more than 0 seconds")
 
 
 SERVICE_WINDOWS = (Window(480, 60), Window(4_800, 3_600))
-"""What the service allows a key."""
+"""The limits of the service for a key."""
 
 
 @dataclass(slots=True)
@@ -43,7 +40,7 @@ class Throttle:
     _calls: dict[tuple[str, Window], deque[float]] = field(default_factory=dict)
 
     def set(self, windows: Sequence[Window]) -> None:
-        """Replace the windows and forget what was counted."""
+        """Replace the windows and reset the counts."""
         self.windows = tuple(windows)
         self._calls.clear()
 
@@ -62,7 +59,7 @@ class Throttle:
             )
 
     def _wait(self, key: str, window: Window, now: float) -> float:
-        """Count a call if there is room. Return the seconds until there is, 0 if there is now."""
+        """Count a call if the window allows it. Return the seconds to wait, 0 if it was counted."""
         calls = self._calls.setdefault((key, window), deque())
         while calls and calls[0] <= now - window.seconds:
             calls.popleft()
@@ -73,30 +70,27 @@ class Throttle:
 
 
 def windows_of(sent: Any) -> tuple[Window, ...]:
-    """Return the windows of a list of {calls, seconds}. Raise BadWindow."""
-    if not isinstance(sent, list):
-        raise BadWindow("windows must be a list of {calls, seconds}")
-    return tuple(_window_of(item) for item in sent)
+    """Return the windows of a list of {calls, seconds}, or of a mapping. Raise BadInput."""
+    return tuple(_window_of(item) for item in list_of(sent, "windows"))
 
 
 def _window_of(item: Any) -> Window:
-    if not isinstance(item, dict) or set(item) != {"calls", "seconds"}:
-        raise BadWindow("a window is a mapping of calls and seconds")
-    calls, seconds = item["calls"], item["seconds"]
+    window = mapping_of(item, "window", ("calls", "seconds"))
+    calls, seconds = window.get("calls"), window.get("seconds")
     if isinstance(calls, bool) or not isinstance(calls, int):
-        raise BadWindow("calls must be a whole number")
+        raise BadInput("calls must be a whole number")
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise BadWindow("seconds must be a number")
+        raise BadInput("seconds must be a number")
     return Window(calls, float(seconds))
 
 
 def windows_from_text(text: str) -> tuple[Window, ...]:
-    """Return the windows of `CALLS/SECONDS[,CALLS/SECONDS…]`. Raise BadWindow."""
+    """Return the windows of `CALLS/SECONDS[,CALLS/SECONDS…]`. Raise BadInput."""
     windows = []
     for part in text.split(","):
         calls, _, seconds = part.strip().partition("/")
         try:
             windows.append(Window(int(calls), float(seconds)))
         except ValueError:
-            raise BadWindow(f"'{part.strip()}' is not CALLS/SECONDS, such as 480/60") from None
+            raise BadInput(f"'{part.strip()}' is not CALLS/SECONDS, such as 480/60") from None
     return tuple(windows)

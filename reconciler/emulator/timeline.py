@@ -1,7 +1,4 @@
-"""Simulated time: what happens to an export as the clock moves, in order.
-
-Ticks of the schedule make runs, backfills go from run to run, and failures may pause the export.
-"""
+"""Simulated time: scheduled runs, steps of backfills and automatic pauses, in order."""
 
 from __future__ import annotations
 
@@ -19,11 +16,11 @@ from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import World
 
 MOST_AT_ONCE = 2_000
-"""Scheduled runs of an export made at most when the clock jumps far: the newest ones."""
+"""The largest number of scheduled runs that one move of the clock makes: the newest ones."""
 
 
 class Timeline:
-    """Brings exports up to the present."""
+    """Applies to exports what is due by the clock."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -42,7 +39,7 @@ class Timeline:
         self._store.set_caught_up(export.id, iso(moment), due)
 
     def catch_up(self, export: StoredExport) -> None:
-        """Let everything happen that is due. Called before anything is read or changed."""
+        """Apply everything that is due. Call it before anything is read or changed."""
         now = self._world.clock.now()
         since = self._store.caught_up(export.id)
         if since is None:
@@ -77,7 +74,7 @@ class Timeline:
     def _play(
         self, export: StoredExport, ticks: deque[tuple[datetime, datetime]], now: datetime
     ) -> None:
-        """Let ticks and events happen in the order of their moments."""
+        """Apply ticks and events in the order of their moments."""
         event = self._store.next_event(export.id, now)
         begun: list[dict[str, Any]] = []
         while ticks or event is not None:
@@ -101,7 +98,7 @@ class Timeline:
             runs.clear()
 
     def _tick(self, export: StoredExport, start: datetime, end: datetime) -> list[dict[str, Any]]:
-        """Return the runs of a tick: none if the export is paused, and never made up."""
+        """Return the runs of a tick; a paused export skips it for good."""
         interval = Interval(start, end)
         if export.body.get("paused", False):
             return []

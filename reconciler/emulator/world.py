@@ -1,4 +1,4 @@
-"""What the resources share: the store, the clock, the dialect and the flags."""
+"""The state that all resources share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reconciler.emulator.store import Store
 
 @dataclass(slots=True)
 class World:
-    """One imitated service. `flags` is None while all feature flags are on."""
+    """A running service. `flags` is None while all feature flags are on."""
 
     store: Store
     clock: Clock
@@ -32,7 +32,7 @@ class World:
         self.deferred = Deferred(self.clock)
 
     def need_flag(self, what: str) -> None:
-        """Raises Refusal (403) if a value needs a flag that is off. `what` is "field:value"."""
+        """Raise Refusal (403) if a value ("field:value") needs a flag that is off."""
         flag = FLAGS.get(what)
         if flag is not None and self.flags is not None and flag not in self.flags:
             raise forbidden(f"The feature flag '{flag}' is not enabled for this organization.")

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.emulator.facts import RULES, Api
+from tests.emulator.facts import FACTS, Api
 from tests.support.emulator import RunningEmulator, start_emulator
 
 SEED = {
@@ -62,7 +62,7 @@ SEED = {
 
 @pytest.fixture(scope="session")
 def emulators(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RunningEmulator]]:
-    """Started when first asked for, one process a dialect."""
+    """Yield the services by dialect; each starts when it is first used."""
     seed = tmp_path_factory.mktemp("seed") / "seed.json"
     seed.write_text(json.dumps(SEED))
     with ExitStack() as stack:
@@ -81,13 +81,13 @@ def emulators(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ru
 def api(emulators: dict[str, RunningEmulator], dialect: str) -> Api:
     running = emulators[dialect]
     running.reset()
-    # A Wednesday, at no full hour: how many runs come due must not depend on when a test runs.
+    # A fixed Wednesday, not at a full hour: the number of due runs must not depend on the time.
     running.admin("POST", "clock", {"set": "2026-10-07T10:20:00Z"})
     return Api(running, dialect)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Each rule runs in the dialects that it concerns."""
+    """Run the test of a fact in the dialects that the fact concerns."""
     if "dialect" in metafunc.fixturenames:
-        found = RULES.get(metafunc.function.__name__)
-        metafunc.parametrize("dialect", found.dialects if found else ["interface"])
+        fact = FACTS.get(metafunc.function.__name__)
+        metafunc.parametrize("dialect", fact.dialects if fact else ["interface"])

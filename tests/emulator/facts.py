@@ -1,4 +1,4 @@
-"""Rules of the real servers as tests: each names the fact, the traps and the dialects."""
+"""Facts about the real servers as tests, with their section, dialects and rules."""
 
 from __future__ import annotations
 
@@ -17,24 +17,27 @@ KEYS = {"aws_access_key_id": "AKIA", "aws_secret_access_key": "hidden"}
 
 
 @dataclass(frozen=True)
-class Rule:
+class Fact:
+    """A fact of docs/service.md; `rules` are the numbers n of sections 15.n."""
+
     section: str
-    what: str
+    text: str
     dialects: tuple[str, ...]
-    traps: tuple[int, ...]
+    rules: tuple[int, ...]
 
 
-RULES: dict[str, Rule] = {}
+FACTS: dict[str, Fact] = {}
+"""Facts by the name of their test."""
 
 
 def fact(
-    section: str, what: str, *dialects: str, traps: tuple[int, ...] = ()
+    section: str, text: str, *dialects: str, rules: tuple[int, ...] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Mark a test as the case of a fact."""
+    """Return a decorator that registers a test as that of a fact, for all dialects by default."""
 
     def marked(function: Callable[..., None]) -> Callable[..., None]:
-        assert function.__name__ not in RULES
-        RULES[function.__name__] = Rule(section, what, dialects or ALL, traps)
+        assert function.__name__ not in FACTS
+        FACTS[function.__name__] = Fact(section, text, dialects or ALL, rules)
         return function
 
     return marked
@@ -42,7 +45,7 @@ def fact(
 
 @dataclass
 class Api:
-    """Short ways to call the service of one dialect."""
+    """Calls of the service in a dialect."""
 
     emulator: RunningEmulator
     dialect: str
@@ -53,7 +56,7 @@ class Api:
         return self.emulator.call(method, path, body, key=key)
 
     def body(self, **fields: Any) -> dict[str, Any]:
-        """A body that this dialect takes."""
+        """Return a valid body of a create in this dialect."""
         destination: dict[str, Any] = {"type": "S3", "config": {**S3, **KEYS}}
         if self.dialect == "2026":
             destination = {"type": "AwsS3", "config": dict(S3), "integration": 7}
@@ -77,7 +80,7 @@ class Api:
 
 
 def refused(answer: Any, status: int, code: str, attr: str | None = None) -> str:
-    """The detail of an error of this kind."""
+    """Return the detail of an error, after checking its status, code and field."""
     body = answer.json()
     assert (answer.status_code, body["code"], body["attr"]) == (status, code, attr), body
     assert set(body) == {"type", "code", "detail", "attr"}

@@ -40,7 +40,7 @@ def act(api: Api, export: dict, action: str) -> None:
     assert api.call("POST", f"{api.project}{export['id']}/{action}/", {}).status_code == 200
 
 
-@fact("10", "a create is logged without changes; the entry has these fields", *REAL)
+@fact("10", "an entry of a create has no changes", *REAL)
 def test_entries_of_creation(api: Api) -> None:
     export = api.create()
     [entry] = entries(api, export)
@@ -55,7 +55,9 @@ def test_entries_of_creation(api: Api) -> None:
     assert newer == ({"client", "ip_address", "team_id"} if api.dialect == "2026" else set())
 
 
-@fact("10", "writes by key: the system before July 2026, then the key's user", *REAL)
+@fact(
+    "10", "a write by key is logged as the system before July 2026, then as the key's user", *REAL
+)
 def test_users_of_entries(api: Api) -> None:
     answer = api.call("POST", api.project, api.body(), key="phx_admin")
     [entry] = entries(api, answer.json())
@@ -67,7 +69,7 @@ def test_users_of_entries(api: Api) -> None:
     assert (user["id"], user["email"], entry["is_system"]) == (2, "ada@example.com", False)
 
 
-@fact("10", "the header x-posthog-client is kept, at most 32 characters", "2026")
+@fact("10", "an entry has the header x-posthog-client, cut to 32 characters", "2026")
 def test_clients_of_entries(api: Api) -> None:
     export = api.create()
     headers = {"Authorization": "Bearer phx_all", "X-PostHog-Client": "reconciler/" + "1" * 40}
@@ -78,7 +80,12 @@ def test_clients_of_entries(api: Api) -> None:
     assert (second["ip_address"], second["team_id"]) == ("127.0.0.1", 1)
 
 
-@fact("10", "an update is logged with its fields; nothing changed, no entry", *REAL, traps=(23,))
+@fact(
+    "10",
+    "an entry of an update has the changed fields; without a change there is no entry",
+    *REAL,
+    rules=(23,),
+)
 def test_entries_of_updates(api: Api) -> None:
     export = api.create()
     api.patch(export, name="Lake")
@@ -96,7 +103,7 @@ def test_entries_of_updates(api: Api) -> None:
     assert reset["detail"]["changes"][0]["action"] == "deleted"
 
 
-@fact("10", "a pause is the field `enabled` with the values of `paused`", *REAL, traps=(20,))
+@fact("10", "a pause is the field `enabled` with the values of `paused`", *REAL, rules=(20,))
 def test_entries_of_pauses(api: Api) -> None:
     export = api.create()
     for action in ("pause", "pause", "unpause"):
@@ -110,7 +117,7 @@ def test_entries_of_pauses(api: Api) -> None:
     ]
 
 
-@fact("10", "a deletion is an update of `deleted`; the log outlives the export", *REAL)
+@fact("10", "a deletion is an update of `deleted`; its entry stays", *REAL)
 def test_entries_of_deletion(api: Api) -> None:
     export = api.create()
     api.call("DELETE", f"{api.project}{export['id']}/")
@@ -152,7 +159,7 @@ def test_entries_of_queries(api: Api) -> None:
     assert (field, before, after["hogql_query"]) == ("schema", None, "SELECT event FROM events")
 
 
-@fact("10", "the log: cursor pages without a count; numbered pages with one", *REAL)
+@fact("10", "the log has cursor pages without a count and numbered pages with one", *REAL)
 def test_pages_of_the_log(api: Api) -> None:
     export = api.create(name="0")
     for number in range(1, 5):
@@ -180,7 +187,7 @@ def test_pages_of_the_log(api: Api) -> None:
     assert oldest == (["0", "1"] if api.dialect == "2026" else ["4", "3"])
 
 
-@fact("10", "pages in the other direction go on where they ended", "2026")
+@fact("10", "the log can be read in ascending order", "2026")
 def test_ascending_pages(api: Api) -> None:
     export = api.create(name="0")
     for number in range(1, 4):
@@ -205,7 +212,7 @@ def test_filters_of_the_log(api: Api) -> None:
     assert by_user == ([ours["id"]] if api.dialect == "2026" else [])
 
 
-@fact("10", "the log needs activity_log:read, and stays inside its project", *REAL)
+@fact("10", "the log requires activity_log:read and shows its own project only", *REAL)
 def test_scopes_of_the_log(api: Api) -> None:
     api.create()
     detail = refused(api.call("GET", LOG, key="phx_read"), 403, "permission_denied")
@@ -223,7 +230,7 @@ def test_the_log_in_the_interface(api: Api) -> None:
         refused(api.call("GET", path), 404, "not_found")
 
 
-@fact("10", "the advanced log: 403 for keys in 2025, with filters in 2026", *REAL)
+@fact("10", "the advanced log answers 403 to keys in 2025 and has filters in 2026", *REAL)
 def test_the_advanced_log(api: Api) -> None:
     export = api.create()
     if api.dialect == "2025":
@@ -256,7 +263,7 @@ def test_the_advanced_log(api: Api) -> None:
     refused(api.call("POST", f"{ADVANCED}export/", {}), 403, "permission_denied")
 
 
-@fact("10", "the log of an organization is for its admins and owners", "2026")
+@fact("10", "only admins and owners read the log of an organization", "2026")
 def test_the_log_of_an_organization(api: Api) -> None:
     path = f"{api.organization}advanced_activity_logs/"
     api.create()
@@ -269,7 +276,7 @@ def test_the_log_of_an_organization(api: Api) -> None:
 
 
 @pytest.mark.parametrize("path", [LOG, ADVANCED, f"{ADVANCED}available_filters/"])
-@fact("10", "402 without the paid feature", "2026", traps=(42,))
+@fact("10", "without the paid feature the log answers 402", "2026", rules=(42,))
 def test_the_log_without_the_feature(api: Api, path: str) -> None:
     api.emulator.admin("PUT", "settings", {"audit_log": False})
     answer = api.call("GET", path)
@@ -298,7 +305,7 @@ def test_the_log_survives_a_restart(tmp_path: Path) -> None:
             refused(free, 402, "payment_required")
 
 
-@fact("10", "activity of a project: 403 for keys; the interface answers the project")
+@fact("10", "the activity of a project answers 403 to keys; the interface answers the project")
 def test_activity_of_projects(api: Api) -> None:
     for base in (f"{api.organization}projects/1/", "/api/projects/1/"):
         answer = api.call("GET", f"{base}activity/")

@@ -28,7 +28,7 @@ def fail(api: Api, times: int) -> None:
     outcomes(api, {"match": {"times": times}, "status": "Failed"})
 
 
-@fact("14", "10 of the last 50 runs before 2026; failures need not follow one another", *OLD)
+@fact("14", "10 failures of the last 50 runs pause an export before 2026, in any order", *OLD)
 def test_the_threshold_of_older_servers(api: Api) -> None:
     rules: list[dict[str, Any]] = [{"match": {"nth": nth}, "status": "Failed"} for nth in (1, 3, 5)]
     outcomes(api, *rules, {"match": {}, "status": "Completed"})
@@ -46,7 +46,7 @@ def test_the_threshold_of_older_servers(api: Api) -> None:
 
 
 @pytest.mark.parametrize(("interval", "days"), [("hour", 1), ("day", 4), ("week", 25)])
-@fact("14", "3 of the last runs in 2026", "2026")
+@fact("14", "3 failures of the last runs pause an export in 2026", "2026")
 def test_the_threshold_of_2026(api: Api, interval: str, days: int) -> None:
     outcomes(api, FAILS)
     export = api.create(interval=interval)
@@ -58,7 +58,7 @@ def test_the_threshold_of_2026(api: Api, interval: str, days: int) -> None:
     assert paused["last_paused_at"] == failed[0]["finished_at"] == paused["last_updated_at"]
 
 
-@fact("14", "the window is 24 runs of hourly exports in 2026: older failures do not count", "2026")
+@fact("14", "hourly exports have a window of 24 runs in 2026", "2026")
 def test_the_window_of_2026(api: Api) -> None:
     rules: list[dict[str, Any]] = [{"match": {"nth": 1}, "status": "Failed"}]
     outcomes(api, *rules, {"match": {"times": 23}, "status": "Completed"}, FAILS)
@@ -72,7 +72,7 @@ def test_the_window_of_2026(api: Api) -> None:
 
 
 @pytest.mark.parametrize("status", ["FailedBilling", "FailedRetryable", "Cancelled"])
-@fact("14", "only Failed counts")
+@fact("14", "only the status Failed counts")
 def test_statuses_that_do_not_count(api: Api, status: str) -> None:
     outcomes(api, {"match": {}, "status": status})
     export = api.create()
@@ -80,7 +80,7 @@ def test_statuses_that_do_not_count(api: Api, status: str) -> None:
     assert api.get(export)["paused"] is False
 
 
-@fact("14", "the log and the activity say so; no field does", "2026")
+@fact("14", "an automatic pause is in the log and the activity, but in no field", "2026")
 def test_traces_of_an_automatic_pause(api: Api) -> None:
     outcomes(api, FAILS)
     export = api.create()
@@ -99,7 +99,7 @@ def test_traces_of_an_automatic_pause(api: Api) -> None:
     assert entry["created_at"] == api.get(export)["last_paused_at"]
 
 
-@fact("14", "runs of backfills count, and running backfills are cancelled", "2026")
+@fact("14", "failures of backfill runs count; the pause cancels running backfills", "2026")
 def test_backfills_of_an_automatic_pause(api: Api) -> None:
     outcomes(api, FAILS)
     export = api.create()
@@ -114,7 +114,7 @@ def test_backfills_of_an_automatic_pause(api: Api) -> None:
     assert len(runs(api, export)) == 3
 
 
-@fact("14", "after unpausing, one more failure in the window pauses again", "2026")
+@fact("14", "after unpausing, one more failure in the window pauses the export again", "2026")
 def test_pausing_again(api: Api) -> None:
     fail(api, 4)
     export = api.create()
@@ -149,7 +149,7 @@ def history(api: Api, export: dict[str, Any]) -> list[Any]:
     return [made, backfills(api, export), api.get(export)["last_paused_at"]]
 
 
-@fact("14", "what happens does not depend on how often somebody looks", *REAL)
+@fact("14", "the history does not depend on how often it is read", *REAL)
 def test_one_jump_and_many_steps_give_the_same_history(api: Api) -> None:
     rules: list[dict[str, Any]] = [
         {"match": {"backfill": True, "nth": 2}, "status": "Failed"},
@@ -212,6 +212,6 @@ def test_settings_that_are_refused(api: Api, sent: Any) -> None:
     assert answer.json()["error"]
 
 
-@fact("6", "the switchboard is no part of the interface: a key reaches nothing of it")
+@fact("6", "the switchboard is not part of the interface")
 def test_paths_of_the_switchboard(api: Api) -> None:
     refused(api.call("GET", "/api/_emulator/settings"), 404, "not_found")

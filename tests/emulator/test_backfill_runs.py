@@ -21,7 +21,10 @@ from tests.emulator.operations import (
 )
 
 
-@fact("8.2", "whole steps from the start; a trailing part is dropped; an odd start stays odd")
+@fact(
+    "8.2",
+    "runs start at the start of the range, aligned or not; an incomplete last interval is dropped",
+)
 def test_the_runs_of_a_backfill(api: Api) -> None:
     export = api.create()
     begun(api, export, "2026-10-01T10:00:00Z", "2026-10-01T12:20:00Z")
@@ -34,7 +37,7 @@ def test_the_runs_of_a_backfill(api: Api) -> None:
     ]
 
 
-@fact("8.2", "runs execute one after another, also while the export is paused")
+@fact("8.2", "runs of a backfill execute one after another, also while the export is paused")
 def test_one_run_after_another(api: Api) -> None:
     outcomes(api, {"match": {"nth": 1}, "seconds": 600}, {"match": {}, "seconds": 60})
     export = api.create(paused=True)
@@ -48,7 +51,7 @@ def test_one_run_after_another(api: Api) -> None:
     assert api.get(export)["paused"] is True
 
 
-@fact("8.2", "days go by local time: 23 and 25 hours", "2026")
+@fact("8.2", "days follow local time and have 23 to 25 hours", "2026")
 def test_days_of_a_backfill(api: Api) -> None:
     export = api.create(interval="day", timezone="Europe/Berlin")
     begun(api, export, "2026-03-28", "2026-03-31")
@@ -60,7 +63,7 @@ def test_days_of_a_backfill(api: Api) -> None:
     ]
 
 
-@fact("8.3", "a failing run does not stop a backfill: it ends Completed", *REAL)
+@fact("8.3", "a backfill continues after a failed run and ends Completed", *REAL)
 def test_a_failing_run_in_a_backfill(api: Api) -> None:
     outcomes(
         api,
@@ -79,7 +82,7 @@ def test_a_failing_run_in_a_backfill(api: Api) -> None:
         assert row["total_records_count"] == 20
 
 
-@fact("8.3", "Starting while it estimates, then Running with its progress, then Completed", *REAL)
+@fact("8.3", "a backfill is Starting while it estimates, then Running, then Completed", *REAL)
 def test_the_statuses_of_a_backfill(api: Api) -> None:
     settings(api, backfill_estimate_seconds=60)
     outcomes(api, {"match": {}, "seconds": 100})
@@ -99,7 +102,9 @@ def test_the_statuses_of_a_backfill(api: Api) -> None:
     assert row["finished_at"] is not None
 
 
-@fact("8.1", "cancel: 200 until it has ended, then 400; 2026 ends its runs at once", *REAL)
+@fact(
+    "8.1", "cancel answers 200 until the backfill ends, then 400; 2026 ends its runs at once", *REAL
+)
 def test_cancelling_a_backfill(api: Api) -> None:
     outcomes(api, {"match": {}, "status": "Running"})
     export = api.create(**no_op())
@@ -117,7 +122,7 @@ def test_cancelling_a_backfill(api: Api) -> None:
     assert [run["status"] for run in runs(api, export)] == ["Cancelled"]
 
 
-@fact("7.3", "a week after end_at the schedule is gone, and a backfill ends Failed", *REAL)
+@fact("7.3", "the schedule is deleted a week after end_at; a backfill then ends Failed", *REAL)
 def test_a_backfill_without_a_schedule(api: Api) -> None:
     export = api.create(**no_op(end_at="2026-09-01T00:00:00Z"))
     begun(api, export)
@@ -130,7 +135,7 @@ def test_a_backfill_without_a_schedule(api: Api) -> None:
 # Where the data begins
 
 
-@fact("8.2", "leading intervals without data get no runs; adjusted_start_at says where", "2026")
+@fact("8.2", "leading intervals without data make no runs; adjusted_start_at is their end", "2026")
 def test_leading_intervals_without_data(api: Api) -> None:
     settings(api, first_data_at="2026-10-01T02:20:00Z")
     export = api.create()
@@ -167,9 +172,10 @@ def test_a_range_without_data(api: Api, first: str) -> None:
     assert runs(api, export) == []
 
 
-@fact("8.1", "older servers refuse a range without data and move a start before the data", *OLD)
-def test_fidelity_data_of_older_servers(api: Api) -> None:
-    """fidelity-10"""
+@fact(
+    "8.1", "older servers refuse a range without data, and move the start to the first data", *OLD
+)
+def test_ranges_without_data_in_older_servers(api: Api) -> None:
     export = api.create(**no_op())
     settings(api, first_data_at="never")
     detail = refused(backfill(api, export, START, END), 400, "invalid_input")
@@ -185,7 +191,7 @@ def test_fidelity_data_of_older_servers(api: Api) -> None:
         assert backfills(api, export)[0]["start_at"] == "2026-10-01T01:00:00Z"
 
 
-@fact("1.7", "unpausing can make up for the pause: from last_paused_at, not aligned")
+@fact("1.7", "unpause can backfill from last_paused_at, which is not aligned")
 def test_unpausing_with_a_backfill(api: Api) -> None:
     export = api.create()
     api.call("POST", of(api, export, "pause/"), {})

@@ -25,8 +25,8 @@ from tests.emulator.operations import (
 # Answers and bodies
 
 
-@fact("1.8", "backfills: two addresses, three answers", traps=(28, 43))
-def test_two_addresses(api: Api) -> None:
+@fact("1.8", "backfills have two paths and three kinds of answers", rules=(28, 43))
+def test_paths_and_answers_of_backfills(api: Api) -> None:
     export = api.create()
     sent = {"start_at": START, "end_at": END}
     single = api.call("POST", of(api, export, "backfill/"), sent)
@@ -44,9 +44,8 @@ def test_two_addresses(api: Api) -> None:
         refused(several, 404, "not_found")
 
 
-@fact("1.10", "the organization path: the export in the interface; the real action crashes")
-def test_fidelity_organization_path(api: Api) -> None:
-    """fidelity-4"""
+@fact("1.10", "a backfill on the organization path answers the export; real servers crash")
+def test_backfills_on_the_organization_path(api: Api) -> None:
     export = api.create(**no_op())
     path = f"{api.organization}batch_exports/{export['id']}/backfill/"
     answer = api.call("POST", path, {"start_at": START, "end_at": END})
@@ -59,9 +58,8 @@ def test_fidelity_organization_path(api: Api) -> None:
         assert len(intervals(api, export)) == 3
 
 
-@fact("8.1", "2025 names the workflow: UTC as +00:00, START and END for open bounds", "2025")
-def test_fidelity_ids_of_2025(api: Api) -> None:
-    """fidelity-10"""
+@fact("8.1", "2025 answers the workflow id, with START and END for open bounds", "2025")
+def test_workflow_ids_of_2025(api: Api) -> None:
     export = api.create(**no_op())
     base = f"{export['id']}-Backfill-"
     hours = ("2026-10-01T00:00:00+00:00", "2026-10-01T03:00:00+00:00")
@@ -72,9 +70,8 @@ def test_fidelity_ids_of_2025(api: Api) -> None:
     assert {row["start_at"] for row in backfills(api, export)} == {START, None}
 
 
-@fact("8.1", "no start in 2025: one run from the beginning of the data; the order is not checked")
-def test_fidelity_a_backfill_without_start(api: Api) -> None:
-    """fidelity-10"""
+@fact("8.1", "a backfill without a start makes one run from the beginning of the data in 2025")
+def test_a_backfill_without_start(api: Api) -> None:
     export = api.create(**no_op())
     if api.dialect == "2026":
         detail = refused(backfill(api, export, None, END), 400, "invalid_input")
@@ -94,7 +91,7 @@ def test_fidelity_a_backfill_without_start(api: Api) -> None:
     assert row["progress"] == {"total_runs": 1, "finished_runs": 1, "progress": 1.0}
 
 
-@fact("8.1", "a missing end is a crash, except for HTTP and NoOp", *REAL)
+@fact("8.1", "a missing end crashes, except for HTTP and NoOp", *REAL)
 def test_a_backfill_without_end(api: Api) -> None:
     assert backfill(api, api.create(), START, None).status_code == 500
     export = api.create(name="n", **no_op())
@@ -109,9 +106,8 @@ def test_a_backfill_without_end(api: Api) -> None:
     assert backfills(api, export)[0]["status"] == "Completed"
 
 
-@fact("1.8", "the same range again while the first runs is a crash", *REAL)
-def test_fidelity_the_same_range_twice(api: Api) -> None:
-    """fidelity-10"""
+@fact("1.8", "a second backfill of the same range crashes while the first runs", *REAL)
+def test_the_same_range_twice(api: Api) -> None:
     export = api.create(**no_op())
     begun(api, export)
     assert backfill(api, export, START, END).status_code == 500
@@ -131,16 +127,16 @@ def test_fidelity_the_same_range_twice(api: Api) -> None:
         ("2026-01-01T00:00:00Z", "2100-01-01T00:00:00Z", "is in the future"),
     ],
 )
-@fact("8.1", "naive, odd, empty, reversed and future ranges: 400 without a field", traps=(28,))
-def test_fidelity_bounds(api: Api, start: Any, end: str, text: str) -> None:
-    """fidelity-11"""
+@fact("8.1", "invalid ranges answer 400 without a field", rules=(28,))
+def test_invalid_ranges(api: Api, start: Any, end: str, text: str) -> None:
     detail = refused(backfill(api, api.create(), start, end), 400, "invalid_input")
     assert text in detail
 
 
-@fact("8.1", "days and weeks take dates, and weeks their own day", "2026", traps=(28,))
-def test_fidelity_dates(api: Api) -> None:
-    """fidelity-11"""
+@fact(
+    "8.1", "daily and weekly exports require dates, weekly ones on their day", "2026", rules=(28,)
+)
+def test_dates_of_daily_and_weekly_backfills(api: Api) -> None:
     daily = api.create(interval="day", timezone="US/Eastern", offset_hour=4)
     weekly = api.create(name="w", interval="week", offset_day=1)
     detail = refused(
@@ -170,9 +166,10 @@ def test_the_order_of_checks(api: Api) -> None:
 # Limit and scope
 
 
-@fact("8.1", "too many backfills in a project: 429 without Retry-After", "2026", traps=(28, 42))
-def test_fidelity_too_many_backfills(api: Api) -> None:
-    """fidelity-9"""
+@fact(
+    "8.1", "too many backfills of a project answer 429 without Retry-After", "2026", rules=(28, 42)
+)
+def test_too_many_backfills(api: Api) -> None:
     assert settings(api, backfill_limit=5)["backfill_limit"] == 5
     first, second = api.create(), api.create(name="second")
     for hour in range(1, 5):
@@ -189,7 +186,7 @@ def test_fidelity_too_many_backfills(api: Api) -> None:
     begun(api, second, START, "2026-10-02T00:00:00Z")
 
 
-@fact("8.1", "the limit is 100 by default; 2025 has none")
+@fact("8.1", "the limit of backfills is 100 by default; 2025 has no limit")
 def test_the_default_limit(api: Api) -> None:
     assert api.emulator.admin("GET", "settings")["backfill_limit"] == 100
     settings(api, backfill_limit=1)
@@ -199,7 +196,7 @@ def test_the_default_limit(api: Api) -> None:
     assert (status == 429) is (api.dialect == "2026")
 
 
-@fact("8.1", "an export of another project: create is 404, list is empty", *REAL)
+@fact("8.1", "for an export of another project a create answers 404 and the list is empty", *REAL)
 def test_backfills_of_another_project(api: Api) -> None:
     export = api.create(**no_op())
     begun(api, export)
@@ -215,8 +212,7 @@ def test_backfills_of_another_project(api: Api) -> None:
 
 
 @fact("8.1", "a backfill can be read by its id", *REAL)
-def test_fidelity_reading_a_backfill(api: Api) -> None:
-    """fidelity-15"""
+def test_reading_a_backfill(api: Api) -> None:
     export = api.create(**no_op())
     begun(api, export)
     row = backfills(api, export)[0]
@@ -227,7 +223,7 @@ def test_fidelity_reading_a_backfill(api: Api) -> None:
     refused(api.call("GET", of(api, other, f"backfills/{row['id']}/")), 404, "not_found")
 
 
-@fact("8.1", "the row can appear later than the answer: 404 until then", "2026")
+@fact("8.1", "a new backfill can answer 404 for some seconds", "2026")
 def test_a_row_that_appears_later(api: Api) -> None:
     settings(api, backfill_row_delay_seconds=90, backfill_limit=1)
     export = api.create()
@@ -241,7 +237,7 @@ def test_a_row_that_appears_later(api: Api) -> None:
     assert backfill(api, export, START, "2026-10-03T00:00:00Z").status_code == 429
 
 
-@fact("8.1", "the list: cursor pages of 50, ordered by creation or start", *REAL)
+@fact("8.1", "the list has cursor pages of 50, ordered by creation or start", *REAL)
 def test_lists_of_backfills(api: Api) -> None:
     export = api.create(**no_op())
     for minute in range(51):

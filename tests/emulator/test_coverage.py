@@ -1,4 +1,4 @@
-"""Which facts have a case: docs/emulator-coverage.md lists them, and this says it is current."""
+"""The facts that have a test: docs/emulator-coverage.md lists them."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.conftest import ROOT
-from tests.emulator.facts import RULES, Rule
+from tests.emulator.facts import FACTS, Fact
 
 MODULES = tuple(
     path.stem
     for path in sorted(Path(__file__).parent.glob("test_*.py"))
     if path.stem not in ("test_coverage", "test_documentation", "test_openapi")
 )
-NOT_IMITATED = {
-    2: "The client's own rule: an empty secret is refused before any call (tests/integration).",
-    12: "Stale keys of retired types can't be stored here; unknown keys are refused on write.",
-    39: "There are no sessions, so no current project moves when one is created.",
+NOT_COVERED = {
+    2: "A rule of the client: it refuses an empty secret before any call (tests/integration).",
+    12: "Keys of retired types cannot be stored: unknown keys are refused on write.",
+    39: "There are no sessions, so a new project does not change the current project.",
 }
-OPEN = (
+DIFFERENCES = (
     (
         "Feature flags are settings of the seed and have no path of their own. The acceptance test "
         "of the official Terraform provider that creates one (UseProjectIDForResources) fails."
     ),
     "A deletion does not end runs in flight (1.11).",
-    "Addresses of hosts are not resolved, so none is refused as internal (1.4, rule 5).",
+    "Addresses of hosts are not resolved, so internal ones are not refused (1.4).",
     "Filters of test_account_filters and path_cleaning_filters are stored without a check (4.2).",
-    "Plans and project limits (403 by plan) do not exist here; 402 is for the audit log only (10).",
-    "A database that is briefly away (503) comes by a fault rule only; 405 needs a session (5).",
+    "There are no plans and no project limits; only the audit log answers 402 (10).",
+    "Only a fault rule answers 503, and no call answers 405, which needs a session (5).",
     "Form and multipart bodies are refused with 415: clients of this interface send JSON (5).",
     "`/api/users/@me/` and `/api/organizations/` show the fields that section 12 names.",
     (
-        "A schedule is never missing behind an export, and none is left without a row (1.7). So a "
-        "PATCH or a pause a week after `end_at` does not fail as it does there (7.3)."
+        "An export always has its schedule (1.7), so a PATCH or a pause a week after `end_at` does "
+        "not fail (7.3)."
     ),
-    "The newest servers' fixed list of ten query fields is not known, so not checked (1.9).",
-    "Queries of 2026 are not parsed: only what no parser of the service accepts is refused (1.9).",
-    "Destination test steps connect to nothing; rules of the switchboard set results (11).",
+    "The fixed list of ten query fields of the newest servers is unknown and not checked (1.9).",
+    "Queries of 2026 are not parsed; only text that is never a query is refused (1.9).",
+    "Destination test steps contact no destination; the switchboard sets results (11).",
     "Jitter is one delay for all runs, so that tests are exact (7.3).",
     "Daily backfills of 2025 keep their time zone (8.2).",
     "A backfill without an end does not unpause its export: the sources disagree (1.8, 8.1).",
@@ -47,10 +47,10 @@ OPEN = (
 )
 
 
-def _place(item: tuple[str, Rule]) -> tuple[bool, list[int], str]:
-    """Order by section as numbers, then by name."""
-    name, rule = item
-    parts = rule.section.split(".")
+def _order(item: tuple[str, Fact]) -> tuple[bool, list[int], str]:
+    """Return a key that orders by section as numbers, then by name."""
+    name, fact = item
+    parts = fact.section.split(".")
     named = not parts[0].isdigit()
     return named, [] if named else [int(part) for part in parts], name
 
@@ -59,24 +59,23 @@ def _document() -> str:
     for module in MODULES:
         importlib.import_module(f"tests.emulator.{module}")
     lines = [
-        "# What the embedded service imitates",
+        "# What the embedded service covers",
         "",
-        "Each row is a fact about the real servers with a test of that name in `tests/emulator/`,",
-        "run in the dialects that it concerns. Sections and rules are those of",
-        "[service.md](service.md): rule 24 is 15.24 there.",
-        "This page is made from the tests, and a test says that it is current",
-        "(`scripts/golden tests/emulator/test_coverage.py` rewrites it).",
+        "Each row is a fact about the real servers. The test with that name in `tests/emulator/`",
+        "checks it in the listed dialects. Sections and rules are those of",
+        "[service.md](service.md): rule 24 is section 15.24.",
+        "This page is generated: run `scripts/golden tests/emulator/test_coverage.py`.",
         "",
         "| section | fact | dialects | rules | test |",
         "|---|---|---|---|---|",
     ]
-    for name, rule in sorted(RULES.items(), key=_place):
-        traps = ", ".join(str(trap) for trap in rule.traps)
-        dialects = ", ".join(rule.dialects)
-        lines.append(f"| {rule.section} | {rule.what} | {dialects} | {traps} | `{name}` |")
-    lines += ["", "## Not imitated, and why", ""]
-    lines += [f"- Rule 15.{trap}: {why}" for trap, why in sorted(NOT_IMITATED.items())]
-    lines += [f"- {difference}" for difference in OPEN]
+    for name, fact in sorted(FACTS.items(), key=_order):
+        rules = ", ".join(str(rule) for rule in fact.rules)
+        dialects = ", ".join(fact.dialects)
+        lines.append(f"| {fact.section} | {fact.text} | {dialects} | {rules} | `{name}` |")
+    lines += ["", "## Differences from the real servers", ""]
+    lines += [f"- Rule 15.{rule}: {reason}" for rule, reason in sorted(NOT_COVERED.items())]
+    lines += [f"- {difference}" for difference in DIFFERENCES]
     return "\n".join(lines) + "\n"
 
 
@@ -84,7 +83,7 @@ def test_the_page_of_coverage_is_current(golden: Callable[[Path, str], None]) ->
     golden(ROOT / "docs/emulator-coverage.md", _document())
 
 
-def test_every_trap_has_a_case_or_a_reason() -> None:
+def test_every_rule_has_a_test_or_a_reason() -> None:
     _document()
-    covered = {trap for rule in RULES.values() for trap in rule.traps} | set(NOT_IMITATED)
+    covered = {rule for fact in FACTS.values() for rule in fact.rules} | set(NOT_COVERED)
     assert set(range(1, 47)) <= covered <= set(range(1, 69))

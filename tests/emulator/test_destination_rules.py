@@ -33,11 +33,11 @@ def redshift(api: Api, **config: Any) -> dict[str, Any]:
 
 @fact(
     "1.4",
-    "compression fits the format: judged by what is sent in old servers, merged in the newest",
-    traps=(16,),
+    "compression must fit the format; old servers check what is sent, the newest the result",
+    rules=(16,),
 )
 def test_compression(api: Api) -> None:
-    """fidelity-11: the detail names the supported formats and compressions."""
+    """The detail names the supported formats and compressions."""
     export = api.create()
     kind = export["destination"]["type"]
 
@@ -53,9 +53,8 @@ def test_compression(api: Api) -> None:
     assert answer.status_code == (200 if api.dialect == "2026" else 400)
 
 
-@fact("1.4", "an empty compression is none in old servers", *OLD)
+@fact("1.4", "old servers read an empty compression as no compression", *OLD)
 def test_an_empty_compression(api: Api) -> None:
-    """fidelity-18."""
     created = attempt(api, "S3", {**S3, **KEYS, "compression": ""}, None)
     assert created.status_code == 201
     assert created.json()["destination"]["config"]["compression"] == ""
@@ -65,11 +64,11 @@ def test_an_empty_compression(api: Api) -> None:
     ("name", "value"), [("prefix", ""), ("bucket_name", "  "), ("bucket_name", ""), ("region", " ")]
 )
 @pytest.mark.parametrize(("type_name", "integration"), [("AwsS3", 7), ("S3Compatible", 10)])
-@fact("1.4", "bucket, region and prefix are not blank", "2026")
+@fact("1.4", "bucket, region and prefix must not be blank", "2026")
 def test_blank_bucket_fields(
     api: Api, type_name: str, integration: int, name: str, value: str
 ) -> None:
-    """fidelity-8: also where a PATCH leaves them blank."""
+    """Also where a PATCH leaves them blank."""
     detail = refused(
         attempt(api, type_name, {**S3, name: value}, integration),
         400,
@@ -86,20 +85,19 @@ def test_blank_bucket_fields(
     ("type_name", "config", "integration"),
     [("AwsS3", S3, 7), ("S3Compatible", S3, 10), ("AzureBlob", {"container_name": "c"}, 12)],
 )
-@fact("1.5", "the legacy extension of Parquet files can't be enabled for a new export", "2026")
+@fact("1.5", "a new export cannot enable the legacy extension of Parquet files", "2026")
 def test_the_legacy_extension(
     api: Api, type_name: str, config: dict[str, Any], integration: int
 ) -> None:
-    """fidelity-8."""
     legacy = {**config, "legacy_parquet_extension": True}
     refused(attempt(api, type_name, legacy, integration), 400, "invalid_input", "destination")
     new = attempt(api, type_name, {**legacy, "legacy_parquet_extension": False}, integration)
     assert new.status_code == 201
 
 
-@fact("1.4", "Snowflake: the authentication type, if sent, needs its secret", *OLD)
+@fact("1.4", "Snowflake requires the secret of the authentication type, if that is sent", *OLD)
 def test_snowflake(api: Api) -> None:
-    """fidelity-18: not judged otherwise; a stored secret counts."""
+    """Not judged otherwise; a stored secret counts."""
     assert attempt(api, "Snowflake", SNOWFLAKE, None).status_code == 201
     for kind in ("password", "keypair", "x"):
         refused(
@@ -116,9 +114,9 @@ def test_snowflake(api: Api) -> None:
     assert api.patch(export, **api.to("Snowflake", role="r")).status_code == 200
 
 
-@fact("1.3", "HTTP exports events only; the refusal names no field")
+@fact("1.3", "HTTP exports events only; the error names no field")
 def test_http_exports_events_only(api: Api) -> None:
-    """fidelity-11: attr is null, on PATCH as well."""
+    """Attr is null, on PATCH as well."""
     http = api.to("HTTP", url=CAPTURE, token="t")
     answer = api.call("POST", api.project, api.body(model="persons", **http))
     refused(answer, 400, "invalid_input", None)
@@ -129,7 +127,7 @@ def test_http_exports_events_only(api: Api) -> None:
     assert api.patch(export, model="events", **http).status_code == 200
 
 
-@fact("1.3", "HTTP: two addresses only, in the newest")
+@fact("1.3", "the newest servers accept two addresses for HTTP")
 def test_addresses_of_http(api: Api) -> None:
     answer = attempt(api, "HTTP", {"url": "https://h", "token": "t"}, None)
     if api.dialect == "2026":
@@ -138,7 +136,7 @@ def test_addresses_of_http(api: Api) -> None:
         assert answer.status_code == 201
 
 
-@fact("1.4", "Redshift COPY needs its bucket and both keys", *ALL)
+@fact("1.4", "Redshift COPY requires its bucket and both keys", *ALL)
 def test_redshift_copy(api: Api) -> None:
     one_key = {**COPY, "bucket_credentials": {"aws_access_key_id": "a"}}
     for inputs in ({}, {"copy_inputs": {}}, {"copy_inputs": one_key}):
@@ -147,9 +145,9 @@ def test_redshift_copy(api: Api) -> None:
         refused(answer, 400, "invalid_input", "destination")
 
 
-@fact("1.6", "a config is merged at every level before it is judged")
+@fact("1.6", "a config is merged at every level before it is checked")
 def test_part_of_a_nested_config(api: Api) -> None:
-    """fidelity-3: on PATCH and on PUT."""
+    """On PATCH and on PUT."""
     export = api.create(destination=redshift(api, mode="COPY", copy_inputs=COPY))
     part = redshift(api)
     part["config"] = {"copy_inputs": {"s3_bucket": "b2"}}
@@ -166,9 +164,9 @@ def test_part_of_a_nested_config(api: Api) -> None:
     assert answer.status_code == 200, answer.text
 
 
-@fact("1.6", "an object over stored text: a crash in 2025, overwritten elsewhere")
+@fact("1.6", "an object sent over stored text crashes 2025 and replaces the text elsewhere")
 def test_an_object_over_text(api: Api) -> None:
-    """fidelity-3, a sibling."""
+    """A sibling."""
     export = api.create(destination=redshift(api, mode="COPY", copy_inputs=COPY))
     keys = {**redshift(api), "config": {"copy_inputs": {"authorization": dict(KEYS)}}}
     answer = api.patch(export, destination=keys)
@@ -179,12 +177,12 @@ def test_an_object_over_text(api: Api) -> None:
 
 @fact(
     "1.3",
-    "Redshift needs an integration on create, and has it named again on PATCH",
+    "Redshift requires an integration on create, and again on every PATCH",
     "2026",
-    traps=(13,),
+    rules=(13,),
 )
 def test_redshift_by_integration(api: Api) -> None:
-    """fidelity-7: both kinds of integration; without a host in the integration, in the config."""
+    """Both kinds of integration; without a host in the integration, in the config."""
     refused(attempt(api, "Redshift", SQL, None), 400, "invalid_input", "destination")
     export = attempt(api, "Redshift", {"database": "d"}, 13).json()
     assert export["destination"]["integration"] == 13
@@ -212,11 +210,15 @@ def test_redshift_by_integration(api: Api) -> None:
         ("AzureBlob", {"container_name": "c"}, 12, 400),
     ],
 )
-@fact("1.6", "a null integration: Postgres takes it on PATCH, others do not", "2026", traps=(13,))
+@fact(
+    "1.6",
+    "a PATCH can set the integration of Postgres to null, not that of other types",
+    "2026",
+    rules=(13,),
+)
 def test_a_null_integration(
     api: Api, type_name: str, config: dict[str, Any], integration: int, status: int
 ) -> None:
-    """fidelity-8."""
     export = attempt(api, type_name, config, integration).json()
     dropped = {"type": type_name, "config": config, "integration": None}
     answer = api.patch(export, destination=dropped)

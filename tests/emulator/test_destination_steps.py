@@ -81,7 +81,7 @@ def set_rules(api: Api, *rules: dict[str, Any]) -> None:
         (None, {}),
     ],
 )
-@fact("11", "steps are listed by type; types without steps are 404 without a body", *REAL)
+@fact("11", "steps are listed by type; a type without steps answers 404 without a body", *REAL)
 def test_the_list_of_steps(api: Api, destination: str | None, names: dict[str, list[str]]) -> None:
     answer = steps(api, destination)
     if api.dialect not in names:
@@ -94,7 +94,7 @@ def test_the_list_of_steps(api: Api, destination: str | None, names: dict[str, l
     assert all(step["result"] is None for step in listed["steps"])
 
 
-@fact("11", "2025 refuses keys, those with all scopes as well", "2025")
+@fact("11", "2025 refuses keys, also those with all scopes", "2025")
 def test_keys_do_not_reach_the_steps_of_2025(api: Api) -> None:
     export = api.create()
     calls = [
@@ -108,7 +108,7 @@ def test_keys_do_not_reach_the_steps_of_2025(api: Api) -> None:
             assert "'INTERNAL'" in refused(answer, 403, "permission_denied")
 
 
-@fact("11", "listing needs batch_export:read, running batch_export:write", "2026")
+@fact("11", "listing requires batch_export:read, running batch_export:write", "2026")
 def test_scopes_of_steps(api: Api) -> None:
     listed = api.call("GET", f"{api.project}test/?destination=AwsS3", key="phx_read")
     assert listed.status_code == 200
@@ -118,7 +118,7 @@ def test_scopes_of_steps(api: Api) -> None:
         assert "batch_export:write" in refused(answer, 403, "permission_denied")
 
 
-@fact("11", "the interface does not have test steps", "interface")
+@fact("11", "the interface has no test steps", "interface")
 def test_no_steps_in_the_interface(api: Api) -> None:
     export = api.create()
     for method, rest in (
@@ -129,7 +129,7 @@ def test_no_steps_in_the_interface(api: Api) -> None:
         refused(api.call(method, api.project + rest), 404, "not_found")
 
 
-@fact("11", "a step runs for a new export, one a call, the first by default", *REAL)
+@fact("11", "a call runs one step of a new export, the first by default", *REAL)
 def test_a_step_for_a_new_export(api: Api) -> None:
     first = run_new(api, api.body()).json()
     assert set(first) == {"name", "description", "result"}
@@ -145,7 +145,7 @@ def test_a_step_for_a_new_export(api: Api) -> None:
     assert api.call("GET", api.project).json()["count"] == 0
 
 
-@fact("11", "steps of BigQuery that are skipped where the integration holds a key", "2026")
+@fact("11", "BigQuery skips some steps if the integration holds a key", "2026")
 def test_skipped_steps_of_bigquery(api: Api) -> None:
     destination = {"type": "BigQuery", "config": {"dataset_id": "d"}, "integration": 4}
     statuses = [
@@ -165,14 +165,14 @@ def test_skipped_steps_of_bigquery(api: Api) -> None:
         ),
     ],
 )
-@fact("11", "a step without credentials fails as not configured, with 200", "2025")
+@fact("11", "a step without credentials answers 200 with the status Failed", "2025")
 def test_a_step_that_is_not_configured(api: Api, type_name: str, config: dict[str, Any]) -> None:
     answer = run_new(api, api.body(**api.to(type_name, **config)))
     assert answer.status_code == 200
     assert answer.json()["result"] == {"status": "Failed", "message": NOT_CONFIGURED}
 
 
-@fact("11", "the body is validated as that of a create", *REAL)
+@fact("11", "the body is checked as that of a create", *REAL)
 def test_bodies_of_steps(api: Api) -> None:
     export = api.create()
     for run in (lambda body: run_new(api, body), lambda body: run_existing(api, export, body)):
@@ -186,7 +186,11 @@ def test_bodies_of_steps(api: Api) -> None:
     refused(run_new(api, part), 400, "invalid_input", "destination__non_field_errors")
 
 
-@fact("11", "crashes: no config, a step out of range, a type without steps", *REAL)
+@fact(
+    "11",
+    "real servers crash without a config, for unknown steps and for types without steps",
+    *REAL,
+)
 def test_crashes_of_steps(api: Api) -> None:
     export = api.create()
     kind = export["destination"]["type"]
@@ -199,7 +203,7 @@ def test_crashes_of_steps(api: Api) -> None:
     assert run_new(api, noop).status_code == 500
 
 
-@fact("11", "a step for an export merges the stored config in, secrets included", *REAL)
+@fact("11", "a step of an export uses the stored config, secrets included", *REAL)
 def test_a_step_for_an_existing_export(api: Api) -> None:
     export = api.create()
     before = api.emulator.exports()["Lake"]
@@ -225,7 +229,7 @@ def test_a_step_for_an_existing_export(api: Api) -> None:
     assert detail.startswith("Cannot change destination type")
 
 
-@fact("11", "a failed step answers 200; rules of the switchboard set results", *REAL)
+@fact("11", "a failed step answers 200; rules of the switchboard set the results", *REAL)
 def test_rules_of_results(api: Api) -> None:
     name = "S3" if api.dialect == "2025" else "AwsS3"
     last = 0 if api.dialect == "2025" else 1
@@ -272,15 +276,15 @@ def test_rules_of_results(api: Api) -> None:
         [{"status": "Failed", "step": "Check nothing"}],
     ],
 )
-@fact("switchboard", "rules of test steps that do not fit are refused", *REAL)
-def test_bad_rules_of_steps(api: Api, rules: Any) -> None:
+@fact("switchboard", "invalid rules of test steps are refused", *REAL)
+def test_invalid_rules_of_steps(api: Api, rules: Any) -> None:
     answer = api.emulator.http.put("/_emulator/test_steps", json=rules)
     assert answer.status_code == 400
     assert answer.json()["error"]
     assert api.emulator.admin("GET", "test_steps") == {"rules": []}
 
 
-@fact("switchboard", "a step is skipped in the newest server only", *REAL)
+@fact("switchboard", "only the newest servers have skipped steps", *REAL)
 def test_skipped_by_a_rule(api: Api) -> None:
     answer = api.emulator.http.put("/_emulator/test_steps", json=[{"status": "Skipped"}])
     assert answer.status_code == (200 if api.dialect == "2026" else 400)

@@ -9,7 +9,7 @@ from tests.emulator.facts import ALL, KEYS, OLD, REAL, S3, Api, fact, refused
 NOOP = {"type": "NoOp", "config": {}}
 
 
-@fact("1.3", "S3 with keys is refused by the newest servers", traps=(15,))
+@fact("1.3", "the newest servers refuse S3 with keys in the config", rules=(15,))
 def test_s3_with_keys(api: Api) -> None:
     answer = api.call("POST", api.project, {**api.body(), **api.to("S3", **S3, **KEYS)})
     if api.dialect == "2026":
@@ -18,7 +18,7 @@ def test_s3_with_keys(api: Api) -> None:
         assert answer.status_code == 201
 
 
-@fact("1.3", "an unknown type is no choice; a gated one needs its flag")
+@fact("1.3", "an unknown type is refused; some types need a feature flag")
 def test_destination_types(api: Api) -> None:
     answer = api.call("POST", api.project, {**api.body(), **api.to("Nope")})
     refused(answer, 400, "invalid_choice", "destination__type")
@@ -27,9 +27,9 @@ def test_destination_types(api: Api) -> None:
         refused(api.call("POST", api.project, workflows), 403, "permission_denied")
 
 
-@fact("1.3", "a change of type: in place in old servers, never in the newest", traps=(14,))
+@fact("1.3", "old servers change the type in place, the newest refuse it", rules=(14,))
 def test_changing_the_type(api: Api) -> None:
-    """fidelity-11: the detail names both types."""
+    """The detail names both types."""
     answer = api.patch(api.create(), destination=NOOP)
     if api.dialect == "2026":
         detail = refused(answer, 400, "invalid_input", "destination")
@@ -83,7 +83,7 @@ def test_changing_the_type(api: Api) -> None:
         ("NoOp", {"arg": "x"}, set()),
     ],
 )
-@fact("1.3", "the types with credentials in the config; secrets are never shown", *OLD, traps=(1,))
+@fact("1.3", "types with credentials in the config; answers never show secrets", *OLD, rules=(1,))
 def test_inline_types(api: Api, type_name: str, config: dict, secrets: set) -> None:
     made = api.call("POST", api.project, {**api.body(), **api.to(type_name, **config)})
     assert made.status_code == 201, made.text
@@ -116,9 +116,9 @@ def test_inline_types(api: Api, type_name: str, config: dict, secrets: set) -> N
 )
 @fact(
     "1.3",
-    "the types with credentials in an integration of the same project and kind",
+    "types with credentials in an integration of the same project and kind",
     "2026",
-    traps=(13, 15),
+    rules=(13, 15),
 )
 def test_types_by_integration(api: Api, type_name: str, config: dict, integration: int) -> None:
     destination = {"type": type_name, "config": config}
@@ -146,7 +146,7 @@ def test_types_by_integration(api: Api, type_name: str, config: dict, integratio
     )
 
 
-@fact("1.3", "credentials are stripped at any depth", "2025")
+@fact("1.3", "secrets are removed from answers at any depth", "2025")
 def test_secrets_at_depth(api: Api) -> None:
     inputs = {
         "s3_bucket": "b",
@@ -167,7 +167,7 @@ def test_secrets_at_depth(api: Api) -> None:
     assert "hidden" not in str(made)
 
 
-@fact("1.4", "unknown config keys are all named, sorted", traps=(12,))
+@fact("1.4", "the error lists all unknown config keys, sorted", rules=(12,))
 def test_unknown_config_keys(api: Api) -> None:
     body = api.body()
     body["destination"]["config"] |= {"zz": 1, "aa": 2}
@@ -177,9 +177,7 @@ def test_unknown_config_keys(api: Api) -> None:
     assert detail.endswith("'aa', 'zz'")
 
 
-@fact(
-    "1.4", "a PATCH needs no required keys, and keeps the secrets that it doesn't send", traps=(8,)
-)
+@fact("1.4", "a PATCH needs no required keys, and keeps secrets that are not sent", rules=(8,))
 def test_a_patch_is_merged(api: Api) -> None:
     export = api.create()
     before = api.emulator.exports()["Lake"]["secrets"]
@@ -189,7 +187,9 @@ def test_a_patch_is_merged(api: Api) -> None:
     assert api.emulator.exports()["Lake"]["secrets"] == before
 
 
-@fact("1.4", "plain types are checked: null, wrong types; words become booleans", traps=(9, 17))
+@fact(
+    "1.4", "config values must be of their type and not null; words become booleans", rules=(9, 17)
+)
 def test_config_types(api: Api) -> None:
     export = api.create()
     kind = export["destination"]["type"]
@@ -208,13 +208,13 @@ def test_config_types(api: Api) -> None:
         assert answer["destination"]["config"]["use_virtual_style_addressing"] is False
 
 
-@fact("1.4", "a destination PATCH without type or config crashes the real servers", traps=(13,))
-def test_half_a_destination(api: Api) -> None:
+@fact("1.4", "real servers crash on a PATCH of a destination without type or config", rules=(13,))
+def test_a_patch_of_half_a_destination(api: Api) -> None:
     answer = api.patch(api.create(), destination={"config": {"prefix": "q"}})
     assert answer.status_code == (200 if api.dialect == "interface" else 500)
 
 
-@fact("1.5", "config scalars come back as text from a GET", *ALL, traps=(11,))
+@fact("1.5", "a GET returns config scalars as text", *ALL, rules=(11,))
 def test_scalars_as_text(api: Api) -> None:
     if api.dialect == "2026":
         export = api.create(
@@ -244,8 +244,8 @@ def test_scalars_as_text(api: Api) -> None:
 
 @fact(
     "1.5",
-    "keys never sent are not returned, but for one that the newest servers inject",
-    traps=(10,),
+    "answers have no keys that were not sent, except one in the newest servers",
+    rules=(10,),
 )
 def test_injected_keys(api: Api) -> None:
     config = api.create()["destination"]["config"]
@@ -260,7 +260,7 @@ def test_injected_keys(api: Api) -> None:
         assert config == S3
 
 
-@fact("1.6", "PUT needs the required fields and merges all the same", traps=(8,))
+@fact("1.6", "PUT requires the required fields and merges the others", rules=(8,))
 def test_put_merges(api: Api) -> None:
     export = api.create(end_at="2030-01-01T00:00:00Z")
     path = f"{api.project}{export['id']}/"
@@ -269,7 +269,9 @@ def test_put_merges(api: Api) -> None:
     assert (answer.json()["name"], answer.json()["end_at"]) == ("New", "2030-01-01T00:00:00Z")
 
 
-@fact("1.6", "absent integration stays for S3, must be named again for others", "2026", traps=(13,))
+@fact(
+    "1.6", "S3 keeps its integration on PATCH, other types must send it again", "2026", rules=(13,)
+)
 def test_integration_in_a_patch(api: Api) -> None:
     export = api.create()
     answer = api.patch(export, destination={"type": "AwsS3", "config": {"prefix": "q"}})
@@ -289,8 +291,8 @@ def test_hidden_types_are_no_types_elsewhere(api: Api) -> None:
     assert answer.status_code == (403 if api.dialect == "2026" else 400)
 
 
-@fact("1.1", "a destination is required, is an object, and is not null")
-def test_odd_destinations(api: Api) -> None:
+@fact("1.1", "the destination is required; it must be an object and not null")
+def test_invalid_destinations(api: Api) -> None:
     refused(api.call("POST", api.project, api.body(destination=None)), 400, "null", "destination")
     refused(
         api.call("POST", api.project, api.body(destination=[])),
@@ -310,9 +312,9 @@ def test_odd_destinations(api: Api) -> None:
     assert listed.status_code == (400 if api.dialect == "interface" else 500)
 
 
-@fact("1.4", "a null config: nothing in the interface, refused by real servers")
+@fact("1.4", "the interface reads a null config as empty, real servers refuse it")
 def test_a_null_config(api: Api) -> None:
-    """fidelity-19: on POST, PATCH and PUT."""
+    """On POST, PATCH and PUT."""
     null = {"type": "NoOp", "config": None}
     created = api.call("POST", api.project, api.body(destination=null))
     export = api.create(destination=NOOP)
@@ -326,9 +328,10 @@ def test_a_null_config(api: Api) -> None:
         refused(answer, 400, "null", "destination__config")
 
 
-@fact("1.6", "a change of type by PATCH needs no required keys; Databricks its integration", *OLD)
+@fact(
+    "1.6", "a PATCH of the type needs no required keys; Databricks requires its integration", *OLD
+)
 def test_a_partial_change_of_type(api: Api) -> None:
-    """fidelity-18."""
     export = api.create()
     answer = api.patch(export, **api.to("Postgres", host="h"))
     assert answer.status_code == 200, answer.text

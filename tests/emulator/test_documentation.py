@@ -46,7 +46,7 @@ def test_the_session_works_as_printed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(EFFECTS))
 def test_every_fault_is_documented_with_its_parameters(name: str) -> None:
-    section = DOCUMENT.split("### The answer is lost or wrong")[1]
+    section = DOCUMENT.split("### The response is lost or wrong")[1]
     row = next(line for line in section.splitlines() if line.startswith(f"| `{name}` |"))
     for parameter in fields(EFFECTS[name]):
         assert f"`{parameter.name}`" in row

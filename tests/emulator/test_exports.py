@@ -9,7 +9,11 @@ from tests.emulator.facts import OLD, Api, fact, refused
 QUERY = "select event, toInt(1+1) as n from events"
 
 
-@fact("1.1", "name: required, trimmed, neither blank nor null, not unique", traps=(3,))
+@fact(
+    "1.1",
+    "the name is required and trimmed, neither blank nor null, and need not be unique",
+    rules=(3,),
+)
 def test_names(api: Api) -> None:
     refused(api.call("POST", api.project, {}), 400, "required", "name")
     refused(api.call("POST", api.project, api.body(name=" ")), 400, "blank", "name")
@@ -18,7 +22,7 @@ def test_names(api: Api) -> None:
     assert api.create(name="Lake")["name"] == "Lake"
 
 
-@fact("1.1", "creating twice makes two", traps=(4,))
+@fact("1.1", "two equal creates make two exports", rules=(4,))
 def test_a_create_is_not_idempotent(api: Api) -> None:
     assert api.create()["id"] != api.create()["id"]
     assert api.call("GET", api.project).json()["count"] == 2
@@ -26,8 +30,8 @@ def test_a_create_is_not_idempotent(api: Api) -> None:
 
 @fact(
     "1.1",
-    "model: events by default; null means events in old servers, is refused in the newest",
-    traps=(10,),
+    "the model is events by default; old servers read null as events, the newest refuse it",
+    rules=(10,),
 )
 def test_models(api: Api) -> None:
     assert api.create()["model"] == "events"
@@ -39,7 +43,7 @@ def test_models(api: Api) -> None:
     refused(api.call("POST", api.project, api.body(model="x")), 400, "invalid_choice", "model")
 
 
-@fact("1.1", "the model can't change in place in the newest servers", traps=(14,))
+@fact("1.1", "the newest servers refuse a change of the model", rules=(14,))
 def test_changing_the_model(api: Api) -> None:
     answer = api.patch(api.create(), model="persons")
     if api.dialect == "2026":
@@ -50,8 +54,8 @@ def test_changing_the_model(api: Api) -> None:
 
 @fact(
     "1.1",
-    "interval: known words only, short ones need a flag: on create, in the newest on PATCH too",
-    traps=(19,),
+    "only listed intervals are valid; the short ones need a feature flag",
+    rules=(19,),
 )
 def test_intervals(api: Api) -> None:
     refused(
@@ -64,7 +68,7 @@ def test_intervals(api: Api) -> None:
     assert answer.status_code == (403 if api.dialect == "2026" else 200)
 
 
-@fact("1.1", "times: any ISO, naive means UTC, answered in UTC with Z")
+@fact("1.1", "times are ISO 8601; naive times are UTC, and answers are in UTC with Z")
 def test_times(api: Api) -> None:
     export = api.create(start_at="2026-01-01T02:00:00+02:00", end_at="2022-07-19 00:00:00")
     assert export["start_at"] == "2026-01-01T00:00:00Z"
@@ -73,7 +77,7 @@ def test_times(api: Api) -> None:
     assert api.patch(export, end_at=None).json()["end_at"] is None
 
 
-@fact("1.1", "unknown and read-only fields are dropped without a word", traps=(6,))
+@fact("1.1", "unknown and read-only fields are ignored without an error", rules=(6,))
 def test_unknown_fields_are_dropped(api: Api) -> None:
     export = api.create(nonsense=1, id="x", team_id=99)
     assert "nonsense" not in export
@@ -82,13 +86,13 @@ def test_unknown_fields_are_dropped(api: Api) -> None:
     assert unknown not in api.create(**{unknown: "select 1 from events"})
 
 
-@fact("1.1", "every save moves last_updated_at, an empty one too", traps=(23,))
+@fact("1.1", "every write changes last_updated_at, also an empty one", rules=(23,))
 def test_every_save_moves_the_date(api: Api) -> None:
     export = api.create()
     assert api.patch(export).json()["last_updated_at"] > export["last_updated_at"]
 
 
-@fact("1.1", "values that nobody sent are computed on read", "2026", traps=(10, 46))
+@fact("1.1", "the server computes values that were not sent on every read", "2026", rules=(10, 46))
 def test_computed_values(api: Api) -> None:
     export = api.create(interval="week")
     assert (export["timezone"], export["offset_day"], export["offset_hour"]) == ("UTC", 0, 0)
@@ -96,7 +100,12 @@ def test_computed_values(api: Api) -> None:
     assert export["incremental_mode"] == "APPEND"
 
 
-@fact("1.2", "offsets fit their interval, go with it, and crash without it", "2026", traps=(18, 19))
+@fact(
+    "1.2",
+    "offsets must fit the interval; a change of offsets without the interval crashes",
+    "2026",
+    rules=(18, 19),
+)
 def test_offsets(api: Api) -> None:
     export = api.create(interval="day", offset_hour=5)
     assert export["offset_hour"] == 5
@@ -113,7 +122,6 @@ def test_offsets(api: Api) -> None:
 
 @fact("1.2", "a PATCH keeps the offsets that its interval takes; a PUT resets them", "2026")
 def test_offsets_that_are_not_sent(api: Api) -> None:
-    """fidelity-2."""
     week = api.create(interval="week", offset_day=1, offset_hour=2)
     again = api.patch(week, interval="week").json()
     assert (again["offset_day"], again["offset_hour"]) == (1, 2)
@@ -130,9 +138,8 @@ def test_offsets_that_are_not_sent(api: Api) -> None:
 
 @fact(
     "1.7",
-    "pause and unpause: the export in the interface, something small in real servers; twice "
-    "is once",
-    traps=(20, 21),
+    "pause and unpause answer the export in the interface and a small object in real servers",
+    rules=(20, 21),
 )
 def test_pausing(api: Api) -> None:
     export = api.create()
@@ -148,19 +155,19 @@ def test_pausing(api: Api) -> None:
     assert api.get(export)["last_paused_at"] == paused["last_paused_at"]
 
 
-@fact("1.7", "paused by PATCH leaves last_paused_at", traps=(20,))
+@fact("1.7", "a PATCH of paused does not change last_paused_at", rules=(20,))
 def test_pausing_by_patch(api: Api) -> None:
     assert api.patch(api.create(), paused=True).json()["last_paused_at"] is None
 
 
-@fact("1.7", "unpause is 401 for a user without a current project", traps=(22,))
-def test_unpausing_from_nowhere(api: Api) -> None:
+@fact("1.7", "unpause answers 401 for a user without a current project", rules=(22,))
+def test_unpausing_without_a_current_project(api: Api) -> None:
     export = api.create(paused=True)
     answer = api.call("POST", f"{api.project}{export['id']}/unpause/", {}, key="phx_nowhere")
     refused(answer, 401, "not_authenticated")
 
 
-@fact("1.9", "queries: shown as sent, or rewritten in the schema", *OLD, traps=(6, 7))
+@fact("1.9", "queries are shown as sent, or rewritten in the schema", *OLD, rules=(6, 7))
 def test_queries(api: Api) -> None:
     name = "sql_query" if api.dialect == "interface" else "hogql_query"
     query = QUERY
@@ -177,7 +184,9 @@ def test_queries(api: Api) -> None:
         assert api.patch(export, **{name: None}).json()[name] is None
 
 
-@fact("1.10", "lists: newest first, pages of 100, odd numbers mean the default", traps=(24,))
+@fact(
+    "1.10", "lists are newest first in pages of 100; invalid numbers mean the default", rules=(24,)
+)
 def test_pages(api: Api) -> None:
     names = [api.create(name=f"E{n}")["name"] for n in range(5)]
     listed = api.call("GET", api.project).json()
@@ -193,8 +202,8 @@ def test_pages(api: Api) -> None:
 
 @fact(
     "1.10",
-    "the organization path reads all projects, and creates only in the interface",
-    traps=(5, 44),
+    "the organization path lists all projects; only the interface creates there",
+    rules=(5, 44),
 )
 def test_the_organization_path(api: Api) -> None:
     export = api.create()
@@ -218,9 +227,9 @@ def test_the_organization_path(api: Api) -> None:
         ("2026", {"destination": {"type": "AwsS3", "config": {"prefix": "q"}, "integration": 7}}),
     ],
 )
-@fact("1.10", "the organization path crashes where a PATCH needs the project")
+@fact("1.10", "real servers crash on PATCHes of the organization path that need the project")
 def test_patches_on_the_organization_path(api: Api, dialect_of: str, change: dict) -> None:
-    """fidelity-19; inferred. The interface has no crashes."""
+    """Inferred. The interface has no crashes."""
     export = api.create()
     path = f"{api.organization}batch_exports/{export['id']}/"
     answer = api.call("PATCH", path, change)
@@ -232,7 +241,7 @@ def test_patches_on_the_organization_path(api: Api, dialect_of: str, change: dic
     assert api.call("PATCH", path, kept).status_code == 200
 
 
-@fact("1.10", "environments is another name of projects")
+@fact("1.10", "environments is an alias of projects")
 def test_environments(api: Api) -> None:
     export = api.create()
     assert api.call("GET", f"/api/environments/1/batch_exports/{export['id']}/").status_code == 200
@@ -241,7 +250,7 @@ def test_environments(api: Api) -> None:
     assert api.call("GET", "/api/projects/@current/batch_exports/").json()["count"] == 1
 
 
-@fact("1.11", "deletion: gone at once, a second time is 404")
+@fact("1.11", "a deleted export disappears at once; a second deletion answers 404")
 def test_deletion(api: Api) -> None:
     path = f"{api.project}{api.create()['id']}/"
     assert api.call("DELETE", path).status_code == 204
@@ -250,7 +259,7 @@ def test_deletion(api: Api) -> None:
     assert api.call("GET", api.project).json()["count"] == 0
 
 
-@fact("1.1", "filters: any JSON in 2025, typed in the newest, unknown to the interface")
+@fact("1.1", "filters are any JSON in 2025 and typed in the newest; the interface ignores them")
 def test_filters(api: Api) -> None:
     good = [{"type": "event", "key": "a"}]
     made = api.create(filters=good)
@@ -267,15 +276,15 @@ def test_filters(api: Api) -> None:
             assert answer.status_code == 200
 
 
-@fact("1.1", "last_paused_at can be written", traps=(20,))
+@fact("1.1", "last_paused_at can be written", rules=(20,))
 def test_the_date_of_the_pause_can_be_written(api: Api) -> None:
     moment = "2026-01-01T00:00:00Z"
     assert api.create(last_paused_at=moment)["last_paused_at"] == moment
 
 
-@fact("1.1", "settings of the newest model: modes, keys and modifiers are kept", "2026")
+@fact("1.1", "the newest servers store incremental_mode, keys and modifiers", "2026")
 def test_settings_of_the_newest_model(api: Api) -> None:
-    """fidelity-6: version_key is a list."""
+    """Version_key is a list."""
     settings = {
         "hogql_modifiers": {"a": 1},
         "primary_key": ["id"],
@@ -302,9 +311,8 @@ def test_settings_of_the_newest_model(api: Api) -> None:
         ("events", "incremental_mode", "MERGE"),
     ],
 )
-@fact("1.1", "fields that another model takes are refused, on PATCH as well", "2026")
+@fact("1.1", "fields of another model are refused, also on PATCH", "2026")
 def test_fields_of_another_model(api: Api, model: str, field: str, value: object) -> None:
-    """fidelity-6."""
     fields = {"model": model, **({"hogql_query": QUERY} if model == "hogql" else {})}
     refused(
         api.call("POST", api.project, api.body(**fields, **{field: value})),
@@ -316,9 +324,9 @@ def test_fields_of_another_model(api: Api, model: str, field: str, value: object
     refused(api.patch(export, **{field: value}), 400, "invalid_input", field)
 
 
-@fact("1.9", "queries need the model hogql", "2026", traps=(6,))
+@fact("1.9", "a query requires the model hogql", "2026", rules=(6,))
 def test_queries_on_events(api: Api) -> None:
-    """fidelity-1: on POST and PATCH; null is accepted."""
+    """On POST and PATCH; null is accepted."""
     for model in ("events", "persons"):
         body = api.body(model=model, hogql_query=QUERY)
         refused(api.call("POST", api.project, body), 400, "invalid_input", "hogql_query")
@@ -331,9 +339,8 @@ def test_queries_on_events(api: Api) -> None:
     "query",
     [None, "", "SELEC nonsense", "select", "select count( from events", "select (1] from events"],
 )
-@fact("1.9", "the model hogql needs a query that can be parsed", "2026")
-def test_bad_queries_of_the_hogql_model(api: Api, query: str | None) -> None:
-    """fidelity-1."""
+@fact("1.9", "the model hogql requires a query that can be parsed", "2026")
+def test_invalid_queries_of_the_hogql_model(api: Api, query: str | None) -> None:
     body = api.body(model="hogql", hogql_query=query)
     refused(api.call("POST", api.project, body), 400, "invalid_input", "hogql_query")
     export = api.create(model="hogql", hogql_query=QUERY)
@@ -351,7 +358,7 @@ def test_bad_queries_of_the_hogql_model(api: Api, query: str | None) -> None:
         "(select ')', \"(\" from persons join events on 1 = 1);",
     ],
 )
-@fact("1.9", "the model hogql takes any query and shows it as sent", "2026", traps=(7,))
+@fact("1.9", "the model hogql accepts any query and shows it as sent", "2026", rules=(7,))
 def test_queries_of_the_hogql_model(api: Api, query: str) -> None:
     export = api.create(model="hogql", hogql_query=query)
     assert (api.get(export)["hogql_query"], export["schema"]) == (query, None)

@@ -30,7 +30,7 @@ def read(api: Api, path: str, key: str) -> dict:
         ("phx_org", ["*"], None, [THEIRS]),
     ],
 )
-@fact("12", "a key reads itself without any scope, also with limits", *REAL)
+@fact("12", "a key can read itself without any scope and with limits", *REAL)
 def test_keys_read_themselves(
     api: Api, key: str, scopes: list, teams: list | None, organizations: list | None
 ) -> None:
@@ -52,7 +52,7 @@ def test_labels_of_keys(api: Api) -> None:
     assert (shown["label"], shown["user_id"]) == ("Ada's key", 2)
 
 
-@fact("12", "a key without scopes may do everything in 2025, and nothing in 2026", *REAL)
+@fact("12", "a key without scopes may do everything in 2025 and nothing in 2026", *REAL)
 def test_keys_without_scopes(api: Api) -> None:
     newest = api.dialect == "2026"
     assert read(api, CURRENT, "phx_empty")["scopes"] == ([] if newest else ["*"])
@@ -60,7 +60,7 @@ def test_keys_without_scopes(api: Api) -> None:
     assert answer.status_code == (403 if newest else 200)
 
 
-@fact("12", "an unknown key is 401; the list of keys and all writes are 403", *REAL)
+@fact("12", "the list of keys and all writes answer 403", *REAL)
 def test_other_operations_on_keys(api: Api) -> None:
     refused(api.call("GET", CURRENT, key="phx_nobody"), 401, "authentication_failed")
     for method, path in (
@@ -79,7 +79,7 @@ def test_keys_in_the_interface(api: Api) -> None:
         refused(api.call("GET", path), 404, "not_found")
 
 
-@fact("12", "a user: user:read; the limits of the key do not apply")
+@fact("12", "a user requires user:read; the limits of the key do not apply")
 def test_users(api: Api) -> None:
     for key in ("phx_all", "phx_one", "phx_user"):
         me = read(api, ME, key)
@@ -94,13 +94,13 @@ def test_users(api: Api) -> None:
     assert detail == "API key missing required scope 'user:read'"
 
 
-@fact("12", "the team of a user is the current project; without one it is null")
+@fact("12", "the team of a user is the current project, or null")
 def test_current_projects(api: Api) -> None:
     assert read(api, ME, "phx_nowhere")["team"] is None
     assert read(api, ME, "phx_one")["team"]["id"] == 1
 
 
-@fact("12", "an organization: organization:read, with its members' level, projects and features")
+@fact("12", "an organization requires organization:read; it has level, projects and features")
 def test_organizations(api: Api) -> None:
     for path in (api.organization, "/api/organizations/@current/"):
         shown = read(api, path, "phx_organization")
@@ -114,7 +114,11 @@ def test_organizations(api: Api) -> None:
     assert read(api, api.organization, "phx_admin")["membership_level"] == 8
 
 
-@fact("12", "limits on organizations: by project 403, by organization 404", traps=(41,))
+@fact(
+    "12",
+    "an organization answers 403 to a key limited to projects, 404 to one of another",
+    rules=(41,),
+)
 def test_limits_on_organizations(api: Api) -> None:
     scope = refused(api.call("GET", api.organization, key="phx_read"), 403, "permission_denied")
     assert scope == "API key missing required scope 'organization:read'"
@@ -128,14 +132,14 @@ def test_limits_on_organizations(api: Api) -> None:
     assert [organization["name"] for organization in listed["results"]] == ["Theirs"]
 
 
-@fact("12", "texts of 403 name the project")
+@fact("12", "a 403 names the project")
 def test_texts_of_limits(api: Api) -> None:
     answer = api.call("GET", "/api/projects/2/batch_exports/", key="phx_one")
     text = "API key does not have access to the requested project: ID 2."
     assert refused(answer, 403, "permission_denied") == text
 
 
-@fact("12", "a key of an unknown user is refused in a seed", "2026")
+@fact("12", "a seed with a key of an unknown user is refused", "2026")
 def test_unknown_users_in_seeds(api: Api, tmp_path: Path) -> None:
     seed = tmp_path / "seed.json"
     keys = [{"value": "phx_key", "user": "nobody@example.com"}]

@@ -10,7 +10,7 @@ from tests.emulator.operations import get, messages, of, outcomes, runs
 RANGE = "Batch export for range 2026-10-07T10:00:00+00:00 - 2026-10-07T11:00:00+00:00"
 
 
-@fact("3", "logs: newest first, filtered, in two shapes; refused to keys in 2025", traps=(27, 40))
+@fact("3", "logs are newest first, in two forms; 2025 refuses keys", rules=(27, 40))
 def test_export_logs(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=4)
@@ -31,7 +31,7 @@ def test_export_logs(api: Api) -> None:
     assert get(api, of(api, export, f"logs/?{name}=odd"))["results"] == []
 
 
-@fact("9", "each run logs its start and its end with its interval", "interface", "2026")
+@fact("9", "a run logs its start and its end with its interval", "interface", "2026")
 def test_messages_of_runs(api: Api) -> None:
     outcomes(
         api,
@@ -66,7 +66,7 @@ def test_mails_of_a_day(api: Api) -> None:
     assert len(messages(api, export, query)) == 2
 
 
-@fact("7.2", "a cancelled run logs no end but its cancellation", "2026")
+@fact("7.2", "a cancelled run logs its cancellation and no other end", "2026")
 def test_logs_of_a_cancelled_run(api: Api) -> None:
     outcomes(api, {"match": {}, "status": "Completed", "seconds": 3000})
     export = api.create()
@@ -78,7 +78,7 @@ def test_logs_of_a_cancelled_run(api: Api) -> None:
     assert not [line for line in messages(api, export) if "finished" in line]
 
 
-@fact("9", "instance_id is the workflow engine's id: no run of the API has it", "2026")
+@fact("9", "instance_id is the id of the workflow engine, not that of a run", "2026")
 def test_instance_ids(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=3)
@@ -91,7 +91,7 @@ def test_instance_ids(api: Api) -> None:
             assert (messages(api, export, f"?instance_id={value}") == []) is empty
 
 
-@fact("3", "after and before are exclusive; search takes any case and LIKE wildcards", "2026")
+@fact("3", "after and before are exclusive; search ignores case and accepts LIKE wildcards", "2026")
 def test_filters_of_logs(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=3)
@@ -104,7 +104,7 @@ def test_filters_of_logs(api: Api) -> None:
     refused(api.call("GET", of(api, export, "logs/?after=soon")), 400, "invalid_input", "after")
 
 
-@fact("3", "the limit is asked of the store first: no offset reaches further", "2026", traps=(27,))
+@fact("3", "the limit applies before the offset, so no offset reaches further", "2026", rules=(27,))
 def test_pages_of_logs(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=40)
@@ -121,16 +121,18 @@ def test_pages_of_logs(api: Api) -> None:
 @pytest.mark.parametrize(
     ("limit", "code"), [("501", "max_value"), ("0", "min_value"), ("many", "invalid_input")]
 )
-@fact("3", "a limit outside of 1 to 500 is refused", "2026")
-def test_fidelity_limits_of_logs(api: Api, limit: str, code: str) -> None:
-    """fidelity-11"""
+@fact("3", "a limit below 1 or above 500 is refused", "2026")
+def test_limits_of_logs(api: Api, limit: str, code: str) -> None:
     answer = api.call("GET", of(api, api.create(), f"logs/?limit={limit}"))
     refused(answer, 400, code, "limit")
 
 
-@fact("3", "the oldest logs are whole pages: offset works, a word as limit is refused", "interface")
-def test_fidelity_pages_of_the_oldest_logs(api: Api) -> None:
-    """fidelity-11"""
+@fact(
+    "3",
+    "the oldest logs have limit/offset pages; a limit that is not a number is refused",
+    "interface",
+)
+def test_pages_of_the_oldest_logs(api: Api) -> None:
     outcomes(api, {"match": {}, "status": "Completed"})
     export = api.create()
     api.emulator.advance(hours=50)
@@ -141,7 +143,7 @@ def test_fidelity_pages_of_the_oldest_logs(api: Api) -> None:
     refused(answer, 400, "invalid_input", "limit")
 
 
-@fact("3", "logs of a run: whole in the interface, empty in 2025, a crash in 2026", traps=(27,))
+@fact("3", "logs of a run are complete in the interface, empty in 2025 and crash 2026", rules=(27,))
 def test_run_logs(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=2)
@@ -155,7 +157,7 @@ def test_run_logs(api: Api) -> None:
     assert all(line["run_id"] == run for line in lines)
 
 
-@fact("3", "logs need batch_export:read", "2026")
+@fact("3", "logs require batch_export:read", "2026")
 def test_the_scope_of_logs(api: Api) -> None:
     export = api.create()
     answer = api.call("GET", of(api, export, "logs/"), key="phx_user")

@@ -52,7 +52,7 @@ def older(seeded: RunningEmulator) -> Api:
 
 
 def test_queries_where_one_exists(older: Api) -> None:
-    """fidelity-1: a project with a query on events takes more; others do not."""
+    """A project with a query on events takes more; others do not."""
     export = older.emulator.exports()["Query"]
     assert export["hogql_query"] == QUERY
     assert older.create(hogql_query=QUERY)["hogql_query"] == QUERY
@@ -72,7 +72,7 @@ def test_queries_where_one_exists(older: Api) -> None:
 
 
 def test_the_last_query_that_is_cleared(older: Api) -> None:
-    """fidelity-1: afterwards the project has none."""
+    """Afterwards the project has none."""
     export = older.emulator.exports()["Query"]
     assert older.patch(export, hogql_query=None).json()["hogql_query"] is None
     refused(older.patch(export, hogql_query=QUERY), 400, "invalid_input", "hogql_query")
@@ -80,7 +80,7 @@ def test_the_last_query_that_is_cleared(older: Api) -> None:
 
 @pytest.mark.parametrize("name", ["Redshift", "Postgres"])
 def test_credentials_in_an_old_config(older: Api, name: str) -> None:
-    """fidelity-7: an export without an integration stays as it is until one is named."""
+    """An export without an integration stays as it is until one is named."""
     export = older.emulator.exports()[name]
     assert set(export["destination"]["config"]) == {"database", "host"}
     assert export["destination"]["integration"] is None
@@ -89,7 +89,7 @@ def test_credentials_in_an_old_config(older: Api, name: str) -> None:
     assert older.emulator.exports()[name]["secrets"] == export["secrets"]
 
 
-@fact("1.1", "the model hogql needs a flag", "2026")
+@fact("1.1", "the model hogql needs a feature flag", "2026")
 def test_the_flag_of_the_hogql_model(older: Api, dialect: str) -> None:
     body = older.body(model="hogql", hogql_query=QUERY)
     refused(older.call("POST", older.project, body), 403, "permission_denied")

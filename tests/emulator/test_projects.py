@@ -21,7 +21,7 @@ def change(api: Api, project: dict, **fields: object):
     return api.call("PATCH", f"{projects(api)}{project['id']}/", fields)
 
 
-@fact("4.1", "no field is required; names are trimmed, not blank, at most 200 characters")
+@fact("4.1", "no field is required; names are trimmed, not blank, of at most 200 characters")
 def test_project_names(api: Api) -> None:
     first = api.call("POST", projects(api), {}).json()["name"]
     second = api.call("POST", projects(api), {}).json()["name"]
@@ -32,7 +32,11 @@ def test_project_names(api: Api) -> None:
     refused(api.call("POST", projects(api), {"name": "x" * 201}), 400, "max_length", "name")
 
 
-@fact("4.1", "names are unique in the newest servers, case and blanks aside: 409", traps=(38, 42))
+@fact(
+    "4.1",
+    "names are unique in the newest servers, without case and whitespace: 409",
+    rules=(38, 42),
+)
 def test_project_names_that_are_taken(api: Api) -> None:
     answer = api.call("POST", projects(api), {"name": " wEB "})
     if api.dialect == "2026":
@@ -45,8 +49,8 @@ def test_project_names_that_are_taken(api: Api) -> None:
         assert answer.status_code == 201
 
 
-@fact("4.1", "values that do not stick at creation", "2026", traps=(29,))
-def test_values_that_do_not_stick(api: Api) -> None:
+@fact("4.1", "a create overwrites some of the values that were sent", "2026", rules=(29,))
+def test_values_that_a_create_overwrites(api: Api) -> None:
     wanted = [{"key": "email", "value": "x", "type": "person", "operator": "exact"}]
     project = make(api, test_account_filters=wanted, extra_settings={"a": 1})
     assert project["test_account_filters"] != wanted
@@ -57,9 +61,9 @@ def test_values_that_do_not_stick(api: Api) -> None:
     )
 
 
-@fact("4.1", "primary_dashboard is refused at creation", traps=(29,))
+@fact("4.1", "a create refuses primary_dashboard", rules=(29,))
 def test_dashboards_at_creation(api: Api) -> None:
-    """fidelity-17: refused whenever the key is present."""
+    """Refused whenever the key is present."""
     for sent in (1, None):
         answer = api.call("POST", projects(api), {"name": "x", "primary_dashboard": sent})
         refused(answer, 400, "invalid_input", "primary_dashboard")
@@ -87,16 +91,14 @@ def test_dashboards_at_creation(api: Api) -> None:
         ("test_account_filters", None, "null"),
     ],
 )
-@fact("4.2", "rules of single settings", traps=(32,))
+@fact("4.2", "invalid values of single settings are refused", rules=(32,))
 def test_wrong_settings(api: Api, field: str, sent: object, code: str) -> None:
-    """fidelity-5, fidelity-11."""
     refused(change(api, make(api), **{field: sent}), 400, code, field)
 
 
 @pytest.mark.parametrize("sent", [None, "x", {}, ["x" * 300], ["a", None], ["a", 1], ["é" * 60]])
-@fact("4.2", "errors to ignore: list of text, 300 characters of JSON; errors without attr")
+@fact("4.2", "errors to ignore are a list of text with at most 300 characters of JSON")
 def test_errors_to_ignore(api: Api, sent: object) -> None:
-    """fidelity-11."""
     project = make(api)
     refused(
         change(api, project, autocapture_exceptions_errors_to_ignore=sent), 400, "invalid_input"
@@ -123,9 +125,8 @@ def test_errors_to_ignore(api: Api, sent: object) -> None:
         ("logs_settings", {"retention_days": True}),
     ],
 )
-@fact("4.2", "settings that only the newest server refuses; others take or drop them", traps=(30,))
+@fact("4.2", "only the newest servers refuse some invalid settings", rules=(30,))
 def test_wrong_newer_settings(api: Api, field: str, sent: object) -> None:
-    """fidelity-5."""
     answer = change(api, make(api), **{field: sent})
     if api.dialect == "2026":
         refused(answer, 400, "invalid_input", field)
@@ -133,9 +134,8 @@ def test_wrong_newer_settings(api: Api, field: str, sent: object) -> None:
         assert answer.status_code == 200
 
 
-@fact("4.2", "primary_dashboard is a dashboard of the same project")
+@fact("4.2", "primary_dashboard must be a dashboard of the project")
 def test_dashboards_of_projects(api: Api) -> None:
-    """fidelity-5."""
     assert change(api, {"id": 1}, primary_dashboard=7).json()["primary_dashboard"] == 7
     assert change(api, {"id": 1}, primary_dashboard=None).json()["primary_dashboard"] is None
     refused(change(api, {"id": 2}, primary_dashboard=7), 400, "does_not_exist", "primary_dashboard")
@@ -157,12 +157,12 @@ def test_dashboards_of_projects(api: Api) -> None:
         ("surveys_opt_in", "false", False),
     ],
 )
-@fact("4.2", "settings are normalised", traps=(33, 34))
+@fact("4.2", "the server normalises settings", rules=(33, 34))
 def test_normalised_settings(api: Api, field: str, sent: object, kept: object) -> None:
     assert change(api, make(api), **{field: sent}).json()[field] == kept
 
 
-@fact("4.2", "merged settings keep the keys that were not sent", traps=(30,))
+@fact("4.2", "merged settings keep the keys that were not sent", rules=(30,))
 def test_merged_settings(api: Api) -> None:
     project = make(
         api, modifiers={"debug": True}, session_replay_config={"ai_config": {"x": 1, "y": 2}}
@@ -180,7 +180,7 @@ def test_merged_settings(api: Api) -> None:
     }
 
 
-@fact("4.2", "replaced settings lose the keys that were not sent", traps=(31,))
+@fact("4.2", "replaced settings lose the keys that were not sent", rules=(31,))
 def test_replaced_settings(api: Api) -> None:
     project = make(api, correlation_config={"a": 1})
     assert change(api, project, correlation_config={"b": 2}).json()["correlation_config"] == {
@@ -188,7 +188,7 @@ def test_replaced_settings(api: Api) -> None:
     }
 
 
-@fact("4.2", "retired fields: access_control is refused, the webhook ignored", traps=(6, 36))
+@fact("4.2", "access_control is refused and the webhook ignored", rules=(6, 36))
 def test_retired_fields(api: Api) -> None:
     answer = change(api, make(api), access_control=False)
     hook = change(api, make(api, name="Hook"), slack_incoming_webhook="https://x").json()
@@ -200,7 +200,9 @@ def test_retired_fields(api: Api) -> None:
         assert hook["slack_incoming_webhook"] == "https://x"
 
 
-@fact("4.2", "members may change little, and one field more refuses the whole request", traps=(35,))
+@fact(
+    "4.2", "members may change a few fields; any other field refuses the whole request", rules=(35,)
+)
 def test_members(api: Api) -> None:
     path = f"{projects(api)}1/"
     allowed = {"surveys_opt_in": True}
@@ -213,15 +215,15 @@ def test_members(api: Api) -> None:
     refused(api.call("POST", projects(api), {}, key="phx_member"), 403, "permission_denied")
 
 
-@fact("4.2", "read-only values are ignored", traps=(6,))
+@fact("4.2", "read-only values are ignored", rules=(6,))
 def test_read_only_values(api: Api) -> None:
     project = make(api)
     changed = change(api, project, api_token="mine", id=99).json()
     assert (changed["api_token"], changed["id"]) == (project["api_token"], project["id"])
 
 
-@fact("4.3", "the list has a short shape, and can be searched")
-def test_the_short_shape(api: Api) -> None:
+@fact("4.3", "the list shows a few fields and can be searched")
+def test_the_list_of_projects(api: Api) -> None:
     make(api, name="Shop")
     listed = api.call("GET", projects(api)).json()
     assert listed["count"] == 3
@@ -233,8 +235,8 @@ def test_the_short_shape(api: Api) -> None:
 
 @fact(
     "4.3",
-    "deletion: at once in old servers; later in the newest, the name free at once",
-    traps=(37,),
+    "old servers delete at once, the newest later; the name is free at once",
+    rules=(37,),
 )
 def test_project_deletion(api: Api) -> None:
     project = make(api)
@@ -253,8 +255,8 @@ def test_project_deletion(api: Api) -> None:
 
 @fact(
     "4.3",
-    "three actions answer the project in the interface, and refuse keys in real servers",
-    traps=(40,),
+    "three actions answer the project in the interface; real servers refuse keys",
+    rules=(40,),
 )
 def test_project_actions(api: Api) -> None:
     path = f"{projects(api)}1/"
@@ -272,18 +274,16 @@ def test_project_actions(api: Api) -> None:
     assert calls[2].json()["api_token"] not in (token, None)
 
 
-@fact("4.3", "a project of another organization is 404; its batch exports are 403")
+@fact("4.3", "a project of another organization answers 404, its batch exports 403")
 def test_projects_of_other_organizations(api: Api) -> None:
-    """fidelity-14."""
     for path in ("/api/projects/9/", "/api/environments/9/", f"{projects(api)}9/"):
         refused(api.call("GET", path), 404, "not_found")
         refused(api.call("PATCH", path, {"surveys_opt_in": True}), 404, "not_found")
     refused(api.call("GET", "/api/projects/9/batch_exports/"), 403, "permission_denied")
 
 
-@fact("4.3", "a setting that only environments/ serves; 2026 serves it at both paths")
+@fact("4.3", "older servers have a setting on environments/ only, 2026 on both paths")
 def test_settings_of_environments(api: Api) -> None:
-    """terraform: acceptance test Update on 2025."""
     field, environment = "cookieless_server_hash_mode", "/api/environments/1/"
     others = ("/api/projects/1/", f"{projects(api)}1/")
     everywhere = api.dialect == "2026"
@@ -298,22 +298,22 @@ def test_settings_of_environments(api: Api) -> None:
     refused(api.call("PATCH", environment, {field: 3}), 400, "max_value", field)
 
 
-@fact("4.3", "effective_membership_level follows the key's user: 1 member, 8 admin, 15 owner")
+@fact("4.3", "effective_membership_level is that of the key's user: 1 member, 8 admin, 15 owner")
 def test_membership_levels(api: Api) -> None:
     for key, level in (("phx_all", 15), ("phx_admin", 8), ("phx_member", 1)):
         project = api.call("GET", "/api/projects/1/", key=key).json()
         assert project["effective_membership_level"] == level
 
 
-@fact("4.3", "settings are reached without the organization too, as the Terraform provider does")
+@fact("4.3", "settings can be read and written without the organization in the path")
 def test_settings_by_project(api: Api) -> None:
     for base in ("/api/projects/1/", "/api/environments/1/"):
         assert api.call("GET", base).json()["name"] == "Web"
     assert api.call("PATCH", "/api/environments/1/", {"surveys_opt_in": True}).status_code == 200
 
 
-@fact("5", "users and organizations of a key", *OLD, *REAL[1:])
-def test_whose_key_it_is(api: Api) -> None:
+@fact("5", "a key can read its user and organizations", *OLD, *REAL[1:])
+def test_the_user_of_a_key(api: Api) -> None:
     me = api.call("GET", "/api/users/@me/").json()
     assert me["organization"]["name"] == "Ours"
     assert api.call("GET", "/api/organizations/").json()["count"] == 1
@@ -348,8 +348,8 @@ def test_whose_key_it_is(api: Api) -> None:
 )
 @fact(
     "4.2",
-    "settings that are kept as they were sent, null where it is a state of its own",
-    traps=(33,),
+    "settings are stored as sent; null is a value of its own where allowed",
+    rules=(33,),
 )
 def test_settings_are_kept(api: Api, field: str, values: list[object]) -> None:
     project = make(api)
@@ -372,7 +372,7 @@ def test_settings_are_kept(api: Api, field: str, values: list[object]) -> None:
         ("default_data_theme", 3),
     ],
 )
-@fact("4.2", "settings that only the newest server knows; others drop them", traps=(6, 36))
+@fact("4.2", "older servers ignore settings that only the newest know", rules=(6, 36))
 def test_newer_settings(api: Api, field: str, value: object) -> None:
     changed = change(api, make(api), **{field: value}).json()
     assert changed.get(field) == (value if api.dialect == "2026" else None)

@@ -30,7 +30,7 @@ def follow(api: Api, link: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("interval", "hours", "count"), [("hour", 5, 5), ("day", 72, 3)])
-@fact("2", "runs appear as time goes on, one an interval", traps=(25,))
+@fact("2", "every interval makes one run when the clock reaches its end", rules=(25,))
 def test_runs_appear(api: Api, interval: str, hours: int, count: int) -> None:
     export = api.create(interval=interval)
     assert runs(api, export) == []
@@ -42,7 +42,7 @@ def test_runs_appear(api: Api, interval: str, hours: int, count: int) -> None:
     assert [run["id"] for run in latest] == [run["id"] for run in appeared[:10]]
 
 
-@fact("2", "at most ten latest runs, newest first, of each export in a list")
+@fact("2", "an export in a list has its ten latest runs, newest first")
 def test_latest_runs(api: Api) -> None:
     first, second, idle = (api.create(name=name) for name in ("first", "second", "idle"))
     api.call("POST", of(api, idle, "pause/"), {})
@@ -55,7 +55,7 @@ def test_latest_runs(api: Api) -> None:
     assert listed[idle["id"]]["latest_runs"] == []
 
 
-@fact("2", "a paused export misses its runs; start_at and end_at bound them", traps=(20,))
+@fact("2", "a paused export makes no runs; start_at and end_at limit the runs", rules=(20,))
 def test_when_no_runs_are_made(api: Api) -> None:
     paused = api.create(name="paused", paused=True)
     later = api.create(name="later", start_at="2100-01-01T00:00:00Z")
@@ -67,7 +67,7 @@ def test_when_no_runs_are_made(api: Api) -> None:
     assert len(runs(api, paused)) == 3
 
 
-@fact("2", "the same seed gives the same history")
+@fact("2", "the same seed makes the same history")
 def test_history_is_repeatable(api: Api) -> None:
     export = api.create()
     api.emulator.admin("POST", "snapshots/before")
@@ -84,7 +84,7 @@ def test_history_is_repeatable(api: Api) -> None:
     assert {run["status"] for run in first} <= {"Completed", "Failed"}
 
 
-@fact("7.1", "the total of records is null; columns by dialect")
+@fact("7.1", "the total of records is null; other fields depend on the dialect")
 def test_fields_of_a_run(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=2)
@@ -99,9 +99,7 @@ def test_fields_of_a_run(api: Api) -> None:
 # Lists and windows
 
 
-@fact(
-    "2", "cursor pages of 100; limit has no effect; a broken cursor is 404; odd orders are ignored"
-)
+@fact("2", "runs have cursor pages of 100 without limit; a broken cursor answers 404")
 def test_cursor_pages(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=150)
@@ -119,7 +117,7 @@ def test_cursor_pages(api: Api) -> None:
     assert runs(api, export, "?ordering=nonsense")[0]["id"] == first["results"][0]["id"]
 
 
-@fact("2", "a run that appears between two pages shifts no page")
+@fact("2", "a run that appears between two pages does not shift them")
 def test_cursor_pages_while_runs_appear(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=150)
@@ -130,7 +128,7 @@ def test_cursor_pages_while_runs_appear(api: Api) -> None:
     assert len(ids) == len(set(ids)) == 150
 
 
-@fact("2", "runs older than seven days are invisible, even by id, unless asked for", traps=(26,))
+@fact("2", "runs older than seven days are visible only on request, also by id", rules=(26,))
 def test_the_window(api: Api) -> None:
     export = api.create(interval="day")
     api.emulator.advance(days=20)
@@ -143,7 +141,7 @@ def test_the_window(api: Api) -> None:
     assert api.call("GET", f"{oldest}?after=-90d").status_code == 200
 
 
-@fact("2", "the window also hides old runs from retry and cancel", *REAL, traps=(26,))
+@fact("2", "old runs cannot be retried or cancelled without the window", *REAL, rules=(26,))
 def test_the_window_of_actions(api: Api) -> None:
     outcomes(api, {"match": {"nth": 1}, "status": "Running"})
     export = api.create(interval="day")
@@ -154,9 +152,8 @@ def test_the_window_of_actions(api: Api) -> None:
     assert api.call("POST", f"{oldest}cancel/?after=-90d", {}).status_code == 200
 
 
-@fact("2", "each ordering has its own window: the interval's end is compared, inclusively")
-def test_fidelity_windows_by_interval(api: Api) -> None:
-    """fidelity-12"""
+@fact("2", "each ordering has its own window, which includes the interval's end")
+def test_windows_by_interval(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=6)
     query = "?ordering=data_interval_start&start=2026-10-07T11:00:00Z&end=2026-10-07T13:00:00Z"
@@ -184,16 +181,15 @@ def test_fidelity_windows_by_interval(api: Api) -> None:
         ("2026-11-13", 4),
     ],
 )
-@fact("2", "relative times: m is a month, M a minute; what cannot be read is now")
-def test_fidelity_relative_times(api: Api, after: str, count: int) -> None:
-    """fidelity-12"""
+@fact("2", "in relative times m is a month and M a minute; invalid times mean now")
+def test_relative_times(api: Api, after: str, count: int) -> None:
     export = api.create(interval="day")
     # 20:00 on 16 November: 40 days, and the last run is 20 hours old.
     set_clock(api, "2026-11-16T20:00:00Z")
     assert len(runs(api, export, f"?after={after}")) == count
 
 
-@fact("2", "a time without an offset is one of the project's zone")
+@fact("2", "a time without an offset is in the project's time zone")
 def test_naive_times(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=4)
@@ -201,7 +197,7 @@ def test_naive_times(api: Api) -> None:
     assert intervals(api, export, query)[0][0] == "2026-10-07T11:00:00Z"
 
 
-@fact("2", "the status filter is new: older servers ignore it")
+@fact("2", "older servers ignore the status filter")
 def test_the_status_filter(api: Api) -> None:
     outcomes(api, {"match": {"nth": 2}, "status": "Failed"}, {"match": {}, "status": "Completed"})
     export = api.create()
@@ -219,7 +215,7 @@ def test_the_status_filter(api: Api) -> None:
 # Outcomes
 
 
-@fact("7.1", "the outcome of each run can be set")
+@fact("7.1", "a rule sets the outcome of any run")
 def test_outcome_rules(api: Api) -> None:
     outcomes(
         api,
@@ -260,7 +256,7 @@ def test_outcome_rules_that_cannot_be_read(api: Api, rule: Any) -> None:
     assert api.emulator.admin("GET", "outcomes") == {"outcomes": []}
 
 
-@fact("7.4", "several rows for one interval are normal")
+@fact("7.4", "an interval can have several runs")
 def test_several_rows_for_an_interval(api: Api) -> None:
     rows = [{"status": "Failed"}, {"status": "Completed", "records": 3}]
     outcomes(api, {"match": {"nth": 2}, "rows": rows})
@@ -272,7 +268,7 @@ def test_several_rows_for_an_interval(api: Api) -> None:
     assert same[0]["id"] != same[1]["id"]
 
 
-@fact("7.1", "a run without quota is created as FailedBilling; 2025 leaves its end open", *REAL)
+@fact("7.1", "a run without quota is FailedBilling from the start; 2025 shows no end", *REAL)
 def test_runs_without_quota(api: Api) -> None:
     outcomes(api, {"match": {}, "status": "FailedBilling"})
     export = api.create()
@@ -285,7 +281,7 @@ def test_runs_without_quota(api: Api) -> None:
     assert "'FailedBilling'" in refused(answer, 400, "invalid_input")
 
 
-@fact("7.1", "Starting, then Running, then the end; a run can stay Running for days")
+@fact("7.1", "a run is Starting, then Running, then ended; it can stay Running for days")
 def test_a_run_goes_from_starting_to_its_end(api: Api) -> None:
     outcomes(
         api,
@@ -321,9 +317,8 @@ def test_cancelling_a_run(api: Api) -> None:
     assert detail == "Cannot cancel a run that is in 'Cancelled' status"
 
 
-@fact("7.2", "a retry is a backfill of the interval; its answer names the workflow", *REAL)
-def test_fidelity_retry(api: Api) -> None:
-    """fidelity-10"""
+@fact("7.2", "a retry is a backfill of the interval; the answer has its workflow id", *REAL)
+def test_retrying_a_run(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=1)
     run = runs(api, export)[0]
@@ -344,7 +339,7 @@ def test_fidelity_retry(api: Api) -> None:
     assert again[0]["backfill"] == row["id"] != answer.json()["backfill_id"]
 
 
-@fact("7.2", "retry and cancel need batch_export:write", *REAL)
+@fact("7.2", "retry and cancel require batch_export:write", *REAL)
 def test_scopes_of_actions(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=1)
@@ -354,7 +349,7 @@ def test_scopes_of_actions(api: Api) -> None:
         refused(answer, 403, "permission_denied")
 
 
-@fact("2", "the interface only reads runs", "interface")
+@fact("2", "the interface cannot retry or cancel runs", "interface")
 def test_actions_that_the_interface_lacks(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=1)
@@ -363,7 +358,7 @@ def test_actions_that_the_interface_lacks(api: Api) -> None:
         refused(api.call("POST", path, {}), 404, "not_found")
 
 
-@fact("1.10", "the organization path serves exports, not their runs")
+@fact("1.10", "the organization path has exports, but not their runs")
 def test_runs_on_the_organization_path(api: Api) -> None:
     export = api.create(**no_op())
     path = f"{api.organization}batch_exports/{export['id']}/"
@@ -372,7 +367,7 @@ def test_runs_on_the_organization_path(api: Api) -> None:
         assert api.call("GET", f"{path}logs/").status_code == 500
 
 
-@fact("7.4", "a backfill that meets a run of the interval waits for it and makes no row", *REAL)
+@fact("7.4", "a backfill waits for a running run of the interval instead of making its own", *REAL)
 def test_a_backfill_attaches_to_a_run(api: Api) -> None:
     outcomes(api, {"match": {"nth": 1}, "status": "Running"})
     export = api.create(**no_op())

@@ -94,7 +94,7 @@ def test_minutes_are_aligned_to_the_hour() -> None:
         ("week", "2026-10-08T00:00:00Z", timedelta(days=7)),
     ],
 )
-@fact("7.3", "intervals are aligned to the epoch in UTC, not to the project's zone", *OLD)
+@fact("7.3", "intervals are aligned to UTC, not to the project's time zone", *OLD)
 def test_utc_ticks(api: Api, interval: str, first: str, length: timedelta) -> None:
     export = api.create(interval=interval)
     api.emulator.advance(days=15)
@@ -112,7 +112,7 @@ def test_weeks_that_never_run(api: Api) -> None:
     assert runs(api, export, "?after=-90d") == []
 
 
-@fact("7.3", "days and weeks follow the export's zone, day and hour, with daylight saving", "2026")
+@fact("7.3", "days and weeks follow the export's time zone, day, hour and daylight saving", "2026")
 def test_local_ticks(api: Api) -> None:
     set_clock(api, "2026-10-23T12:00:00Z")
     daily = api.create(interval="day", timezone="Europe/Berlin", offset_hour=3)
@@ -130,7 +130,7 @@ def test_local_ticks(api: Api) -> None:
     assert intervals(api, weekly) == [("2026-10-19T03:00:00Z", "2026-10-26T04:00:00Z")]
 
 
-@fact("7.3", "the first run ends after the creation; the past is never made up")
+@fact("7.3", "the first run ends after the creation; earlier intervals never run")
 def test_no_runs_before_the_creation(api: Api) -> None:
     export = api.create(start_at="2020-01-01T00:00:00Z")
     assert runs(api, export, "?after=-9y") == []
@@ -138,7 +138,7 @@ def test_no_runs_before_the_creation(api: Api) -> None:
     assert intervals(api, export) == [("2026-10-07T10:00:00Z", "2026-10-07T11:00:00Z")]
 
 
-@fact("7.3", "start_at and end_at include their tick")
+@fact("7.3", "start_at and end_at are inclusive")
 def test_bounds_of_the_schedule(api: Api) -> None:
     export = api.create(start_at="2026-10-07T13:00:00Z", end_at="2026-10-07T15:00:00Z")
     api.emulator.advance(hours=12)
@@ -149,7 +149,7 @@ def test_bounds_of_the_schedule(api: Api) -> None:
     ]
 
 
-@fact("7.3", "ticks of a paused export are skipped and never made up")
+@fact("7.3", "intervals that end during a pause never run")
 def test_ticks_while_paused(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=1)
@@ -163,7 +163,7 @@ def test_ticks_while_paused(api: Api) -> None:
     ]
 
 
-@fact("7.3", "after a change of interval, past runs keep the old grid", "2026")
+@fact("7.3", "runs before a change of the interval keep their intervals", "2026")
 def test_a_changed_interval(api: Api) -> None:
     export = api.create()
     api.emulator.advance(hours=2)
@@ -176,7 +176,7 @@ def test_a_changed_interval(api: Api) -> None:
     ]
 
 
-@fact("7.3", "jitter delays the start of a run, not its interval; a pause meanwhile loses the run")
+@fact("7.3", "jitter delays the start of a run, not its interval; a pause in between drops the run")
 def test_jitter(api: Api) -> None:
     settings(api, jitter_seconds=900)
     export, lost = api.create(), api.create(name="lost")

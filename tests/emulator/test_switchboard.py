@@ -16,7 +16,9 @@ from tests.support.cli import reconciler
 from tests.support.emulator import start_emulator
 
 
-@fact("switchboard", "requests are kept with secrets masked; state shows fingerprints", "interface")
+@fact(
+    "switchboard", "the request log masks secrets; the state shows their fingerprints", "interface"
+)
 def test_inspection(api: Api) -> None:
     api.create()
     for path in ("requests", "state"):
@@ -26,7 +28,7 @@ def test_inspection(api: Api) -> None:
         assert "salted:" in text
 
 
-@fact("switchboard", "snapshots bring everything back", "interface")
+@fact("switchboard", "a snapshot restores all data", "interface")
 def test_snapshots(api: Api) -> None:
     api.create()
     api.emulator.admin("POST", "snapshots/one")
@@ -84,14 +86,14 @@ def test_accepted_connections_do_not_wait_for_acknowledgements() -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "127.9.9.9", "[::1]:8000"])
-def test_security_18_loopback_names_are_served(emulators, host: str) -> None:
+def test_loopback_names_are_served(emulators, host: str) -> None:
     http = emulators["interface"].http
     assert http.get("/_emulator/clock", headers={"Host": host}).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["rebound.example", "rebound.example:80", "10.0.0.1", ""])
 @pytest.mark.parametrize("path", ["/_emulator/state", "/api/organizations/"])
-def test_security_18_foreign_hosts_are_refused(emulators, host: str, path: str) -> None:
+def test_foreign_hosts_are_refused(emulators, host: str, path: str) -> None:
     running = emulators["interface"]
     headers = {"Host": host, "Authorization": "Bearer phx_all"}
     answer = running.http.get(path, headers=headers)
@@ -107,7 +109,7 @@ def test_a_host_can_be_allowed() -> None:
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:1"])
 @pytest.mark.parametrize("path", ["reset", "clock", "snapshots/a"])
-def test_security_18_foreign_origins_are_refused(emulators, origin: str, path: str) -> None:
+def test_foreign_origins_are_refused(emulators, origin: str, path: str) -> None:
     running = emulators["interface"]
     answer = running.http.post(
         f"/_emulator/{path}", headers={"Origin": origin}, content=b'{"advance_seconds": 1}'
@@ -117,7 +119,7 @@ def test_security_18_foreign_origins_are_refused(emulators, origin: str, path: s
     assert own.status_code == 200
 
 
-def test_security_18_files_are_private(tmp_path: Path) -> None:
+def test_files_are_private(tmp_path: Path) -> None:
     db = tmp_path / "service.db"
     db.write_bytes(b"")
     db.chmod(0o644)
@@ -134,7 +136,7 @@ def test_a_database_that_cannot_be_made(tmp_path: Path) -> None:
     assert "No such file or directory" in ran.err
 
 
-def test_security_18_fingerprints_are_salted_per_start(tmp_path: Path) -> None:
+def test_fingerprints_are_salted_per_start(tmp_path: Path) -> None:
     seed = tmp_path / "seed.yaml"
     seed.write_text(
         "organizations:\n- {name: O, projects: [{name: P}]}\nkeys:\n- {value: phx_same}\n"
@@ -153,9 +155,9 @@ def test_security_18_fingerprints_are_salted_per_start(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nonsense", "a seed is a mapping with `organizations`"),
+        ("nonsense", "a seed must be a mapping with `organizations`"),
         ("{", "seed"),
-        ("organizations: [{projects: [{name: P, batch_exports: [{name: X}]}]}]", "does not fit"),
+        ("organizations: [{projects: [{name: P, batch_exports: [{name: X}]}]}]", "invalid seed"),
     ],
 )
 def test_a_seed_that_is_not_valid(tmp_path: Path, text: str, message: str) -> None:
@@ -169,7 +171,7 @@ def test_a_seed_that_is_not_valid(tmp_path: Path, text: str, message: str) -> No
 def test_a_port_that_is_taken(api_port: int) -> None:
     ran = reconciler("emulator", "--port", str(api_port))
     assert ran.code == 1
-    assert "can't listen" in ran.err
+    assert "cannot listen" in ran.err
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.emulator.facts import Api, fact, refused
 
 
-@fact("5", "401: no header, another form of it, an unknown key")
+@fact("5", "a missing or malformed header and an unknown key answer 401")
 def test_authentication(api: Api) -> None:
     http = api.emulator.http
     for header in ({}, {"Authorization": "bearer phx_all"}, {"Authorization": "Bearer phx_all x"}):
@@ -13,7 +13,7 @@ def test_authentication(api: Api) -> None:
     refused(api.call("GET", api.project, key="phx_nobody"), 401, "authentication_failed")
 
 
-@fact("5", "403: a missing scope is named; write includes read")
+@fact("5", "a 403 names the missing scope; write includes read")
 def test_scopes(api: Api) -> None:
     detail = refused(
         api.call("POST", api.project, api.body(), key="phx_read"), 403, "permission_denied"
@@ -24,8 +24,8 @@ def test_scopes(api: Api) -> None:
 
 @fact(
     "5",
-    "limited keys: other projects and organizations are 403, the list of projects too",
-    traps=(41,),
+    "a limited key gets 403 for other projects and organizations, and for the project list",
+    rules=(41,),
 )
 def test_limits_of_keys(api: Api) -> None:
     refused(
@@ -41,7 +41,7 @@ def test_limits_of_keys(api: Api) -> None:
     )
 
 
-@fact("5", "foreign and unknown objects: 404, but 403 for a foreign project's exports")
+@fact("5", "unknown objects answer 404; exports of a foreign project answer 403")
 def test_foreign_objects(api: Api) -> None:
     refused(api.call("GET", "/api/projects/9/batch_exports/"), 403, "permission_denied")
     for path in (
@@ -56,12 +56,12 @@ def test_foreign_objects(api: Api) -> None:
         refused(api.call("GET", path), 404, "not_found")
 
 
-@fact("5", "a method that is not there is 403 with a key", traps=(43,))
+@fact("5", "an undefined method answers 403 to a key", rules=(43,))
 def test_wrong_methods(api: Api) -> None:
     refused(api.call("DELETE", api.project), 403, "permission_denied")
 
 
-@fact("5", "broken JSON, other media types, odd bodies; look-ups come before validation")
+@fact("5", "broken JSON and other media types are refused; the object is looked up first")
 def test_bodies(api: Api) -> None:
     http, headers = api.emulator.http, {"Authorization": "Bearer phx_all"}
     as_json = {**headers, "Content-Type": "application/json"}
@@ -82,7 +82,7 @@ def limit(api: Api, *windows: tuple[int, float]) -> None:
     api.emulator.admin("PUT", "throttle", {"windows": listed})
 
 
-@fact("6", "the trailing slash is optional everywhere")
+@fact("6", "the trailing slash is optional on every path")
 def test_slashes(api: Api) -> None:
     made = api.call("POST", api.project.rstrip("/"), api.body())
     assert made.status_code == 201
@@ -91,8 +91,8 @@ def test_slashes(api: Api) -> None:
 
 @fact(
     "6",
-    "480 a minute and 4,800 an hour for each key, with Retry-After; a 401 costs nothing",
-    traps=(44,),
+    "each key has 480 calls a minute and 4,800 an hour; a 401 does not count",
+    rules=(44,),
 )
 def test_throttling(api: Api) -> None:
     limit(api, (3, 60), (5, 3600))
@@ -110,23 +110,23 @@ def test_throttling(api: Api) -> None:
     assert api.call("GET", api.project).status_code == 429
 
 
-@fact("6", "a 403 for a missing scope costs no budget: permission comes before the throttle")
-def test_fidelity_13_a_missing_scope_costs_nothing(api: Api) -> None:
+@fact("6", "a 403 for a missing scope does not count against the limits")
+def test_a_missing_scope_does_not_count(api: Api) -> None:
     limit(api, (2, 60))
     answers = [api.call("POST", api.project, {}, key="phx_read").status_code for _ in range(4)]
     assert answers == [403, 403, 403, 403]
     assert api.call("GET", api.project, key="phx_read").status_code == 200
 
 
-@fact("6", "a 400 and a 404 cost budget")
-def test_errors_that_cost_budget(api: Api) -> None:
+@fact("6", "a 400 and a 404 count against the limits")
+def test_errors_that_count(api: Api) -> None:
     limit(api, (2, 60))
     refused(api.call("GET", f"{api.project}no-uuid/"), 404, "not_found")
     refused(api.call("POST", api.project, {}), 400, "required", "name")
     refused(api.call("GET", api.project), 429, "throttled")
 
 
-@fact("6", "windows of any length, with Retry-After in whole seconds")
+@fact("6", "limits can have any window; Retry-After is in whole seconds")
 def test_windows_of_any_length(api: Api) -> None:
     limit(api, (1, 1.5), (3, 10))
     assert api.call("GET", api.project).status_code == 200
@@ -141,15 +141,15 @@ def test_windows_of_any_length(api: Api) -> None:
     assert answer.status_code == 400
 
 
-@fact("5", "401 names the way to sign in, in the newest servers")
-def test_fidelity_16_www_authenticate(api: Api) -> None:
+@fact("5", "a 401 of the newest servers has the header WWW-Authenticate")
+def test_www_authenticate(api: Api) -> None:
     for answer in (api.emulator.http.get(api.project), api.call("GET", api.project, key="no")):
         named = answer.headers.get("www-authenticate", "")
         assert named.startswith("Bearer resource_metadata=") is (api.dialect == "2026")
 
 
-@fact("1.10", "an offset beyond what a database counts to reads an empty page")
-def test_fidelity_20_a_huge_offset(api: Api) -> None:
+@fact("1.10", "an offset beyond the integers of the database returns an empty page")
+def test_a_huge_offset(api: Api) -> None:
     api.create()
     for path in (api.project, f"{api.organization}projects/"):
         page = api.call("GET", f"{path}?offset=117316177986728960720896").json()
@@ -157,8 +157,8 @@ def test_fidelity_20_a_huge_offset(api: Api) -> None:
         assert page["count"] >= 1
 
 
-@fact("5", "OPTIONS needs a key and has the shape of errors; HEAD answers as GET, without a body")
-def test_fidelity_20_other_methods(api: Api) -> None:
+@fact("5", "OPTIONS requires a key; HEAD answers as GET, without a body")
+def test_other_methods(api: Api) -> None:
     refused(api.emulator.http.options(api.project), 401, "not_authenticated")
     refused(api.call("OPTIONS", api.project), 403, "permission_denied")
     answer = api.call("HEAD", api.project)

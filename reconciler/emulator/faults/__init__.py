@@ -1,5 +1,4 @@
-"""Faults on request: what networks, servers and other people do to a client.
+"""Faults on request: failures of networks and servers, and changes by other clients.
 
-`rules` decides which call a fault happens to; the other modules hold the effects, a class each,
-registered under the name that a rule uses. A new fault is a class with `@effect("name")`.
+`rules` selects the calls. A new fault is a class with `@effect("name")` in another module.
 """

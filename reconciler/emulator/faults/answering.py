@@ -1,4 +1,4 @@
-"""Faults of the answer: errors, broken connections, and bodies that are not what they should be."""
+"""Faults of the answer: errors, broken connections and unexpected bodies."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from starlette.responses import Response, StreamingResponse
 from reconciler.emulator.clock import Clock
 from reconciler.emulator.connections import abort
 from reconciler.emulator.faults.effect import (
-    BadFault,
     Exchange,
     check_seconds,
     check_when,
     effect,
 )
+from reconciler.emulator.inputs import BadInput
 from reconciler.emulator.refusal import Refusal
 
 _PROXY_PAGE = b"<html><head><title>Bad Gateway</title></head><body>Bad Gateway</body></html>"
@@ -94,7 +94,7 @@ class Throttled:
         if isinstance(self.retry_after, Mapping):
             seconds = self.retry_after.get("date_in")
             if set(self.retry_after) != {"date_in"} or not isinstance(seconds, int | float):
-                raise BadFault("'retry_after' must be a number, text, null or {date_in: seconds}")
+                raise BadInput("'retry_after' must be a number, text, null or {date_in: seconds}")
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer that the caller must wait."""
@@ -127,7 +127,7 @@ class Drop:
 @effect("hang")
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Never answer, before or after the write took effect. It ends when the client goes away."""
+    """Never answer, before or after the write took effect, until the client disconnects."""
 
     when: str = "before"
 
@@ -187,7 +187,7 @@ class Slow:
     def __post_init__(self) -> None:
         check_seconds(self.seconds)
         if self.pieces < 1:
-            raise BadFault("'pieces' must be at least 1")
+            raise BadInput("'pieces' must be at least 1")
 
     async def answer(self, exchange: Exchange) -> Response:
         """Send the body with pauses."""
@@ -248,12 +248,12 @@ class Body:
     def __post_init__(self) -> None:
         check_when(self.when)
         if (self.value is not _UNSET) + (self.text is not None) + bool(self.merge) != 1:
-            raise BadFault("body: one of 'value', 'text' and 'merge' is required")
+            raise BadInput("body: one of 'value', 'text' and 'merge' is required")
         if self.merge and self.when == "before":
-            raise BadFault("body: 'merge' needs the answer: 'when' must be 'after'")
+            raise BadInput("body: 'merge' needs the answer: 'when' must be 'after'")
 
     async def answer(self, exchange: Exchange) -> Response:
-        """Answer what the rule says."""
+        """Answer the body of the rule."""
         status = 200
         content = b""
         if self.when == "after":
@@ -271,7 +271,7 @@ class Body:
 @effect("other_id")
 @dataclass(frozen=True, slots=True)
 class OtherId:
-    """Answer with the id of an object that nobody asked for."""
+    """Answer with the id of another object."""
 
     async def answer(self, exchange: Exchange) -> Response:
         """Replace `id`: a UUID by another, a number by one far beyond it."""
@@ -295,7 +295,7 @@ def dropped(request: Request) -> Response:
 
 
 async def hung(request: Request) -> Response:
-    """Wait until the client is gone. The response is for the log only."""
+    """Wait until the client disconnects. The response is for the log only."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     return Response(status_code=499)
@@ -322,4 +322,4 @@ def _streamed(
 
 def _check_status(status: int) -> None:
     if not 200 <= status <= 599:
-        raise BadFault("'status' must be between 200 and 599")
+        raise BadInput("'status' must be between 200 and 599")

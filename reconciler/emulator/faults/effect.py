@@ -1,4 +1,4 @@
-"""What an effect is: a call with a fault goes in, an answer comes out."""
+"""The interface of an effect, and the register of all effects."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from typing import Any, Protocol, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
+from reconciler.emulator.inputs import BadInput
 from reconciler.emulator.world import World
-
-
-class BadFault(Exception):
-    """A rule that is not valid. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +49,12 @@ def effect(name: str) -> Callable[[_EffectClass], _EffectClass]:
 
 
 def check_when(when: str) -> None:
-    """Raise BadFault unless `when` is `before` or `after`, relative to the write."""
+    """Raise BadInput unless `when` is `before` or `after`, relative to the write."""
     if when not in ("before", "after"):
-        raise BadFault("'when' must be 'before' or 'after'")
+        raise BadInput("'when' must be 'before' or 'after'")
 
 
 def check_seconds(seconds: float) -> None:
-    """Raise BadFault for a negative or endless duration."""
+    """Raise BadInput for a negative or endless duration."""
     if not 0 <= seconds <= 1_000_000:
-        raise BadFault("'seconds' must be between 0 and 1000000")
+        raise BadInput("'seconds' must be between 0 and 1000000")

@@ -1,4 +1,4 @@
-"""Faults of lists: pages that are capped, counted wrongly, repeated, cut, or behind the writes."""
+"""Faults of lists: pages that are capped, miscounted, repeated, cut or outdated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
 
-from reconciler.emulator.faults.effect import BadFault, Exchange, check_seconds, effect
+from reconciler.emulator.faults.effect import Exchange, check_seconds, effect
+from reconciler.emulator.inputs import BadInput
 
 _UNSET = object()
 
@@ -39,9 +40,9 @@ class Page:
 
     def __post_init__(self) -> None:
         if self.cap is not None and self.cap < 1:
-            raise BadFault("'cap' must be at least 1")
+            raise BadInput("'cap' must be at least 1")
         if self.repeat < 0 or self.drop < 0:
-            raise BadFault("'repeat' and 'drop' must not be negative")
+            raise BadInput("'repeat' and 'drop' must not be negative")
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer the page with its faults."""
@@ -80,7 +81,7 @@ class Lag:
         check_seconds(self.seconds)
 
     async def answer(self, exchange: Exchange) -> Response:
-        """Answer from the past. The answer is made without a pause, so no other call sees it."""
+        """Answer from the past. Nothing is awaited meanwhile, so no other call reads the past."""
         if exchange.request.method != "GET":
             return await exchange.answer()
         world = exchange.world

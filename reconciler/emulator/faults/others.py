@@ -1,4 +1,4 @@
-"""Faults by other people: an edit just before a write, a list that shifts between two pages."""
+"""Faults by other clients: an edit just before a write, a list that shifts between two pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from starlette.responses import Response
 
 from reconciler.emulator.clock import iso
 from reconciler.emulator.destinations import merged
-from reconciler.emulator.faults.effect import BadFault, Exchange, effect
+from reconciler.emulator.faults.effect import Exchange, effect
+from reconciler.emulator.inputs import BadInput
 from reconciler.emulator.resources.project_fields import new_project
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.world import World
@@ -20,7 +21,7 @@ from reconciler.emulator.world import World
 @effect("edit")
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Just before the call, somebody else merges `set` over the object that the path names."""
+    """Just before the call, another client merges `set` into the object that the path names."""
 
     set: Mapping[str, Any] = field(default_factory=dict)
 
@@ -54,7 +55,7 @@ class Stale:
 
     def __post_init__(self) -> None:
         if self.change not in ("create", "delete"):
-            raise BadFault("'change' must be 'create' or 'delete'")
+            raise BadInput("'change' must be 'create' or 'delete'")
 
     async def answer(self, exchange: Exchange) -> Response:
         """Shift the list, then answer."""

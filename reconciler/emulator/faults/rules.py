@@ -1,16 +1,16 @@
-"""Which calls a fault happens to, and the reading of rules.
+"""Parse the rules of faults and select the calls that they concern.
 
     {match: {method: POST, path: "*/batch_exports/", nth: 2}, fault: error, when: after}
 
 A rule matches by method, by a glob of the path and by fields of the body, and then by count: the
-`nth` matching call, all `from` the n-th on, the first `times` calls, or each with a `probability`
+`nth` matching call, all `from` the n-th on, the first `times` calls, or any with a `probability`
 (from the rule's `seed`, so that the same calls fail again). The first rule that fires is used.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from typing import Any
@@ -18,12 +18,13 @@ from typing import Any
 import orjson
 
 from reconciler.emulator.faults import answering, lists, others, timing
-from reconciler.emulator.faults.effect import EFFECTS, BadFault, Effect
+from reconciler.emulator.faults.effect import EFFECTS, Effect
+from reconciler.emulator.inputs import BadInput, list_of, mapping_of
 
 EFFECT_MODULES = (answering, lists, others, timing)
 """Imported for their registrations."""
 
-_RULE_NAMES = frozenset({"match", "fault", "seed"})
+_RULE_NAMES = ("match", "fault", "seed")
 _TYPES: Mapping[str, tuple[type[Any], ...]] = {
     "int": (int,),
     "float": (int, float),
@@ -31,7 +32,7 @@ _TYPES: Mapping[str, tuple[type[Any], ...]] = {
     "bool": (bool,),
     "Mapping": (Mapping,),
 }
-_MATCH_NAMES = frozenset({"method", "path", "body", "nth", "from", "times", "probability"})
+_MATCH_NAMES = ("method", "path", "body", "nth", "from", "times", "probability")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +104,13 @@ def _has_fields(body: bytes, wanted: Mapping[str, Any]) -> bool:
 
 
 def fault_of(rule: Any) -> Fault:
-    """Return the fault that a rule describes. Raise BadFault."""
-    if not isinstance(rule, Mapping):
-        raise BadFault("a fault must be a mapping")
-    kind = rule.get("fault")
+    """Return the fault that a rule describes. Raise BadInput."""
+    kind = mapping_of(rule, "fault").get("fault")
     if not isinstance(kind, str) or kind not in EFFECTS:
-        raise BadFault(f"'fault' must be one of {', '.join(sorted(EFFECTS))}")
+        raise BadInput(f"'fault' must be one of {', '.join(sorted(EFFECTS))}")
     cls = EFFECTS[kind]
     types = {parameter.name: str(parameter.type) for parameter in fields(cls)}
-    unknown = set(rule) - _RULE_NAMES - set(types)
-    if unknown:
-        allowed = ", ".join(types) or "none"
-        raise BadFault(
-            f"{kind}: unknown {', '.join(sorted(map(str, unknown)))} (parameters: {allowed})"
-        )
+    mapping_of(rule, kind, (*_RULE_NAMES, *types))
     sent = {
         name: _converted(name, rule[name], type_name)
         for name, type_name in types.items()
@@ -124,21 +118,14 @@ def fault_of(rule: Any) -> Fault:
     }
     seed = rule.get("seed", 0)
     if not isinstance(seed, int | str):
-        raise BadFault("'seed' must be a whole number")
+        raise BadInput("'seed' must be a whole number")
     dice = random.Random(seed)  # noqa: S311 - repeatable on purpose
     return Fault(kind, cls(**sent), _match_of(rule.get("match")), dice)
 
 
 def _match_of(match: Any) -> Match:
-    match = {} if match is None else match
-    if not isinstance(match, Mapping):
-        raise BadFault("'match' must be a mapping")
-    unknown = set(match) - _MATCH_NAMES
-    if unknown:
-        raise BadFault(f"match: unknown {', '.join(sorted(map(str, unknown)))}")
-    body = match.get("body", {})
-    if not isinstance(body, Mapping):
-        raise BadFault("'match.body' must be a mapping")
+    match = mapping_of({} if match is None else match, "match", _MATCH_NAMES)
+    body = mapping_of(match.get("body", {}), "match.body")
     counts = {
         name: _converted(name, match[name], "int | None")
         for name in ("nth", "from", "times")
@@ -156,20 +143,17 @@ def _match_of(match: Any) -> Match:
 
 
 def _converted(name: str, value: Any, type_name: str) -> Any:
-    """Return a parameter in its type. Raise BadFault."""
+    """Return a parameter in its type. Raise BadInput."""
     if value is None and "None" in type_name:
         return None
     if type_name.startswith("Any"):
         return value
     base = type_name.split(" ", maxsplit=1)[0].split("[", maxsplit=1)[0]
     if not isinstance(value, _TYPES[base]) or (isinstance(value, bool) and base != "bool"):
-        raise BadFault(f"'{name}' must be of type {base.lower()}")
+        raise BadInput(f"'{name}' must be of type {base.lower()}")
     return float(value) if base == "float" else value
 
 
 def faults_of(rules: Any) -> list[Fault]:
-    """Return the faults of a list of rules, or of a mapping with `faults`. Raise BadFault."""
-    listed = rules.get("faults") if isinstance(rules, Mapping) else rules
-    if not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise BadFault("faults must be a list")
-    return [fault_of(rule) for rule in listed]
+    """Return the faults of a list of rules, or of a mapping with `faults`. Raise BadInput."""
+    return [fault_of(rule) for rule in list_of(rules, "faults")]

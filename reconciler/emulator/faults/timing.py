@@ -1,4 +1,4 @@
-"""Faults of time: work that takes effect later than its answer, or that shows later than it is."""
+"""Faults of time: writes that take effect, or become visible, later than their answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import orjson
 from starlette.responses import Response
 
 from reconciler.emulator.faults.answering import dropped, hung
-from reconciler.emulator.faults.effect import BadFault, Exchange, check_seconds, effect
+from reconciler.emulator.faults.effect import Exchange, check_seconds, effect
+from reconciler.emulator.inputs import BadInput
 from reconciler.emulator.refusal import Refusal
 
 _ANSWERS = ("error", "drop", "hang")
@@ -31,7 +32,7 @@ class Late:
     def __post_init__(self) -> None:
         check_seconds(self.seconds)
         if self.answer_with not in _ANSWERS:
-            raise BadFault(f"'answer_with' must be one of {', '.join(_ANSWERS)}")
+            raise BadInput(f"'answer_with' must be one of {', '.join(_ANSWERS)}")
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer the failure and defer the work."""
@@ -48,7 +49,7 @@ class Late:
 @effect("hidden")
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """Create now, and show the object `seconds` later: its `created_at` is earlier than its sight.
+    """Create now, and show the object `seconds` later, with the `created_at` of its creation.
 
     With `status` the create answers that error instead of 201.
     """
@@ -80,7 +81,7 @@ class Hidden:
 @effect("twin")
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """Somebody else makes the same call, `seconds` after this one, or just before it.
+    """Another client makes the same call, `seconds` after this one or just before it.
 
     A create makes two objects that differ in id and `created_at` only.
     """
@@ -91,7 +92,7 @@ class Twin:
     def __post_init__(self) -> None:
         check_seconds(self.seconds)
         if self.when not in ("before", "after"):
-            raise BadFault("'when' must be 'before' or 'after'")
+            raise BadInput("'when' must be 'before' or 'after'")
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer one of two equal calls."""

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the imitated interface, for tools and for people."""
+"""The OpenAPI document of the imitated interface, for tools and readers."""
 
 from __future__ import annotations
 

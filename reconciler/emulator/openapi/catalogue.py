@@ -1,4 +1,4 @@
-"""What the document says of each operation, by the handler that serves it."""
+"""The description of every operation, by its handler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """An operation as a reader needs it.
+    """The description of an operation.
 
     answer
         The name of the schema of its answer, or None for an answer without a body.
@@ -41,35 +41,21 @@ class Doc:
     empty: tuple[int, ...] = field(default=())
 
 
+_TEXTS = "cursor ordering search status instance_id destination scope scopes item_id user users"
+_MORE_TEXTS = "activities clients search_text item_ids"
+_MOMENTS = "after before start end start_date end_date"
+_LEVEL = {"type": "string", "enum": ["DEBUG", "LOG", "INFO", "WARNING", "ERROR"]}
+
 PARAMETERS: Mapping[str, Schema] = {
+    **{name: {"type": "string"} for name in (*_TEXTS.split(), *_MORE_TEXTS.split())},
+    **{name: {"type": "string", "format": "date-time"} for name in _MOMENTS.split()},
     "limit": {"type": "integer", "minimum": 1},
     "offset": {"type": "integer", "minimum": 0},
-    "cursor": {"type": "string"},
-    "ordering": {"type": "string"},
-    "search": {"type": "string"},
-    "status": {"type": "string"},
-    "after": {"type": "string", "format": "date-time"},
-    "before": {"type": "string", "format": "date-time"},
-    "start": {"type": "string", "format": "date-time"},
-    "end": {"type": "string", "format": "date-time"},
-    "level": {"type": "string", "enum": ["DEBUG", "LOG", "INFO", "WARNING", "ERROR"]},
-    "level_filter": {"type": "string", "enum": ["DEBUG", "LOG", "INFO", "WARNING", "ERROR"]},
+    "level": _LEVEL,
+    "level_filter": _LEVEL,
     "log_limit": {"type": "integer", "minimum": 1, "maximum": 500},
-    "instance_id": {"type": "string"},
-    "destination": {"type": "string"},
     "page": {"type": "integer", "minimum": 1},
     "page_size": {"type": "integer", "minimum": 1, "maximum": 1000},
-    "scope": {"type": "string"},
-    "scopes": {"type": "string"},
-    "item_id": {"type": "string"},
-    "user": {"type": "string"},
-    "start_date": {"type": "string", "format": "date-time"},
-    "end_date": {"type": "string", "format": "date-time"},
-    "users": {"type": "string"},
-    "activities": {"type": "string"},
-    "clients": {"type": "string"},
-    "search_text": {"type": "string"},
-    "item_ids": {"type": "string"},
     "is_system": {"type": "boolean"},
 }
 """Schemas of query parameters. `log_limit` is sent as `limit`."""
@@ -84,7 +70,7 @@ _ADVANCED = (
 
 
 def docs_of(dialect: Dialect) -> Mapping[str, Doc]:
-    """Return what the document says of each handler, by its qualified name."""
+    """Return the description of every operation, by the qualified name of its handler."""
     return {
         **_exports(dialect),
         **_runs(dialect),
@@ -97,7 +83,7 @@ def docs_of(dialect: Dialect) -> Mapping[str, Doc]:
 
 
 def _crash(dialect: Dialect) -> tuple[int, ...]:
-    """500 where the real server crashes (docs/service.md, 1.4, 1.8, 1.10)."""
+    """Return 500 where the real server crashes (docs/service.md, 1.4, 1.8, 1.10)."""
     return (500,) if dialect.crashes else ()
 
 

@@ -1,4 +1,4 @@
-"""The shapes of runs, backfills, logs, activity, test steps, keys and organizations."""
+"""The schemas of runs, backfills, logs, activity, test steps, keys and organizations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from reconciler.emulator.outcomes import STATUSES
 
 
 def of_operations(dialect: Dialect) -> dict[str, Any]:
-    """Return the shapes by name."""
+    """Return the schemas by name."""
     return {
         "Run": _run(dialect),
         "RunPage": page_of("Run", cursor=True),

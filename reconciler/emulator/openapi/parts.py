@@ -1,4 +1,4 @@
-"""Small schemas that the shapes of the document are made of."""
+"""Small schemas that others are made of."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def listed(schema: Schema) -> Schema:
 
 
 def ref(name: str) -> Schema:
-    """Return a reference to a shape."""
+    """Return a reference to a schema."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -45,7 +45,7 @@ def shape(properties: Schema, *, only: bool) -> Schema:
 
 
 def page_of(name: str, *, cursor: bool = False) -> Schema:
-    """Return a page of a shape; a cursor page has no count."""
+    """Return the schema of a page; a cursor page has no count."""
     link = {"type": ["string", "null"], "format": "uri"}
     properties: Schema = {"next": link, "previous": link, "results": listed(ref(name))}
     return closed(properties if cursor else {"count": NUMBER, **properties})

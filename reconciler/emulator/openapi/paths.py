@@ -95,7 +95,7 @@ def _responses(path: str, operation: Operation, doc: Doc) -> dict[str, Any]:
 
 
 def _answer(path: str, name: str) -> str:
-    """Return the shape of an answer. `environments/` shows settings that other paths do not."""
+    """Return the schema name of an answer; `environments/` shows more settings."""
     of_environment = name == "Project" and path.startswith("/api/environments/")
     return "ProjectOfEnvironment" if of_environment else name
 

@@ -1,4 +1,4 @@
-"""The shapes of exports and projects: what bodies may have, and what answers have."""
+"""The schemas of exports and projects, in requests and answers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PROJECT_TYPES: dict[str, dict[str, Any]] = {
 
 
 def schemas_of(dialect: Dialect) -> dict[str, Any]:
-    """Return all shapes by name."""
+    """Return all schemas by name."""
     return {
         **_of_exports(dialect),
         **_of_projects(dialect),
@@ -141,7 +141,7 @@ def _export(dialect: Dialect) -> dict[str, Any]:
 
 
 def _export_body(dialect: Dialect) -> dict[str, Any]:
-    """Fields of a request body. What else is sent is dropped without a word."""
+    """Return the fields of a request body. Other fields are ignored without an error."""
     model: dict[str, Any] = {"type": ["string", "null"], "enum": [*dialect.models, None]}
     return {
         "type": "object",

@@ -1,1 +1,1 @@
-"""One file a resource."""
+"""The operations of the resources, one file for each."""

@@ -19,7 +19,7 @@ from reconciler.emulator.resources.cursor import Mark, cursor_page
 from reconciler.emulator.world import World
 
 AUDIT_LOGS = "audit_logs"
-"""The paid feature that the newest server asks for."""
+"""The paid feature that the newest server requires."""
 _PAGE = 100
 _LONGEST_PAGE = 1000
 _Entry: TypeAlias = dict[str, Any]

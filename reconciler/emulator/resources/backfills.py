@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from starlette.responses import Response
 
 from reconciler.emulator.access import Call
-from reconciler.emulator.answers import JSONAnswer, body_of
+from reconciler.emulator.answers import JSONAnswer, body_of, uuid_in
 from reconciler.emulator.clock import parsed, stamp
 from reconciler.emulator.outcomes import LIVE
 from reconciler.emulator.refusal import Refusal, invalid, not_found, server_error
 from reconciler.emulator.resources.batch_exports import BatchExports
-from reconciler.emulator.resources.cursor import Mark, cursor_page
+from reconciler.emulator.resources.cursor import Mark, by_creation, ordered_page
 from reconciler.emulator.schedule import DAYS, weekday
 from reconciler.emulator.settings import NEVER
 from reconciler.emulator.store import StoredExport
@@ -23,14 +22,13 @@ from reconciler.emulator.timeline import Timeline
 from reconciler.emulator.world import World
 
 _PAGE = 50
-_ORDERINGS = ("created_at", "-created_at", "start_at", "-start_at")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _WITHOUT_END = ("HTTP", "NoOp")
 _SOON = timedelta(seconds=1)
 
 
 class ExportBackfills:
-    """The operations. Each takes the call and answers, or raises Refusal."""
+    """The operations. Each takes a call and returns the answer, or raises Refusal."""
 
     def __init__(self, world: World, exports: BatchExports, timeline: Timeline) -> None:
         self._world = world
@@ -41,7 +39,7 @@ class ExportBackfills:
     # Create
 
     async def created(self, call: Call) -> Response:
-        """POST backfill or backfills: two addresses, three answers."""
+        """POST backfill or backfills; the answer depends on the dialect."""
         dialect = self._world.dialect
         if call.organization is not None and dialect.crashes:
             # This action looks for a team that the organization path does not have (1.10).
@@ -127,7 +125,7 @@ class ExportBackfills:
     def _moved(
         self, export: StoredExport, start: datetime | None, end: datetime | None
     ) -> datetime | None:
-        """Return the start, moved up to the first data: what older servers do without a word."""
+        """Return the start, moved to the first data, as older servers do without an error."""
         data = self._backfills.first_data()
         if data is None or (export.body.get("model") or "events") not in ("events", "persons"):
             return start
@@ -144,20 +142,15 @@ class ExportBackfills:
     # Read and cancel
 
     async def listed(self, call: Call) -> Response:
-        """GET backfills: cursor pages of 50. An export that is not here has none, without 404."""
-        identity = _uuid(call.request.path_params["id"])
+        """GET backfills: cursor pages of 50. For an unknown export the list is empty."""
+        identity = uuid_in(call.request, "id")
         export = self._store.export(identity)
         project = call.project.id if call.project is not None else None
         reached = export is not None and export.project == project
         now = self._world.clock.now()
         backfills = self._store.backfills(identity, now) if reached else []
-        ordering = call.request.query_params.get("ordering", "-created_at")
-        ordering = ordering if ordering in _ORDERINGS else "-created_at"
-        descending = ordering.startswith("-")
         shown = [self._backfills.shown(backfill) for backfill in backfills]
-        mark = _by_start if "start" in ordering else _by_creation
-        shown.sort(key=mark, reverse=descending)
-        return cursor_page(call.request, shown, mark, size=_PAGE, descending=descending)
+        return ordered_page(call.request, shown, _ORDERINGS, size=_PAGE)
 
     async def retrieved(self, call: Call) -> Response:
         """GET one. A row that is not listed yet is 404."""
@@ -175,7 +168,7 @@ class ExportBackfills:
     def _named(self, call: Call) -> dict[str, Any]:
         """Return the backfill that the path names. Raise Refusal (404)."""
         export = self._exports.named(call)
-        backfill = self._store.backfill(_uuid(call.request.path_params["backfill"]))
+        backfill = self._store.backfill(uuid_in(call.request, "backfill"))
         if backfill is None or backfill["export"] != export.id:
             raise not_found()
         if parsed(backfill["created"]) > self._world.clock.now():
@@ -195,17 +188,9 @@ def _iso(value: Any) -> datetime | None:
         return None
 
 
-def _uuid(text: str) -> str:
-    try:
-        return str(UUID(text))
-    except ValueError:
-        raise not_found() from None
-
-
-def _by_creation(backfill: dict[str, Any]) -> Mark:
-    return stamp(parsed(backfill["created_at"])), backfill["id"]
-
-
 def _by_start(backfill: dict[str, Any]) -> Mark:
     start = backfill["start_at"]
     return stamp(parsed(start)) if start is not None else 0, backfill["id"]
+
+
+_ORDERINGS = {"created_at": by_creation, "start_at": _by_start}

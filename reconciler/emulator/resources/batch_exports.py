@@ -1,15 +1,16 @@
-"""Batch exports: the organization path and the project path (interface 4.1, 4.2)."""
+"""Batch exports: the organization path and the project path (docs/service.md, 1)."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from starlette.responses import Response
 
 from reconciler.emulator.access import Call
 from reconciler.emulator.activity import Activity, deletion_change, pause_change
-from reconciler.emulator.answers import JSONAnswer, body_of, page
+from reconciler.emulator.answers import JSONAnswer, body_of, page, uuid_in
 from reconciler.emulator.clock import iso, parsed
 from reconciler.emulator.fields import boolean
 from reconciler.emulator.refusal import not_authenticated, not_found, server_error
@@ -20,7 +21,7 @@ from reconciler.emulator.world import World
 
 
 class BatchExports:
-    """The operations. Each takes the request and answers, or raises Refusal."""
+    """The operations. Each takes a call and returns the answer, or raises Refusal."""
 
     def __init__(self, world: World, timeline: Timeline) -> None:
         self._world = world
@@ -37,11 +38,7 @@ class BatchExports:
 
     def named(self, call: Call) -> StoredExport:
         """Return the export that the path names. Raise Refusal (404)."""
-        try:
-            identity = str(UUID(call.request.path_params["id"]))
-        except ValueError:
-            raise not_found() from None
-        export = self._store.export(identity)
+        export = self._store.export(uuid_in(call.request, "id"))
         if export is None or not self._reaches(call, export.project):
             raise not_found()
         return export
@@ -80,7 +77,7 @@ class BatchExports:
         write = Write(projects[0], on_organization=on_organization)
         body = self.fields.checked(sent, write)
         if on_organization and not self._world.dialect.creates_for_organization:
-            # The serializer asks for a team that this path does not have (1.10, trap 5).
+            # The serializer asks for a team that this path does not have (1.10, 15.5).
             raise server_error()
         moment = self._world.clock.now()
         body |= {"created_at": iso(moment), "last_updated_at": iso(moment)}
@@ -101,7 +98,7 @@ class BatchExports:
         return self._written(call, export, await body_of(call.request), partial=True)
 
     async def put(self, call: Call) -> Response:
-        """PUT: name, destination and interval are needed; what is absent stays all the same."""
+        """PUT: name, destination and interval are required; other absent fields stay."""
         export = self.writable(call)
         return self._written(call, export, await body_of(call.request), partial=False)
 
@@ -114,12 +111,16 @@ class BatchExports:
         moment = self._world.clock.now()
         body["last_updated_at"] = iso(moment)
         changed = StoredExport(export.id, export.project, body)
-        with self._store.transaction():
-            self._store.write_export(export.id, body)
-            self._timeline.begin(changed, moment)
-            changes = self._activity.changes(export.body, body)
-            self._activity.record(changed, "updated", changes, call.caller, call.request)
+        self._store_change(call, changed, moment, self._activity.changes(export.body, body))
         return JSONAnswer(self.fields.shown(changed, reading=False))
+
+    def _store_change(
+        self, call: Call, export: StoredExport, moment: datetime, changes: list[dict[str, Any]]
+    ) -> None:
+        with self._store.transaction():
+            self._store.write_export(export.id, export.body)
+            self._timeline.begin(export, moment)
+            self._activity.record(export, "updated", changes, call.caller, call.request)
 
     async def deleted(self, call: Call) -> Response:
         """DELETE: gone at once, and its running backfills are cancelled."""
@@ -134,7 +135,7 @@ class BatchExports:
         return self._toggled(call, self.writable(call), paused=True)
 
     async def unpaused(self, call: Call) -> Response:
-        """POST unpause. Reads `backfill`: make up for what was missed since the pause."""
+        """POST unpause; with `backfill`, also backfill what the pause missed."""
         export = self.writable(call)
         if not call.caller.current_project:
             raise not_authenticated()
@@ -155,9 +156,5 @@ class BatchExports:
             if paused:
                 body["last_paused_at"] = iso(moment)
             export = StoredExport(export.id, export.project, body)
-            changes = [pause_change(paused=paused)]
-            with self._store.transaction():
-                self._store.write_export(export.id, body)
-                self._timeline.begin(export, moment)
-                self._activity.record(export, "updated", changes, call.caller, call.request)
+            self._store_change(call, export, moment, [pause_change(paused=paused)])
         return JSONAnswer({"paused": paused} if small else self.fields.shown(export))

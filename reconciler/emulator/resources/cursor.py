@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import orjson
@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from reconciler.emulator.answers import JSONAnswer, link
+from reconciler.emulator.clock import parsed, stamp
 from reconciler.emulator.refusal import not_found
 
 Mark: TypeAlias = tuple[Any, str]
@@ -38,6 +39,31 @@ def cursor_page(
     if start > 0 and page:
         previous = _link(request, "before", mark(page[0]))
     return JSONAnswer({"next": following, "previous": previous, "results": list(page)})
+
+
+def ordering_of(request: Request, marks: Mapping[str, Callable[[dict[str, Any]], Mark]]) -> str:
+    """Return the ordering: a name, or a name after a minus. An unknown one is `-created_at`."""
+    ordering = request.query_params.get("ordering", "")
+    return ordering if ordering.removeprefix("-") in marks else "-created_at"
+
+
+def ordered_page(
+    request: Request,
+    items: Sequence[dict[str, Any]],
+    marks: Mapping[str, Callable[[dict[str, Any]], Mark]],
+    *,
+    size: int,
+) -> Response:
+    """Return the page of items that the cursor names, in the order that the request names."""
+    ordering = ordering_of(request, marks)
+    mark, descending = marks[ordering.removeprefix("-")], ordering.startswith("-")
+    ordered = sorted(items, key=mark, reverse=descending)
+    return cursor_page(request, ordered, mark, size=size, descending=descending)
+
+
+def by_creation(item: dict[str, Any]) -> Mark:
+    """Return the place of an item in the order of `created_at`."""
+    return stamp(parsed(item["created_at"])), item["id"]
 
 
 def _start(

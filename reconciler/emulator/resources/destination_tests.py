@@ -1,6 +1,6 @@
 """Destination test steps: list them, run one for a new or an existing export (docs/service.md, 11).
 
-Nothing is connected to; rules of the switchboard set the results.
+No destination is contacted; rules of the switchboard set the results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reconciler.emulator.world import World
 
 
 class DestinationTests:
-    """The operations. The project path serves them, with the body of a create."""
+    """The operations, on the project path only. Bodies are those of a create."""
 
     def __init__(self, world: World, exports: BatchExports) -> None:
         self._world = world
@@ -77,7 +77,7 @@ class DestinationTests:
         steps = steps_of(checked["type"], integrations=self._world.dialect.integrations)
         position = sent.get("step", 0)
         if not isinstance(position, int) or not 0 <= position < len(steps):
-            # A type without steps, too, ends in a lookup that fails.
+            # The server indexes its list of steps unchecked; for a type without steps, too.
             raise server_error()
         named = checked["integration"]
         integration = None if named is None else self._world.store.integration(named)

@@ -1,4 +1,4 @@
-"""The fields of a batch export: what a body may have, and what an answer shows, by server."""
+"""The fields of a batch export: checks and answers, by dialect."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ class ExportFields:
 def _checks(world: World) -> Mapping[str, Check | None]:
     """Return the checks in the order in which the service reports problems.
 
-    The destination has none here: `Destinations` checks it against what is stored.
+    The destination is None: `Destinations` checks it against the stored one.
     """
     dialect = world.dialect
     model = choice(*dialect.models)

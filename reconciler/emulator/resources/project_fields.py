@@ -1,4 +1,4 @@
-"""The fields of a project: what a body may hold, how it is merged, and what an answer shows."""
+"""The fields of a project: checks, merging and answers."""
 
 from __future__ import annotations
 

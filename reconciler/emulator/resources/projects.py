@@ -34,6 +34,10 @@ class Projects:
         shown = self.fields.shown(project, level=call.caller.level)
         return JSONAnswer(shown, status_code=status_code)
 
+    def _changed(self, call: Call, project: StoredProject, body: dict[str, Any]) -> Response:
+        self._store.write_project(project.id, body)
+        return self._answer(call, StoredProject(project.id, project.organization, body))
+
     def _named(self, call: Call) -> StoredProject:
         """Return the project that the path names. Raise Refusal (404, or 403 by the key's limits).
 
@@ -151,9 +155,7 @@ class Projects:
         self._check_name(project.organization, checked.get("name"), besides=project.id)
         body = {**project.body, **self.fields.merged(project.body, checked)}
         body["updated_at"] = iso(self._world.clock.now())
-        self._store.write_project(project.id, body)
-        changed = StoredProject(project.id, project.organization, body)
-        return self._answer(call, changed)
+        return self._changed(call, project, body)
 
     async def deleted(self, call: Call) -> Response:
         """DELETE. In 2026 the work runs later: until then it is read and listed (4.3)."""
@@ -184,6 +186,4 @@ class Projects:
         await body_of(call.request)
         now = iso(self._world.clock.now())
         body = {**project.body, "api_token": new_token(), "updated_at": now}
-        self._store.write_project(project.id, body)
-        changed = StoredProject(project.id, project.organization, body)
-        return self._answer(call, changed)
+        return self._changed(call, project, body)

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from reconciler.emulator.access import Call
-from reconciler.emulator.answers import JSONAnswer
+from reconciler.emulator.answers import JSONAnswer, uuid_in
 from reconciler.emulator.clock import parsed, stamp
 from reconciler.emulator.outcomes import STATUSES
 from reconciler.emulator.refusal import invalid, not_found, server_error
 from reconciler.emulator.resources.batch_exports import BatchExports
-from reconciler.emulator.resources.cursor import Mark, cursor_page
+from reconciler.emulator.resources.cursor import Mark, by_creation, ordered_page, ordering_of
 from reconciler.emulator.resources.moments import moment_of
 from reconciler.emulator.store import StoredExport
 from reconciler.emulator.timeline import Timeline
 from reconciler.emulator.world import World
 
 _PAGE = 100
-_ORDERINGS = ("created_at", "-created_at", "data_interval_start", "-data_interval_start")
 
 
 class ExportRuns:
-    """The operations. Each takes the call and answers, or raises Refusal."""
+    """The operations. Each takes a call and returns the answer, or raises Refusal."""
 
     def __init__(self, world: World, exports: BatchExports, timeline: Timeline) -> None:
         self._world = world
@@ -38,7 +36,6 @@ class ExportRuns:
     async def listed(self, call: Call) -> Response:
         """GET runs: cursor pages, newest first unless ordered otherwise."""
         export = self._exports.named(call)
-        ordering = _ordering(call.request)
         now = self._world.clock.now()
         runs = [
             run
@@ -46,10 +43,7 @@ class ExportRuns:
             if self._within_window(call, run, now)
         ]
         shown = self._with_status(call.request, [self._runs.shown(run) for run in runs])
-        descending = ordering.startswith("-")
-        mark = _by_interval if "interval" in ordering else _by_creation
-        shown.sort(key=mark, reverse=descending)
-        return cursor_page(call.request, shown, mark, size=_PAGE, descending=descending)
+        return ordered_page(call.request, shown, _ORDERINGS, size=_PAGE)
 
     def _with_status(self, request: Request, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the runs in the wanted statuses; older servers ignore the parameter."""
@@ -67,7 +61,7 @@ class ExportRuns:
 
         An ordering by interval has a window of its own. Runs without a start are outside of it.
         """
-        by_interval = "interval" in _ordering(call.request)
+        by_interval = "interval" in ordering_of(call.request, _ORDERINGS)
         names = ("start", "end") if by_interval else ("after", "before")
         zone = str(call.project.body.get("timezone") or "UTC") if call.project else "UTC"
         first, last = (moment_of(call.request.query_params.get(name), now, zone) for name in names)
@@ -82,15 +76,9 @@ class ExportRuns:
 
     def named(self, call: Call, export: StoredExport) -> dict[str, Any]:
         """Return the stored run that the path names. The window holds here, too (2)."""
-        try:
-            identity = str(UUID(call.request.path_params["run"]))
-        except ValueError:
-            raise not_found() from None
         now = self._world.clock.now()
-        run = self._store.run(export.id, identity)
-        if run is None or parsed(run["created"]) > now:
-            raise not_found()
-        if not self._within_window(call, run, now):
+        run = self._store.run(export.id, uuid_in(call.request, "run"))
+        if run is None or parsed(run["created"]) > now or not self._within_window(call, run, now):
             raise not_found()
         return run
 
@@ -122,15 +110,8 @@ class ExportRuns:
         return JSONAnswer({"cancelled": True})
 
 
-def _ordering(request: Request) -> str:
-    """Return the ordering; an unknown one is ignored."""
-    ordering = request.query_params.get("ordering", "-created_at")
-    return ordering if ordering in _ORDERINGS else "-created_at"
-
-
-def _by_creation(run: dict[str, Any]) -> Mark:
-    return stamp(parsed(run["created_at"])), run["id"]
-
-
 def _by_interval(run: dict[str, Any]) -> Mark:
     return stamp(parsed(run["data_interval_start"])), run["id"]
+
+
+_ORDERINGS = {"created_at": by_creation, "data_interval_start": _by_interval}
