@@ -1,7 +1,7 @@
-"""Cost of the embedded service: an answer, and 10,000 exports (start, CPU of a page, memory).
+"""Measure the embedded service: a response, and 10,000 exports (start, CPU of a page, memory).
 
-Run: python benchmarks/emulator.py. Ratios are within one run: an answer beside the same body from
-a bare starlette application, the start beside that of an empty service.
+Run: python benchmarks/emulator.py. Ratios are within one run: a response relative to the same body
+from a bare Starlette application, the start relative to that of an empty service.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ uvicorn.Server(config).run(sockets=[listening])
 
 
 def seed_of(count: int) -> dict[str, Any]:
-    """Exports in twenty projects, with secrets."""
+    """Return a seed with exports in twenty projects, with secrets."""
     config = {
         "bucket_name": "acme",
         "region": "eu-central-1",
@@ -80,7 +80,7 @@ def seed_of(count: int) -> dict[str, Any]:
 
 @contextmanager
 def service(seed: Path | None) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any], float]]:
-    """A running service, what it printed, and how many seconds its start took."""
+    """Yield a running service, the line that it printed, and the seconds that its start took."""
     command = [sys.executable, "-m", "reconciler", "emulator"]
     begun = time.perf_counter()
     with subprocess.Popen(
@@ -95,13 +95,13 @@ def service(seed: Path | None) -> Iterator[tuple[subprocess.Popen[bytes], dict[s
 
 
 def cpu_seconds(process: subprocess.Popen[bytes]) -> float:
-    """User and system time so far."""
+    """Return the user and system time of a process."""
     fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory_megabytes(process: subprocess.Popen[bytes]) -> float:
-    """Largest resident set so far."""
+    """Return the largest resident set of a process."""
     for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
@@ -109,7 +109,7 @@ def memory_megabytes(process: subprocess.Popen[bytes]) -> float:
 
 
 def page_cost(process: subprocess.Popen[bytes], base_url: str) -> float:
-    """CPU milliseconds of the service for a page of a hundred."""
+    """Return the CPU milliseconds that the service takes for a page of a hundred exports."""
     headers = {"Authorization": "Bearer phx_benchmark"}
     path = "/api/organizations/org/batch_exports/"
     with httpx.Client(base_url=base_url, headers=headers, timeout=60) as client:
@@ -122,7 +122,7 @@ def page_cost(process: subprocess.Popen[bytes], base_url: str) -> float:
 
 
 def seconds_of_gets(port: int, path: str, key: str) -> float:
-    """Wall time of GETs, one after another on one connection."""
+    """Return the wall time of consecutive GETs on one connection."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     headers = {"Authorization": f"Bearer {key}"}
 
@@ -141,7 +141,7 @@ def seconds_of_gets(port: int, path: str, key: str) -> float:
 
 
 def gets() -> tuple[float, float]:
-    """The median of the service and of the bare application, in turns: milliseconds an answer."""
+    """Return the median milliseconds of a response: of the service and of a bare application."""
     with service(None) as (_, where, _):
         path = f"/api/projects/{where['project_id']}/batch_exports/"
         headers = {"Authorization": f"Bearer {where['api_key']}"}

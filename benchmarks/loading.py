@@ -1,8 +1,8 @@
-"""What reading costs: 10,000 batch exports in 200 files, loaded and checked for one environment.
+"""Measure loading: 10,000 batch exports in 200 files, checked for one environment.
 
-Run: python benchmarks/loading.py. Prints the CPU time of the whole load and its ratio to composing
-the same text with PyYAML's C parser and the garbage collector paused, both measured in turns in the
-same run, and then the share of each stage. The aim is a ratio of at most 3.
+Run: python benchmarks/loading.py. Prints the CPU time of the load, its ratio to composing the same
+text with PyYAML's C parser and the garbage collector paused, and the share of each stage. Both are
+measured alternately in the same run. The aim is a ratio of at most 3.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from reconciler.workspace import FolderSource, Loaded, load
 from reconciler.workspace.checks.consistency import check_consistency
 from reconciler.workspace.checks.relations import ResolvedWorkspace
 from reconciler.workspace.checks.values import check_fields
-from reconciler.workspace.declarations import Doubts, declarations
+from reconciler.workspace.declarations import Undetermined, declarations
 from reconciler.workspace.digest import digest_of
-from reconciler.workspace.layers import Resolving, filled, managed_fields
+from reconciler.workspace.layers import EnvironmentContext, filled, managed_fields
 from reconciler.workspace.origins import variable_places
 from reconciler.workspace.references import References
 from reconciler.workspace.schema.validation import check
@@ -120,14 +120,15 @@ SHAPES = (S3, SNOWFLAKE, S3, POSTGRES)
 
 
 def write_workspace(folder: Path) -> int:
-    """A workspace of the size; returns how many bytes of YAML there are."""
+    """Write the workspace; return the number of bytes of YAML."""
     (folder / "exports").mkdir()
-    projects = "".join(f"  web-{each}: {{name: Web {each}}}\n" for each in range(20))
+    projects = "".join(f"  web-{number}: {{name: Web {number}}}\n" for number in range(20))
     texts = {"reconciler.yaml": WORKSPACE, "projects.yaml": f"projects:\n{projects}"}
     for file in range(FILES):
         numbers = range(file, EXPORTS, FILES)
         blocks = [
-            SHAPES[each % len(SHAPES)].format(number=each, project=each % 20) for each in numbers
+            SHAPES[number % len(SHAPES)].format(number=number, project=number % 20)
+            for number in numbers
         ]
         texts[f"exports/{file:03}.yaml"] = "batch_exports:\n" + "\n".join(blocks)
     for name, text in texts.items():
@@ -137,7 +138,7 @@ def write_workspace(folder: Path) -> int:
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """No cyclic collection, after a full one."""
+    """Collect garbage, then pause the collector."""
     gc.collect()
     gc.disable()
     try:
@@ -147,7 +148,7 @@ def collector_off() -> Iterator[None]:
 
 
 def cpu(work: Callable[[], object]) -> float:
-    """Seconds of CPU that a piece of work takes. What it made is thrown away after the clock."""
+    """Return the CPU seconds that the work takes, without freeing its result."""
     gc.collect()
     begun = time.process_time()
     made = work()
@@ -157,12 +158,12 @@ def cpu(work: Callable[[], object]) -> float:
 
 
 def whole(folder: Path) -> Loaded:
-    """What a command does: read, compose, check, resolve, with the collector as a user has it."""
+    """Load the workspace as a command does, with the collector running."""
     return load(folder, kinds=all_kinds(), environment=ENVIRONMENT, environ=ENVIRON)
 
 
 def stages(folder: Path) -> dict[str, float]:
-    """CPU seconds of each stage, done for all files or resources before the next one begins."""
+    """Return the CPU seconds of each stage. A stage ends before the next one starts."""
     spent: dict[str, float] = {}
     problems = DiagnosticCollector()
     kinds = {kind.name: kind for kind in all_kinds()}
@@ -183,34 +184,34 @@ def stages(folder: Path) -> dict[str, float]:
         node = timed("composing", lambda text=text: compose(text))
         build_one = partial(construct, name, text, node, problems)
         documents.append(timed("values and positions", build_one))
-    found = timed("collecting", lambda: declarations(documents, tuple(kinds.values()), problems))
+    declared = timed("collecting", lambda: declarations(documents, tuple(kinds.values()), problems))
     variables = variables_of(workspace, ENVIRONMENT)
     places = variable_places(workspace, ENVIRONMENT)
     references = References(variables, ENVIRON, source, problems, places)
-    given = Resolving(ENVIRONMENT, workspace, tuple(kinds.values()), references, problems, Doubts())
-    pairs = [(kinds[address.kind], each) for address, each in found.items()]
+    context = EnvironmentContext(ENVIRONMENT, workspace, kinds, references, problems)
+    pairs = [(kinds[address.kind], entry) for address, entry in declared.items()]
     merged = timed(
         "merging and references",
-        lambda: [(kind, filled(kind, each, given)) for kind, each in pairs],
+        lambda: [(kind, filled(kind, entry, context)) for kind, entry in pairs],
     )
     timed(
         "schema check",
         lambda: [
-            check(kind.name, {**each.values, **each.unfilled}, each.look, problems)
-            for kind, each in merged
+            check(kind.name, {**entry.values, **entry.unfilled}, entry.check)
+            for kind, entry in merged
         ],
     )
     specs = timed(
         "other checks",
-        lambda: [(kind, each, managed_fields(kind, each, given)) for kind, each in merged],
+        lambda: [(kind, entry, managed_fields(kind, entry, context)) for kind, entry in merged],
     )
     timed(
         "other checks",
-        lambda: [check_fields(kind, spec, each.look, problems) for kind, each, spec in specs],
+        lambda: [check_fields(kind, spec, entry.check) for kind, entry, spec in specs],
     )
     loaded = whole(folder)
     desired = loaded.desired
-    here = ResolvedWorkspace(workspace, kinds, found, desired, loaded.places, Doubts())
+    here = ResolvedWorkspace(workspace, kinds, declared, desired, loaded.places, Undetermined())
     timed("consistency", lambda: check_consistency(here, problems))
     timed("digest", lambda: digest_of(desired, Policy(), None))
     assert not problems.diagnostics
@@ -222,7 +223,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         size = write_workspace(folder)
-        texts = [each.read_text(encoding="utf-8") for each in sorted(folder.rglob("*.yaml"))]
+        texts = [file.read_text(encoding="utf-8") for file in sorted(folder.rglob("*.yaml"))]
         loader = yaml.CSafeLoader
         rounds = []
         for _ in range(ROUNDS):

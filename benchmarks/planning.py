@@ -1,7 +1,7 @@
-"""What deciding costs: 10,000 exports against 10,000 live ones, five in a hundred different.
+"""Measure planning: 10,000 exports and 10,000 live ones, of which 5 % differ.
 
 Run: python benchmarks/planning.py. Prints the CPU time of the planner alone (with the garbage
-collector paused, as in the command), and its ratio to deepdiff on the same values in the same run.
+collector paused, as in the command), and its ratio to DeepDiff on the same values in the same run.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from reconciler.model.live import Dialect, Live, LiveObject
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.values import SecretRef
-from reconciler.planning.planner import Circumstances, make_plan
+from reconciler.planning.planner import PlanContext, make_plan
 
 EXPORTS = 10_000
 DIFFERENT_EVERY = 20
 
 
 def config_of(number: int, *, bucket: str) -> dict[str, Any]:
-    """The settings that both sides have."""
+    """Return the config of an export."""
     return {"bucket_name": bucket, "region": "eu-central-1", "prefix": f"web/{number}/"}
 
 
 def both_sides() -> tuple[Desired, Live]:
-    """What is declared, and what is live."""
+    """Return desired state and live state."""
     web = Address("project", "web")
     resources = {web: Resource(web, {"name": "Web", "timezone": "UTC"})}
     exports = []
@@ -66,23 +66,23 @@ def both_sides() -> tuple[Desired, Live]:
 def main() -> None:
     """Measure and print."""
     desired, live = both_sides()
-    given = Circumstances(datetime(2026, 6, 1, tzinfo=UTC), "benchmark")
+    context = PlanContext(datetime(2026, 6, 1, tzinfo=UTC), "benchmark")
     gc.collect()
     gc.disable()
     best = float("inf")
     for _ in range(5):
         begun = time.process_time()
-        plan = make_plan(desired, live, Policy(), all_kinds(), given=given)
+        plan = make_plan(desired, live, Policy(), all_kinds(), context=context)
         best = min(best, time.process_time() - begun)
     begun = time.process_time()
     pairs = list(zip(desired.in_order(), live.of("batch_export"), strict=False))[:1000]
-    for resource, each in pairs:
-        DeepDiff(dict(resource.spec), dict(each.body))
+    for resource, live_object in pairs:
+        DeepDiff(dict(resource.spec), dict(live_object.body))
     deep = (time.process_time() - begun) * EXPORTS / len(pairs)
     assert len(plan.effective) == EXPORTS // DIFFERENT_EVERY
     print(f"exports                 {EXPORTS:,}, {len(plan.effective):,} to update")
     print(f"planner, CPU            {best:.2f} s (best of 5)")
-    print(f"deepdiff of all, CPU    {deep:.2f} s (from a tenth): {deep / best:.0f} x the planner")
+    print(f"DeepDiff of all, CPU    {deep:.2f} s (from a tenth): {deep / best:.0f} x the planner")
 
 
 if __name__ == "__main__":

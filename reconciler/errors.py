@@ -1,26 +1,4 @@
-"""What can go wrong, in the field's words: the lowest floor, imported by all others.
-
-Two channels that never mix. *Diagnostics* are for what a person wrote: values, collected in
-`DiagnosticCollector`, reported together. *Exceptions* are for what happened:
-
-    ReconcilerError                 exit 1
-    ├── InvalidConfiguration        1   carries diagnostics
-    ├── BadUsage                    64  flags that contradict each other
-    ├── AmbiguousIdentity           1   two live objects could be one resource
-    ├── SecretUnavailable           1   a secret reference that can't be resolved
-    ├── GitUnavailable              1   the git base can't be read
-    ├── StalePlan                   4
-    ├── RefusedByPolicy             5
-    └── ServiceError                1   the API said no, or nothing
-        ├── Unauthorized            401
-        ├── Forbidden               403
-        ├── NotFound                404
-        ├── Conflict                409
-        ├── Invalid                 400, 415, 422
-        ├── Throttled               429
-        ├── Unavailable             5xx and no connection, when nothing can have happened
-        └── AmbiguousOutcome        the request may or may not have taken effect
-"""
+"""Diagnostics, which collect the errors in the files, and exceptions, which end a command."""
 
 from __future__ import annotations
 
@@ -32,7 +10,7 @@ from reconciler.codes import meaning
 
 
 class ExitCode(IntEnum):
-    """Exit codes of the command line ."""
+    """Exit codes of the command line."""
 
     FINE = 0
     ERROR = 1
@@ -44,8 +22,8 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-class Severity(StrEnum):
-    """How much a diagnostic matters: an error stops the run, a warning does not."""
+class Level(StrEnum):
+    """The level of a diagnostic: an error stops the run, a warning does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -55,8 +33,8 @@ class Severity(StrEnum):
 class Mark:
     """A place in a file. Lines and columns count from 1, columns in characters.
 
-    `file` is relative to the workspace folder, with forward slashes. `length` is how many
-    characters of the line the caret underlines, at least 1.
+    `file` is relative to the workspace folder, with forward slashes. `length` is the number of
+    characters that the caret underlines, at least 1.
     """
 
     file: str
@@ -70,17 +48,15 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing that is wrong, or doubtful, in what a person wrote.
+    """An error or a warning about the files.
 
-    `code` is stable kebab-case; the sentence may improve. `line` is the offending source line
-    with secrets already masked, or None where there is none to show; `marked` is where the place
-    is in that line, as positions from 0 to one behind the last, since masks have a length of
-    their own. `hint` is the fix. `related` names further places, each with a word on why it
-    matters.
+    `code` is stable kebab-case; messages may change. `hint` is the fix. `line` is the source line
+    with secrets masked, None without one. `marked` is the start and the end of the place in that
+    line, counted from 0, since masking moves columns. `related` are further places with labels.
     """
 
     code: str
-    severity: Severity
+    level: Level
     message: str
     at: Mark | None = None
     hint: str | None = None
@@ -90,13 +66,13 @@ class Diagnostic:
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:
-        """File, line, column, code, message: the order in which diagnostics are reported."""
+        """File, line, column, code and message: the order of reports."""
         at = self.at or Mark("", 0, 0)
         return (at.file, at.line, at.column, self.code, self.message)
 
 
 class Details(TypedDict, total=False):
-    """What a diagnostic may say besides its message. The hint of its code is the default."""
+    """Optional parts of a diagnostic. The hint of its code is the default hint."""
 
     at: Mark | None
     hint: str | None
@@ -105,35 +81,31 @@ class Details(TypedDict, total=False):
 
 @dataclass(slots=True)
 class DiagnosticCollector:
-    """Collects diagnostics while the work goes on with what it has.
-
-    With `strict`, warnings of open enumerations and the like are reported as errors.
-    """
+    """Diagnostics of a run. With `strict`, warnings are recorded as errors."""
 
     strict: bool = False
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def error(self, code: str, message: str, **details: Unpack[Details]) -> None:
         """Record an error."""
-        self._add(code, Severity.ERROR, message, details)
+        self._add(code, Level.ERROR, message, details)
 
     def warning(self, code: str, message: str, **details: Unpack[Details]) -> None:
         """Record a warning, which is an error when `strict`."""
-        severity = Severity.ERROR if self.strict else Severity.WARNING
-        self._add(code, severity, message, details)
+        level = Level.ERROR if self.strict else Level.WARNING
+        self._add(code, level, message, details)
 
-    def _add(self, code: str, severity: Severity, message: str, details: Details) -> None:
-        hint = details.get("hint") or meaning(code).hint
-        details = {**details, "hint": hint}
-        self.diagnostics.append(Diagnostic(code, severity, message, **details))
+    def _add(self, code: str, level: Level, message: str, details: Details) -> None:
+        details["hint"] = details.get("hint") or meaning(code).hint
+        self.diagnostics.append(Diagnostic(code, level, message, **details))
 
     @property
     def failed(self) -> bool:
         """Whether an error was recorded."""
-        return any(diagnostic.severity is Severity.ERROR for diagnostic in self.diagnostics)
+        return any(diagnostic.level is Level.ERROR for diagnostic in self.diagnostics)
 
     def in_order(self) -> tuple[Diagnostic, ...]:
-        """All diagnostics by file and line, each once."""
+        """Return the diagnostics by file and line, without duplicates."""
         unique = {
             (diagnostic.sort_key, diagnostic.hint): diagnostic for diagnostic in self.diagnostics
         }
@@ -141,7 +113,26 @@ class DiagnosticCollector:
 
 
 class ReconcilerError(Exception):
-    """The root. `hint` says how to fix it and is shown on a line of its own."""
+    """The root of all exceptions. `hint` says how to fix it and is shown on a line of its own.
+
+    ReconcilerError                 exit 1
+    ├── InvalidConfiguration        1   errors in the files
+    ├── BadUsage                    64  invalid options
+    ├── AmbiguousIdentity           1   several live objects match one resource
+    ├── SecretUnavailable           1   a secret reference that cannot be resolved
+    ├── GitUnavailable              1   a git base that cannot be read
+    ├── StalePlan                   4
+    ├── RefusedByPolicy             5
+    └── ServiceError                1   an error of the API or the connection
+        ├── Unauthorized            401
+        ├── Forbidden               403
+        ├── NotFound                404
+        ├── Conflict                409
+        ├── Invalid                 400, 415, 422
+        ├── Throttled               429
+        ├── Unavailable             5xx or no connection, and nothing can have happened
+        └── AmbiguousOutcome        outcome unknown
+    """
 
     exit_code: ClassVar[ExitCode] = ExitCode.ERROR
 
@@ -152,49 +143,48 @@ class ReconcilerError(Exception):
 
 
 class InvalidConfiguration(ReconcilerError):
-    """The files do not describe a workspace. Carries every diagnostic of the run."""
+    """Errors in the files. Carries all diagnostics of the run."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
+        errors = sum(diagnostic.level is Level.ERROR for diagnostic in diagnostics)
         super().__init__(f"{errors} error{'s' if errors != 1 else ''} in the configuration")
         self.diagnostics = diagnostics
 
 
 class BadUsage(ReconcilerError):
-    """Options that contradict each other, or a value no option takes."""
+    """Options that contradict each other, or an invalid value of an option."""
 
     exit_code = ExitCode.USAGE
 
 
 class AmbiguousIdentity(ReconcilerError):
-    """Two live objects could be one resource, or two resources claim one object."""
+    """Several live objects match one resource, or several resources match one object."""
 
 
 class SecretUnavailable(ReconcilerError):
-    """A secret reference can't be resolved. The message names the reference, never a value."""
+    """A secret reference cannot be resolved. The message has the reference, never a value."""
 
 
 class GitUnavailable(ReconcilerError):
-    """The workspace can't be read at the git base."""
+    """The git base cannot be read."""
 
 
 class StalePlan(ReconcilerError):
-    """The live side, the files or the tool moved since the plan was made."""
+    """Live state, the files or the tool changed since the plan was made."""
 
     exit_code = ExitCode.STALE
 
 
 class RefusedByPolicy(ReconcilerError):
-    """A guard refused the plan before the first request."""
+    """The policy refuses the plan. No request was sent."""
 
     exit_code = ExitCode.REFUSED
 
 
 class ServiceError(ReconcilerError):
-    """The API refused or failed. `status` is None where no answer came.
+    """An error of the API. `status` is None without an answer.
 
-    `code` and `attr` are the service's own words (docs/service.md 5); `detail` is its
-    sentence, cut to a length that is safe to log.
+    `code` and `attr` are from the body of the answer (docs/service.md, 5).
     """
 
     def __init__(
@@ -215,7 +205,7 @@ class ServiceError(ReconcilerError):
 
 
 class Unauthorized(ServiceError):
-    """401: the key is missing, unknown or of the wrong form."""
+    """401: the key is missing, unknown or malformed."""
 
 
 class Forbidden(ServiceError):
@@ -223,9 +213,9 @@ class Forbidden(ServiceError):
 
     @property
     def lacks_scope(self) -> bool:
-        """Whether the key lacks a scope, by the service's words (docs/service.md, 12).
+        """Whether the key lacks a scope (docs/service.md, 12).
 
-        The words for a key that is limited to projects have "scoped" in them, too.
+        The message about a key that is limited to projects contains "scoped", too.
         """
         return "missing required scope" in self.message
 
@@ -239,16 +229,21 @@ class Conflict(ServiceError):
 
 
 class Invalid(ServiceError):
-    """400 and its like: the request was understood and refused."""
+    """400, 415 or 422: the request was understood and refused."""
 
 
 class Throttled(ServiceError):
-    """429: nothing happened; `retry_after` is how many seconds to wait, where known."""
+    """429: nothing happened. `retry_after` is the time to wait in seconds, None if unknown."""
 
 
 class Unavailable(ServiceError):
-    """The service could not be reached or failed, and the request was safe to repeat."""
+    """The service could not be reached or failed, and the request was safe to repeat.
+
+    `sent` is False where the request certainly did not reach the service.
+    """
+
+    sent = True
 
 
 class AmbiguousOutcome(ServiceError):
-    """A request that changes something ended without an answer that says whether it did."""
+    """The outcome of a request is unknown: it may or may not have taken effect."""

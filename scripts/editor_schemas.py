@@ -1,8 +1,7 @@
 """Compose the schemas for editors from those of the kinds.
 
-The program checks resolved values; an editor sees files. So here a reference may be any
-value, nothing is required that defaults or an override could set, an open enumeration becomes
-a list of examples, and a destination is checked against the schema of its own type.
+Editors check files, not resolved values: a reference is valid for any field, and fields that
+defaults or overrides may set are not required.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _REFERENCE = r"\$\{"
 _MOMENT = r"^\s*\d{4}-?(\d\d|W)|\$\{"
 _KEY = "^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
 _PER_ENVIRONMENT = ("environments", "overrides")
-"""What is only in a resource, and neither in defaults nor in an override."""
+"""Fields that are not allowed in defaults and overrides."""
 _KEPT = (
     *("title", "description", "default", "examples", "type", "const", "enum", "pattern"),
     *("minimum", "maximum", "minLength", "maxLength", "minProperties", "maxProperties"),
@@ -30,7 +29,7 @@ _KEPT = (
 _WORDS = {
     "integer": "a whole number",
     "number": "a number",
-    "boolean": "true or false",
+    "boolean": "a boolean",
     "array": "a list",
     "object": "a mapping",
     "null": "null",
@@ -87,7 +86,7 @@ def _workspace(kinds: Sequence[Kind]) -> Schema:
 
 
 def _shared(kinds: Sequence[Kind]) -> Schema:
-    """The fields of each kind as defaults and overrides have them, and the bodies of variants."""
+    """Return the definitions of fields for defaults and overrides, and of bodies of variants."""
     parts: Schema = {}
     for kind in kinds:
         parts[f"{kind.name}.fields"] = _fields(kind)
@@ -111,16 +110,17 @@ def _whole_resource(kind: Kind) -> Schema:
         properties[name] = _composed(known_schema(kind.name)["properties"][name], references=False)
     properties["overrides"]["additionalProperties"] = {"$ref": f"#/$defs/{kind.name}.fields"}
     rules = [
-        _override_rule(field, folder, tag, shape) for field, folder, tag, shape in _variants(kind)
+        _override_rule(field, folder, tag, variant)
+        for field, folder, tag, variant in _variants(kind)
     ]
     return {**composed, "allOf": rules} if rules else composed
 
 
-def _override_rule(field: str, folder: str, tag: str, shape: Variant) -> Schema:
-    """An override that names no type has the one of its resource."""
-    named = {"properties": {shape.tag: {"const": tag}}, "required": [shape.tag]}
-    body = {"properties": {shape.body: {"$ref": f"#/$defs/{folder}.{tag}"}}}
-    inherited = {"if": {"not": {"required": [shape.tag]}}, "then": body}
+def _override_rule(field: str, folder: str, tag: str, variant: Variant) -> Schema:
+    """Return the rule that an override without a type has the type of its resource."""
+    named = {"properties": {variant.tag: {"const": tag}}, "required": [variant.tag]}
+    body = {"properties": {variant.body: {"$ref": f"#/$defs/{folder}.{tag}"}}}
+    inherited = {"if": {"not": {"required": [variant.tag]}}, "then": body}
     override = {"properties": {field: inherited}}
     return {
         "if": {"properties": {field: named}, "required": [field]},
@@ -129,7 +129,7 @@ def _override_rule(field: str, folder: str, tag: str, shape: Variant) -> Schema:
 
 
 def _variants(kind: Kind) -> list[tuple[str, str, str, Variant]]:
-    """Field, folder, tag and shape of every variant of a kind."""
+    """Return field, folder, tag and variant of every variant of a kind."""
     properties = known_schema(kind.name)["properties"]
     return [
         (field.name, str(properties[field.name]["x-variants"]["folder"]), tag, field.type)
@@ -142,7 +142,7 @@ def _variants(kind: Kind) -> list[tuple[str, str, str, Variant]]:
 def _composed(
     node: Schema, *, references: bool = True, required: bool = False, nullable: bool = False
 ) -> Schema:
-    """One node for an editor, with all that is below it."""
+    """Return a node for an editor, with everything below it."""
     composed = {name: node[name] for name in _KEPT if name in node}
     composed["description"] = _description(node)
     if "x-open-enum" in node:
@@ -151,7 +151,7 @@ def _composed(
         composed["type"] = [*_types(node), "null"]
     if node.get("format") == "date-time":
         composed["pattern"] = _MOMENT
-        composed["patternErrorMessage"] = "write a moment such as 2026-01-31T00:00:00Z"
+        composed["patternErrorMessage"] = "use ISO 8601, such as 2026-01-31T00:00:00Z"
     if references:
         _admit_references(composed)
     if required and "required" in node:
@@ -191,15 +191,13 @@ def _variant_rules(variants: Mapping[str, str], node: Schema) -> list[Schema]:
 
 
 def _admit_references(composed: Schema) -> None:
-    """`${var:NAME}` may be any value: text that holds a reference passes."""
+    """Allow text with a reference such as `${var:NAME}` as any value."""
     types = _types(composed)
     if types and "string" not in types:
-        meant = " or ".join(_WORDS[type_name] for type_name in types)
+        allowed = " or ".join(_WORDS[type_name] for type_name in types)
         composed["type"] = [*types, "string"]
         composed["pattern"] = _REFERENCE
-        composed["patternErrorMessage"] = (
-            f"this takes {meant}, or a reference such as ${{var:NAME}}"
-        )
+        composed["patternErrorMessage"] = f"must be {allowed}, or a reference such as ${{var:NAME}}"
     elif "enum" in composed:
         composed["if"] = {"not": {"pattern": _REFERENCE}}
         composed["then"] = {"enum": composed.pop("enum")}

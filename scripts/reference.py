@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from posixpath import relpath
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from reconciler.codes import CODES  # noqa: E402
 from reconciler.kinds import all_kinds  # noqa: E402
-from reconciler.model.change import Danger  # noqa: E402
+from reconciler.model.change import Severity  # noqa: E402
 from reconciler.model.kind import Kind, Variant  # noqa: E402
 from reconciler.model.schema_files import known_schema  # noqa: E402 - found beside this folder
 from scripts.editor_schemas import dialects_of, editor_files  # noqa: E402
@@ -54,7 +55,7 @@ A plan shows what follows from each change. Every rule has a stable id, which `p
 to make it a refusal.
 """
 _CONSEQUENCES_TABLE = "| id | severity | when, and what it means |\n|---|---|---|\n"
-_SEVERITIES = {Danger.DANGER: "danger", Danger.WARNING: "warning", Danger.INFO: "note"}
+_SEVERITIES = {Severity.DANGER: "danger", Severity.WARNING: "warning", Severity.INFO: "note"}
 _HEAD = "| field | takes | default | servers | |\n|---|---|---|---|---|\n"
 
 
@@ -76,7 +77,7 @@ def generated(kinds: Sequence[Kind]) -> Mapping[str, str]:
 
 
 def _consequences_page(kinds: Sequence[Kind]) -> str:
-    """Return every rule with its severities and its meaning."""
+    """Return the page of every rule with its severities and its meaning."""
     parts = [_CONSEQUENCES_HEAD]
     for kind in reversed(kinds):
         parts.append(f"\n## {known_schema(kind.name)['title']}s\n\n{_CONSEQUENCES_TABLE}")
@@ -88,7 +89,7 @@ def _consequences_page(kinds: Sequence[Kind]) -> str:
 
 
 def _diagnostics_page() -> str:
-    """Every code with its meaning, its fix and an example: the shortest of the corpus."""
+    """Return the page of every code with its meaning, its fix and the shortest example."""
     examples = _examples()
     parts = [_DIAGNOSTICS_HEAD]
     for code, known in sorted(CODES.items()):
@@ -118,7 +119,7 @@ def _index(files: Mapping[str, str]) -> str:
     lines = []
     for name, text in files.items():
         title = text.split("\n# ", 1)[1].split("\n", 1)[0]
-        lines.append(f"- [{title}]({name.rpartition('/')[2]})\n")
+        lines.append(f"- [{title}]({relpath(name, 'docs/reference')})\n")
     return (
         f"{_NOTE}\n# Reference\n\nEvery field of the files, from the schemas that check them.\n\n"
         f"{''.join(lines)}\n"
@@ -138,13 +139,13 @@ def _page(name: str, where: str) -> str:
     )
 
 
-def _variants_page(kind: Kind, folder: str, field: str, shape: Variant) -> str:
-    path = f"{field}.{shape.body}"
+def _variants_page(kind: Kind, folder: str, field: str, variant: Variant) -> str:
+    path = f"{field}.{variant.body}"
     text = (
         f"{_NOTE}\n# {folder.capitalize()} of a {known_schema(kind.name)['title'].lower()}\n\n"
-        f"What `{path}` takes, by `{field}.{shape.tag}`.\n"
+        f"What `{path}` takes, by `{field}.{variant.tag}`.\n"
     )
-    for tag in shape.variants:
+    for tag in variant.variants:
         node = known_schema(f"{folder}/{tag}")
         servers = _servers(node)
         text += f"\n## {tag}\n\n{node['description']}"
@@ -155,7 +156,7 @@ def _variants_page(kind: Kind, folder: str, field: str, shape: Variant) -> str:
 
 
 def _rules(node: Schema) -> Iterator[str]:
-    """What a type says beyond its fields."""
+    """Yield the rules of a type beyond its fields."""
     needed = node.get("x-required-unless")
     if needed:
         names = ", ".join(f"`{item}`" for item in needed)

@@ -16,7 +16,7 @@ from msgspec.json import schema
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from reconciler.model.codec.event import AnyLine  # noqa: E402 - found beside this folder
+from reconciler.model.codec.event import AnyLine  # noqa: E402 - raw beside this folder
 from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm  # noqa: E402
 from reconciler.model.term import Term  # noqa: E402
 
@@ -40,9 +40,9 @@ def generated() -> Mapping[str, str]:
 def saved_schema(name: str) -> Schema:
     """Return the schema of `plan` or `event`, with an absolute id and all that it refers to."""
     title, form, description = _TITLES[name]
-    found = schema(form)
-    definitions = {_name(key): _definition(key, node) for key, node in found["$defs"].items()}
-    root = _node({key: node for key, node in found.items() if key != "$defs"})
+    raw = schema(form)
+    definitions = {_name(key): _definition(key, node) for key, node in raw["$defs"].items()}
+    root = _node({key: node for key, node in raw.items() if key != "$defs"})
     if "$ref" in root:
         root = definitions.pop(root["$ref"].rpartition("/")[2])
     head = {"$schema": _DIALECT, "$id": f"urn:reconciler:schema:{name}:{FORMAT_VERSION}"}
@@ -52,13 +52,13 @@ def saved_schema(name: str) -> Schema:
 
 
 def _name(key: str) -> str:
-    """`ChangeForm` as `change`, `DoneLine` as `done`."""
+    """Return the short name of a definition: `change` for `ChangeForm`, `done` for `DoneLine`."""
     short = key.removesuffix("Form").removesuffix("Line")
     return short[:1].lower() + short[1:]
 
 
 def _definition(key: str, node: Schema) -> Schema:
-    """A definition; a term with its words in their order, and what each means."""
+    """Return a definition; that of a term has its words in order, with their meanings."""
     terms = {term.__name__: term for term in Term.__subclasses__()}
     if key in terms:
         words = list(terms[key])
@@ -74,7 +74,7 @@ def _definition(key: str, node: Schema) -> Schema:
 
 
 def _node(node: Any) -> Any:
-    """A node with short names in references, and without words of other standards."""
+    """Return a node with short names in references, and only JSON Schema keywords."""
     if isinstance(node, list):
         return [_node(item) for item in node]
     if not isinstance(node, dict):
@@ -94,7 +94,7 @@ def _node(node: Any) -> Any:
 
 
 def main() -> None:
-    """Write both."""
+    """Write both schemas."""
     for path, text in generated().items():
         (ROOT / path).write_text(text, encoding="utf-8")
 

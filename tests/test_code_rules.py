@@ -29,12 +29,12 @@ def test_modules_have_400_lines_at_most_and_functions_60(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", GENERIC, ids=lambda path: str(path.relative_to(ROOT)))
-def test_generic_layers_name_no_kind(path: Path) -> None:
+def test_generic_layers_contain_no_name_of_a_kind(path: Path) -> None:
     text = re.sub(r'"""(.|\n)*?"""|#[^\n]*', "", path.read_text(encoding="utf-8"))
     assert '"batch_export"' not in text
     assert '"project"' not in text or path.parent.name == "cli"
 
 
-def test_no_file_names_the_folder_of_the_checkout() -> None:
+def test_no_file_contains_the_path_of_the_checkout() -> None:
     for path in [*MODULES, *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         assert str(ROOT) not in path.read_text(encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from reconciler.applying.audit_log import AuditLog
 from reconciler.applying.executor import execute
-from reconciler.applying.staleness import StaleChange, stale_changes
-from reconciler.applying.stopping import StopRequest
+from reconciler.applying.staleness import stale_changes
 
-__all__ = ["AuditLog", "StaleChange", "StopRequest", "execute", "stale_changes"]
+__all__ = ["AuditLog", "execute", "stale_changes"]

@@ -8,7 +8,8 @@ from datetime import datetime
 from pathlib import Path
 
 from reconciler.model.event import Event
-from reconciler.planning.masking import Mask, masked_event
+from reconciler.model.plan_redaction import redact_event
+from reconciler.model.redaction import Mask
 
 
 class AuditLog:
@@ -24,7 +25,7 @@ class AuditLog:
         # Every command imports this package, and few need the codec.
         from reconciler.model.codec.event import encode_line
 
-        line = encode_line(masked_event(event, self._mask), time=self._now().isoformat())
+        line = encode_line(redact_event(event, self._mask), time=self._now().isoformat())
         self._file.write(line)
         self._file.flush()
 

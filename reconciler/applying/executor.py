@@ -1,6 +1,6 @@
-"""Carries out a plan: what is ready runs at once, up to a bound; events tell what happens.
+"""Apply a plan: changes that are ready run concurrently, and events report what happens.
 
-One failure skips what depends on it and nothing else. A stop lets what is in flight finish.
+A failure skips only the changes that depend on it. After a stop, requests in flight finish.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from reconciler.applying.stopping import StopRequest
 from reconciler.applying.worker import Worker
-from reconciler.client import SecretResolver, Service
+from reconciler.client import SecretResolver, Transport
 from reconciler.errors import AmbiguousOutcome, ReconcilerError
 from reconciler.model.change import Change
 from reconciler.model.event import (
@@ -26,29 +25,25 @@ from reconciler.model.event import (
 )
 from reconciler.model.kind import Kind
 from reconciler.model.plan import Plan
+from reconciler.model.redaction import Mask
 from reconciler.model.values import secret_refs
 
-
-@dataclass(slots=True)
-class _Run:
-    """What has happened so far. `ended` maps the id of a change to its event."""
-
-    waiting: dict[str, Change]
-    running: dict[asyncio.Task[Done | Failed], Change] = field(default_factory=dict)
-    ended: dict[str, Done | Failed | Skipped] = field(default_factory=dict)
+CONCURRENCY = 8
+"""Changes that run at once."""
 
 
-async def execute(  # noqa: PLR0913 - a run has these parts
+async def execute(
     plan: Plan,
-    service: Service,
+    transport: Transport,
     *,
     kinds: Sequence[Kind],
     secrets: SecretResolver,
     listen: Listener,
-    stop: StopRequest,
-    concurrency: int = 8,
+    stop: asyncio.Event,
 ) -> Report:
-    """Make every change of the plan and report how each ended.
+    """Apply every change of the plan and report how each ended.
+
+    `stop` requests a stop: requests in flight finish, and no change is started any more.
 
     Raises:
         SecretUnavailable: a secret that would be sent can't be resolved; nothing was sent.
@@ -59,83 +54,83 @@ async def execute(  # noqa: PLR0913 - a run has these parts
         for change in plan.effective
         for _, ref in secret_refs([change.body, change.after_create])
     )
-    # Only now every secret is known, so that a listener can mask them in the plan.
+    # Listeners mask the plan, which requires that every secret is resolved.
     listen(Planned(plan))
-    worker = Worker(service, kinds, mask=secrets.mask)
-    run = _Run({change.id: change for change in plan.effective})
-    told_of_stop = False
+    worker = Worker(transport, plan.source.organization, kinds, mask=secrets.mask)
+    run = _Run(worker, listen, secrets.mask, {change.id: change for change in plan.effective})
+    interrupted = False
     while run.waiting or run.running:
-        if stop.asked and not told_of_stop:
-            told_of_stop = True
+        if stop.is_set() and not interrupted:
+            interrupted = True
             listen(Interrupting())
-        _skip(run, listen, interrupted=stop.asked)
-        _start(run, worker, listen, secrets, concurrency=concurrency)
+        run.skip(interrupted=interrupted)
+        run.start()
         if run.running:
-            await _settle_one(run, listen)
+            await run.finish()
+    results = run.ended.values()
     return Report(
-        done=tuple(each for each in run.ended.values() if isinstance(each, Done)),
-        failed=tuple(each for each in run.ended.values() if isinstance(each, Failed)),
-        skipped=tuple(each for each in run.ended.values() if isinstance(each, Skipped)),
-        interrupted=stop.asked,
+        done=tuple(result for result in results if isinstance(result, Done)),
+        failed=tuple(result for result in results if isinstance(result, Failed)),
+        skipped=tuple(result for result in results if isinstance(result, Skipped)),
+        interrupted=stop.is_set(),
     )
 
 
-def _skip(run: _Run, listen: Listener, *, interrupted: bool) -> None:
-    """Give up what can't be begun any more, and what depends on it in turn."""
-    skipping = True
-    while skipping:
-        skipping = False
-        for change in tuple(run.waiting.values()):
-            because = _why_not(change, run, interrupted=interrupted)
+@dataclass(slots=True)
+class _Run:
+    """The state of a run. `waiting` is in the order of the plan; ids are those of changes."""
+
+    worker: Worker
+    listen: Listener
+    mask: Mask
+    waiting: dict[str, Change]
+    running: dict[asyncio.Task[Done | Failed], Change] = field(default_factory=dict)
+    ended: dict[str, Done | Failed | Skipped] = field(default_factory=dict)
+
+    def skip(self, *, interrupted: bool) -> None:
+        """Skip what can't be started any more. Changes come after those that they depend on."""
+        for change in tuple(self.waiting.values()):
+            because = "the run was interrupted" if interrupted else self._obstacle(change)
             if because is not None:
-                event = Skipped(change, because)
-                del run.waiting[change.id]
-                run.ended[change.id] = event
-                listen(event)
-                skipping = True
+                del self.waiting[change.id]
+                self._end(Skipped(change, because))
 
+    def start(self) -> None:
+        """Start the changes that depend on nothing unfinished, up to the limit."""
+        unfinished = {*self.waiting, *(change.id for change in self.running.values())}
+        for change in tuple(self.waiting.values()):
+            if len(self.running) >= CONCURRENCY:
+                return
+            if unfinished.isdisjoint(change.depends_on):
+                del self.waiting[change.id]
+                self.listen(Started(change))
+                self.running[asyncio.create_task(self._apply(change))] = change
 
-def _why_not(change: Change, run: _Run, *, interrupted: bool) -> str | None:
-    if interrupted:
-        return "the run was interrupted"
-    for needed in change.depends_on:
-        ended = run.ended.get(needed)
-        if ended is not None and not isinstance(ended, Done):
-            how = "failed" if isinstance(ended, Failed) else "was skipped"
-            return f"{ended.change.action} of {ended.change.address} {how}"
-    return None
+    async def finish(self) -> None:
+        """Wait until at least one change ends."""
+        finished, _ = await asyncio.wait(self.running, return_when=asyncio.FIRST_COMPLETED)
+        for task in sorted(finished, key=lambda task: self.running[task].id):
+            del self.running[task]
+            self._end(task.result())
 
+    def _obstacle(self, change: Change) -> str | None:
+        """Return why a change can't be started: something that it depends on was not applied."""
+        for needed in change.depends_on:
+            result = self.ended.get(needed)
+            if result is not None and not isinstance(result, Done):
+                outcome = "failed" if isinstance(result, Failed) else "was skipped"
+                return f"{result.change.action} of {result.change.address} {outcome}"
+        return None
 
-def _start(
-    run: _Run, worker: Worker, listen: Listener, secrets: SecretResolver, *, concurrency: int
-) -> None:
-    for change in tuple(run.waiting.values()):
-        if len(run.running) >= concurrency:
-            return
-        ready = all(
-            isinstance(run.ended.get(needed), Done) or needed not in run.waiting
-            for needed in change.depends_on
-        ) and not any(other.id in change.depends_on for other in run.running.values())
-        if ready:
-            del run.waiting[change.id]
-            listen(Started(change))
-            run.running[asyncio.create_task(_attempt(worker, change, secrets))] = change
+    def _end(self, result: Done | Failed | Skipped) -> None:
+        self.ended[result.change.id] = result
+        self.listen(result)
 
-
-async def _attempt(worker: Worker, change: Change, secrets: SecretResolver) -> Done | Failed:
-    """How a change ended. What failed may tell live values, so secrets are masked in it."""
-    try:
-        return await worker.carry_out(change)
-    except ReconcilerError as error:
-        told = secrets.mask(error.message)
-        hint = secrets.mask(error.hint) if error.hint is not None else None
-        return Failed(change, told, hint, ambiguous=isinstance(error, AmbiguousOutcome))
-
-
-async def _settle_one(run: _Run, listen: Listener) -> None:
-    finished, _ = await asyncio.wait(run.running, return_when=asyncio.FIRST_COMPLETED)
-    for task in sorted(finished, key=lambda each: run.running[each].id):
-        change = run.running.pop(task)
-        event = task.result()
-        run.ended[change.id] = event
-        listen(event)
+    async def _apply(self, change: Change) -> Done | Failed:
+        """Apply a change. Errors may contain live values, so secrets are masked in them."""
+        try:
+            return await self.worker.apply(change)
+        except ReconcilerError as error:
+            hint = self.mask(error.hint) if error.hint is not None else None
+            ambiguous = isinstance(error, AmbiguousOutcome)
+            return Failed(change, self.mask(error.message), hint, ambiguous=ambiguous)

@@ -1,63 +1,36 @@
 """Compare what the server stored with what was sent, in the fields that were sent.
 
-Servers ignore unknown fields and overwrite some at creation (docs/service.md 1.1, 4.1).
+Servers ignore unknown fields and overwrite some at creation (docs/service.md, 1.1 and 4.1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
-from reconciler.model.field_types import MergedObject
-from reconciler.model.kind import Field, Kind
-from reconciler.model.values import JSON, MISSING, JSONObject, path_text
-from reconciler.planning.leaves import comparable, leaves
+from reconciler.model.comparison import is_equal
+from reconciler.model.kind import Kind
+from reconciler.model.leaves import field_leaves
+from reconciler.model.values import JSON, MISSING, JSONObject, Path
 
 
-def altered_fields(kind: Kind, sent: JSONObject, stored: JSONObject) -> tuple[str, ...]:
+def altered_paths(kind: Kind, sent: JSONObject, stored: JSONObject) -> tuple[Path, ...]:
     """Return the paths of sent fields that read back different, without secrets and toggles."""
-    return tuple(_altered(kind, sent, stored))
-
-
-def _altered(kind: Kind, sent: JSONObject, stored: JSONObject) -> Iterator[str]:
-    values = {leaf.path: leaf.value for leaf in leaves(kind.fields, stored, live=True)}
-    for leaf in leaves(kind.fields, _by_field_name(kind, sent), live=False):
-        if leaf.field.secret or leaf.field.toggle is not None:
-            continue
-        value = values.get(leaf.path, MISSING)
-        if _stored(leaf.field, value, leaf.value) != _wanted(leaf.field, leaf.value):
-            yield path_text(leaf.path)
+    values = {leaf.path: leaf.value for leaf in field_leaves(kind.fields, stored, live=True)}
+    named = {_field_name(kind, name): value for name, value in sent.items()}
+    return tuple(
+        leaf.path
+        for leaf in field_leaves(kind.fields, named, live=False)
+        if not leaf.field.secret
+        and leaf.field.toggle is None
+        and not is_equal(leaf.field, leaf.value, values.get(leaf.path, MISSING))
+    )
 
 
 def body_of_altered(kind: Kind, sent: JSONObject, stored: JSONObject) -> dict[str, JSON]:
     """Return the top-level fields of a body that read back different, to send them again."""
-    names = {path.partition(".")[0].partition("[")[0] for path in _altered(kind, sent, stored)}
-    body: dict[str, JSON] = {}
-    for name, value in sent.items():
-        field = kind.field_named(name)
-        if field is not None and field.name in names:
-            body[name] = value
-    return body
+    altered = {path[0] for path in altered_paths(kind, sent, stored)}
+    return {name: value for name, value in sent.items() if _field_name(kind, name) in altered}
 
 
-def _by_field_name(kind: Kind, sent: JSONObject) -> Mapping[str, JSON]:
-    """Return the body with the kind's own names in place of those of a dialect."""
-    renamed: dict[str, JSON] = {}
-    for name, value in sent.items():
-        field = kind.field_named(name)
-        renamed[field.name if field is not None else name] = value
-    return renamed
-
-
-def _wanted(field: Field, value: JSON) -> JSON:
-    canonical = comparable(field, value)
-    if isinstance(field.type, MergedObject):
-        return field.type.without_nulls(canonical)
-    return canonical
-
-
-def _stored(field: Field, stored: JSON, sent: JSON) -> JSON:
-    value = comparable(field, stored)
-    if isinstance(field.type, MergedObject):
-        part = field.type.part_of(value, comparable(field, sent))
-        return part if part is not None or sent is None else {}
-    return value
+def _field_name(kind: Kind, name: str) -> str:
+    """Return the kind's own name of a field that a dialect may call otherwise."""
+    field = kind.field_named(name)
+    return field.name if field is not None else name

@@ -1,43 +1,40 @@
-"""One change to its calls: look, act, compare the answer with what was sent."""
+"""Apply one change: check that it is not stale, send it, verify what the server stored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconciler.applying.recovery import create_carefully
-from reconciler.applying.staleness import modifications_text, modified_fields
-from reconciler.applying.verification import altered_fields, body_of_altered
-from reconciler.client import Service
+from reconciler.applying.recovery import create
+from reconciler.applying.staleness import modifications
+from reconciler.applying.verification import altered_paths, body_of_altered
+from reconciler.client import Transport
 from reconciler.errors import NotFound, ServiceError, StalePlan
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
 from reconciler.model.event import Done
 from reconciler.model.kind import Kind
-from reconciler.model.values import JSONObject
+from reconciler.model.redaction import Mask
+from reconciler.model.request import Repeat
+from reconciler.model.routes import Routes
+from reconciler.model.values import JSONObject, path_text
 from reconciler.model.wording import printable
-from reconciler.planning.masking import Mask
-from reconciler.planning.requests import (
-    Place,
-    create_request,
-    delete_request,
-    patch_request,
-    read_request,
-    toggle_request,
-)
 
 
 class Worker:
-    """Carries out single changes, and remembers the ids of what it created for their children."""
+    """Applies single changes, and keeps the ids of created objects for their children."""
 
-    def __init__(self, service: Service, kinds: Sequence[Kind], *, mask: Mask) -> None:
-        self._service = service
-        self._mask = mask
+    def __init__(
+        self, transport: Transport, organization: str, kinds: Sequence[Kind], *, mask: Mask
+    ) -> None:
+        self._transport = transport
+        self._organization = organization
         self._kinds = {kind.name: kind for kind in kinds}
+        self._mask = mask
         self._created: dict[Address, str] = {}
 
-    async def carry_out(self, change: Change) -> Done:
-        """Make one change. Raises ServiceError, or StalePlan if somebody else was faster."""
+    async def apply(self, change: Change) -> Done:
+        """Apply one change. Raises ServiceError, or StalePlan if its object was modified."""
         match change.action:
             case Action.CREATE:
                 return await self._create(change)
@@ -52,104 +49,91 @@ class Worker:
             case Action.NO_OP:
                 return Done(change, change.live_id)
 
-    def _place(self, change: Change, *, old: bool = False) -> Place:
-        parent_id = change.old_parent_id if old else change.parent_id
+    def _routes(self, change: Change) -> Routes:
+        """Return the routes below the parent, which may have been created in this run."""
         kind = self._kinds[change.address.kind]
-        ref = change.parent
-        if not old and parent_id is None and ref is not None and ref.key and kind.parent:
-            parent_id = self._created.get(Address(kind.parent, ref.key))
+        parent_id = change.parent_id
+        if parent_id is None and kind.parent and change.parent is not None and change.parent.key:
+            parent_id = self._created.get(Address(kind.parent, change.parent.key))
             if parent_id is None:
-                raise ServiceError(f"{change.address}: its {kind.parent} '{ref.key}' has no id yet")
-        return Place(self._service.organization, parent_id)
+                raise ServiceError(
+                    f"the id of {kind.parent} '{change.parent.key}' is not known yet"
+                )
+        return Routes(kind, self._organization, parent_id)
 
     async def _create(self, change: Change) -> Done:
-        kind = self._kinds[change.address.kind]
-        place = self._place(change)
-        body = change.body or {}
-        created = await create_carefully(
-            self._service, kind, change, create_request(kind, place, body)
-        )
-        live_id = str(created["id"])
+        routes, body = self._routes(change), change.body or {}
+        live_id = await create(self._transport, change, routes.create(body))
         self._created[change.address] = live_id
-        notices = await self._settle(change, kind, place, live_id, sent=body)
-        return Done(change, live_id, notices)
-
-    async def _settle(
-        self, change: Change, kind: Kind, place: Place, live_id: str, *, sent: JSONObject
-    ) -> tuple[str, ...]:
-        """Re-read what was created, patch once what did not stick, and tell what still did not."""
-        answer = await self._read(kind, place, live_id)
-        patch = {**body_of_altered(kind, sent, answer), **(change.after_create or {})}
+        stored = await self._read(routes, live_id)
+        patch = {**body_of_altered(routes.kind, body, stored), **(change.after_create or {})}
         if not patch:
-            return ()
-        await self._service.send(patch_request(kind, place, live_id, patch))
-        answer = await self._read(kind, place, live_id)
-        return _notices(altered_fields(kind, {**sent, **patch}, answer))
+            return Done(change, live_id)
+        await self._transport.send(routes.patch(live_id, patch))
+        stored = await self._read(routes, live_id)
+        return Done(change, live_id, _notices(routes.kind, {**body, **patch}, stored))
 
     async def _update(self, change: Change) -> Done:
-        kind, place, live_id = self._target(change)
-        await self._check_fresh(change, kind, place, live_id)
+        routes, live_id = self._routes(change), change.live_id or ""
+        await self._check_fresh(change, routes)
         body = change.body or {}
-        answer = await self._service.send(patch_request(kind, place, live_id, body))
-        answered = answer.body if isinstance(answer.body, Mapping) else {}
-        return Done(change, live_id, _notices(altered_fields(kind, body, answered)))
+        answer = await self._transport.send(routes.patch(live_id, body))
+        return Done(change, live_id, _notices(routes.kind, body, _object(answer.body)))
 
     async def _toggle(self, change: Change) -> Done:
-        kind, place, live_id = self._target(change)
-        await self._check_fresh(change, kind, place, live_id)
-        # The answer may be the object or something small (trap 21): it is not looked at.
-        await self._service.send(toggle_request(kind, place, live_id, change.action))
+        routes, live_id = self._routes(change), change.live_id or ""
+        await self._check_fresh(change, routes)
+        # The answer may be the object or something small (docs/service.md, 15.21): not read.
+        await self._transport.send(routes.action(live_id, change.action, repeat=Repeat.SAFE))
         return Done(change, live_id)
 
     async def _delete(self, change: Change) -> Done:
-        kind, place, live_id = self._target(change)
+        routes, live_id = self._routes(change), change.live_id or ""
         try:
-            await self._check_fresh(change, kind, place, live_id)
-            await self._service.send(delete_request(kind, place, live_id))
+            await self._check_fresh(change, routes)
+            await self._transport.send(routes.delete(live_id))
         except NotFound:
-            return Done(change, live_id, ("it was gone already",))
+            return Done(change, live_id, ("already deleted",))
         return Done(change, live_id)
 
     async def _replace(self, change: Change) -> Done:
-        """The new one first, so that no interval is lost; then the old one goes."""
-        kind = self._kinds[change.address.kind]
-        old_id = change.live_id or ""
-        old_place = self._place(change, old=True)
-        await self._check_fresh(change, kind, old_place, old_id)
+        """Create the new object first, so that no interval is lost; then delete the old one."""
+        kind, old_id = self._kinds[change.address.kind], change.live_id or ""
+        old = Routes(kind, self._organization, change.old_parent_id)
+        await self._check_fresh(change, old)
         done = await self._create(change)
         try:
-            await self._service.send(delete_request(kind, old_place, old_id))
+            await self._transport.send(old.delete(old_id))
         except NotFound:
-            return Done(change, done.live_id, (*done.notices, "the old one was gone already"))
+            return Done(change, done.live_id, (*done.notices, "the old object is already deleted"))
         except ServiceError as error:
             error.hint = (
-                f"the new one exists (id {printable(str(done.live_id))}), and so does the old one "
-                f"(id {printable(old_id)}): delete the one that is not meant, or pin one by `id`, "
-                "and plan again"
+                f"both the new object (id {printable(str(done.live_id))}) and the old one "
+                f"(id {printable(old_id)}) exist: delete one, or pin one by `id`, then plan again"
             )
             raise
         return done
 
-    def _target(self, change: Change) -> tuple[Kind, Place, str]:
-        return self._kinds[change.address.kind], self._place(change), change.live_id or ""
+    async def _read(self, routes: Routes, live_id: str) -> Mapping[str, Any]:
+        return _object((await self._transport.send(routes.read(live_id))).body)
 
-    async def _read(self, kind: Kind, place: Place, live_id: str) -> Mapping[str, Any]:
-        answer = await self._service.send(read_request(kind, place, live_id))
-        return answer.body if isinstance(answer.body, Mapping) else {}
-
-    async def _check_fresh(self, change: Change, kind: Kind, place: Place, live_id: str) -> None:
-        """Raises StalePlan if the object is no longer what the plan saw."""
-        body = await self._read(kind, place, live_id)
-        fields = modified_fields(kind, change, body, mask=self._mask)
-        if fields:
+    async def _check_fresh(self, change: Change, routes: Routes) -> None:
+        """Raise StalePlan if the object was modified since the plan was made."""
+        body = await self._read(routes, change.live_id or "")
+        modified = modifications(routes.kind, change, body, mask=self._mask)
+        if modified:
             raise StalePlan(
-                f"somebody else changed it since the plan was made: {modifications_text(fields)}",
-                hint="plan again, and have the new plan reviewed",
+                f"modified since the plan was made: {modified}",
+                hint="make a new plan and have it reviewed",
             )
 
 
-def _notices(paths: Sequence[str]) -> tuple[str, ...]:
+def _object(body: object) -> Mapping[str, Any]:
+    return body if isinstance(body, Mapping) else {}
+
+
+def _notices(kind: Kind, sent: JSONObject, stored: JSONObject) -> tuple[str, ...]:
     return tuple(
-        f"the server ignored or altered {path}: it reads back different from what was sent"
-        for path in paths
+        f"the server ignored or altered {path_text(path)}: it reads back different"
+        for path in altered_paths(kind, sent, stored)
     )

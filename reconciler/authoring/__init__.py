@@ -1,1 +1,1 @@
-"""YAML that people keep: formatted, extended and written without losing a comment."""
+"""Format, extend and write YAML files without losing comments."""

@@ -1,7 +1,6 @@
-"""Resources into the files of a workspace: new files, and existing ones extended.
+"""Write resources to new files, and add them to existing files line by line.
 
-Existing files are edited line by line (`layout`): whatever is not touched stays as it was. Before
-an edit is taken, the new text is read again: every value that was there must be there still.
+An edit is used only if the new text contains all values of the old one when it is read again.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ from reconciler.workspace.yaml.loader import parse
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A resource to write into a file: its collection, key and fields, in order."""
+    """A resource to write: its collection, key and fields, in order."""
 
     collection: str
     key: str
     fields: JSONObject
 
     def lines(self, indent: int) -> list[str]:
-        """Its text, indented."""
+        """Return its indented lines."""
         text = yaml_text({self.key: escaped(dict(self.fields))})
         return [" " * indent + line if line else "" for line in text.splitlines()]
 
 
 def new_file(drafts: Sequence[Draft], *, head: Sequence[str] = ()) -> str:
-    """The text of a file that holds just these resources, each collection once."""
+    """Return the text of a file with these resources, by collection."""
     lines = list(head)
     for collection in dict.fromkeys(draft.collection for draft in drafts):
         members = [draft for draft in drafts if draft.collection == collection]
@@ -55,10 +54,9 @@ def _collection(collection: str, members: Sequence[Draft]) -> list[str]:
 
 
 def extended_file(raw: bytes, drafts: Sequence[Draft]) -> str | None:
-    """A file with resources put in, and nothing else changed.
+    """Return a file with resources added, and nothing else changed.
 
-    None where the file has a form that can't be extended without being rewritten, such as one in
-    flow style.
+    None for a file that cannot be extended without being rewritten, such as one in flow style.
     """
     newline = line_end(raw)
     text = raw.decode("utf-8-sig")
@@ -78,7 +76,7 @@ def _joined(lines: Sequence[str], newline: str) -> str:
 
 
 def _with(text: str, collection: str, members: Sequence[Draft]) -> list[str] | None:
-    """The lines of a file with the members of one collection."""
+    """Return the lines of a file with members of one collection added."""
     document = parse(text.encode(), "", DiagnosticCollector())
     lines = list(document.lines)
     end = content_end(lines)
@@ -103,7 +101,7 @@ def _with(text: str, collection: str, members: Sequence[Draft]) -> list[str] | N
 
 
 def _opened(line: str, holder: Entry) -> str | None:
-    """The line of a key that has nothing yet, with room for members below; None if it has."""
+    """Return the line of a key without a value, ready for members below; None with a value."""
     value = holder.value
     start, end = value.start_mark, value.end_mark
     if isinstance(value, yaml.ScalarNode) and start.index == end.index:
@@ -119,7 +117,7 @@ def _in_block(lines: list[str], block: Block, members: Sequence[Draft]) -> list[
 
 
 def _keeps(raw: bytes, text: str, drafts: Sequence[Draft]) -> bool:
-    """Whether the new text says all that the old one said, and the drafts besides."""
+    """Return whether the new text has the values of the old one, and the drafts."""
     problems = DiagnosticCollector()
     before: Any = parse(raw, "", DiagnosticCollector()).value or {}
     after: Any = parse(text.encode(), "", problems).value

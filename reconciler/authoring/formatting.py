@@ -1,8 +1,6 @@
-"""`fmt`: keys in the order of the schemas, indentation in steps of two, and nothing else.
+"""Format a file: keys in the order of the schemas, indentation in steps of two.
 
-Works on the lines of a file (`layout`), so that comments stay with the key below them. Quotes,
-flow style and line breaks inside values are left as they are. What comes out is read
-again and compared with what went in before anybody sees it.
+Comments stay with the key below them. The result is read again and compared with the original.
 """
 
 from __future__ import annotations
@@ -22,10 +20,10 @@ from reconciler.authoring.layout import (
     content_end,
     head_of,
     indent_of,
-    is_aside,
+    is_blank_or_comment,
     line_end,
+    sets_indent,
     shifted,
-    tells_indent,
     trimmed,
 )
 from reconciler.errors import DiagnosticCollector, Mark
@@ -39,17 +37,16 @@ from reconciler.workspace.yaml.nodes import MERGE_TAG
 
 Schema: TypeAlias = Mapping[str, Any]
 NOT_FORMATTED = "not-formatted"
-"""Code of the warning about a file that can't safely be changed."""
+"""Code of the warning about a file that cannot be formatted safely."""
 _OVERRIDES = "overrides"
 
 
 def format_file(
     raw: bytes, file: str, kinds: Sequence[Kind], problems: DiagnosticCollector
 ) -> tuple[Document, str | None]:
-    """A file as it was read, and its text in good order, with the line ends that it had.
+    """Return a file as it was read, and its formatted text with the original line ends.
 
-    The text is None where the file can't be read, or not safely be changed. What is wrong with it
-    goes to `problems`. Formatting twice is formatting once.
+    The text is None if the file cannot be read, or not formatted safely. Errors go to `problems`.
     """
     own = DiagnosticCollector()
     document = parse(raw, file, own)
@@ -61,20 +58,20 @@ def format_file(
     for reorder in (True, False):
         lines = _Formatting(document, trimmed(document), reorder=reorder).formatted(root)
         text = "".join(line + ending for line in lines)
-        if _says_the_same(document, text):
+        if _is_equivalent(document, text):
             return document, text
     open_end = not raw.endswith((b"\n", b"\r"))
     problems.warning(
         NOT_FORMATTED,
-        "this file can't be put in order without changing what it says, and is left as it is",
+        "file cannot be formatted without changing its values",
         at=Mark(file),
-        hint="end it with a line break first" if open_end else "write it in a plainer way",
+        hint="end it with a line break" if open_end else "use simpler YAML",
     )
     return document, None
 
 
-def _says_the_same(document: Document, text: str) -> bool:
-    """Whether not a line is lost and every value is the same: no file is damaged, come what may."""
+def _is_equivalent(document: Document, text: str) -> bool:
+    """Return whether no line is lost and every value is the same."""
     problems = DiagnosticCollector()
     again = parse(text.encode(), document.file, problems)
     if problems.failed or again.value != document.value:
@@ -105,7 +102,7 @@ def _workspace(kinds: Sequence[Kind]) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class _Formatting:
-    """One pass over a file. `lines` are those of the document without whitespace at their ends."""
+    """One pass over a file. `lines` are without trailing whitespace."""
 
     document: Document
     lines: tuple[str, ...]
@@ -115,35 +112,35 @@ class _Formatting:
         end = content_end(self.lines)
         block = block_of(self.document.node, self.lines, start=0, end=end)
         if block is None:
-            return _without_trailing_blanks(_without_leading_blanks(self.lines))
+            return _without_trailing_empty(_without_leading_empty(self.lines))
         return [
             *self._block(block, root, (), start=0, indent=0),
-            *_without_trailing_blanks(self._aside(end, len(self.lines), 0)),
+            *_without_trailing_empty(self._comments(end, len(self.lines), 0)),
         ]
 
     def _block(
         self, block: Block, node: Schema, path: Path, *, start: int, indent: int
     ) -> list[str]:
-        """The lines of a mapping, from the line `start` below its key.
+        """Return the lines of a mapping, from the line `start` below its key.
 
-        A comment with a blank line below it is about all that follows, and stays at the top.
+        A comment with a blank line below it describes the whole mapping and stays at the top.
         """
         first = block.entries[0].line
         skip = start + head_of(self.lines[start:first], first - start)
-        lines = _without_leading_blanks(self._aside(start, skip, indent))
+        lines = _without_leading_empty(self._comments(start, skip, indent))
         owed = not path
         for position, entry in enumerate(self._in_order(block, node)):
-            above = self._aside(max(entry.start, skip), entry.line, indent)
+            above = self._comments(max(entry.start, skip), entry.line, indent)
             was_first = entry is block.entries[0]
             if position == 0 and above and not above[0] and not (lines and lines[-1]):
-                # Nothing is above it any more: what was first gets its empty line.
+                # Nothing is above it any more: the former first entry gets its empty line.
                 above.pop(0)
                 owed = owed or not was_first
             elif position and was_first and owed:
                 above.insert(0, "")
             lines += above
             lines += self._entry(entry, node, path, column=block.column, indent=indent)
-        return lines + _without_trailing_blanks(self._aside(block.footer, block.end, indent))
+        return lines + _without_trailing_empty(self._comments(block.footer, block.end, indent))
 
     def _in_order(self, block: Block, node: Schema) -> Sequence[Entry]:
         entries = block.entries
@@ -157,7 +154,7 @@ class _Formatting:
 
         ordered = sorted(entries, key=place)
         moved = any(entry is not was for entry, was in zip(ordered, entries, strict=True))
-        return entries if moved and _parts_an_alias(ordered) else ordered
+        return entries if moved and _separates_alias(ordered) else ordered
 
     def _entry(
         self, entry: Entry, node: Schema, path: Path, *, column: int, indent: int
@@ -165,7 +162,7 @@ class _Formatting:
         by = indent - column
         first = shifted([self.lines[entry.line]], by)
         inner = block_of(entry.value, self.lines, start=entry.below, end=entry.end)
-        if inner is None or not self._only_asides(entry.below, inner.entries[0].line):
+        if inner is None or not self._only_blank_or_comments(entry.below, inner.entries[0].line):
             return first + self._leaf(entry, by, indent)
         schema_below = self._below(entry, node, path)
         path = (*path, entry.name)
@@ -174,18 +171,18 @@ class _Formatting:
         )
 
     def _leaf(self, entry: Entry, by: int, indent: int) -> list[str]:
-        """The lines below the key of anything but a plain mapping."""
+        """Return the lines below the key of anything but a block mapping."""
         body = self.lines[entry.below : entry.body_end]
         target = indent + STEP
         if self._is_block_list(entry):
             by = target - entry.value.start_mark.column
         elif self._is_text(entry):
             column = next((indent_of(line) for line in body if line.strip()), None)
-            if column is not None and not tells_indent(self.lines[entry.line]):
+            if column is not None and not sets_indent(self.lines[entry.line]):
                 by = target - column
-            # A comment below it with the same indentation would become part of the text.
+            # A comment below it at the same indentation would become part of the text.
             target = indent + 1
-        return shifted(body, by) + self._aside(entry.body_end, entry.end, target)
+        return shifted(body, by) + self._comments(entry.body_end, entry.end, target)
 
     def _is_text(self, entry: Entry) -> bool:
         value = entry.value
@@ -201,14 +198,14 @@ class _Formatting:
             isinstance(value, yaml.SequenceNode)
             and not value.flow_style
             and entry.below <= value.start_mark.line < entry.end
-            and self._only_asides(entry.below, value.start_mark.line)
+            and self._only_blank_or_comments(entry.below, value.start_mark.line)
         )
 
-    def _only_asides(self, start: int, end: int) -> bool:
-        return all(is_aside(self.lines[line]) for line in range(start, end))
+    def _only_blank_or_comments(self, start: int, end: int) -> bool:
+        return all(is_blank_or_comment(self.lines[line]) for line in range(start, end))
 
     def _below(self, entry: Entry, node: Schema, path: Path) -> Schema:
-        """The schema of an entry's value; {} where nothing is known of it."""
+        """Return the schema of an entry's value, {} if unknown."""
         variants = node.get("x-variants")
         if variants is not None and entry.name == variants["body"]:
             return variant_schema(variants, self._tag(path, variants["tag"]))
@@ -223,8 +220,8 @@ class _Formatting:
             tag = value_at(self.document.value, (*path[:at], *path[at + 2 :], name))
         return tag
 
-    def _aside(self, start: int, end: int, indent: int) -> list[str]:
-        """Comments at their key's column, and never two blank lines in succession."""
+    def _comments(self, start: int, end: int, indent: int) -> list[str]:
+        """Return comments at the column of their key, and blank lines without repetition."""
         kept: list[str] = []
         for line in self.lines[start:end]:
             text = line.strip()
@@ -235,7 +232,7 @@ class _Formatting:
         return kept
 
 
-def _parts_an_alias(entries: Sequence[Entry]) -> bool:
+def _separates_alias(entries: Sequence[Entry]) -> bool:
     """Return whether an alias would be above its anchor."""
     for position, entry in enumerate(entries):
         later = entries[position + 1 :]
@@ -246,11 +243,11 @@ def _parts_an_alias(entries: Sequence[Entry]) -> bool:
 
 
 def _anchors_of(entry: Entry) -> Iterator[int]:
-    """Yield the lines of the anchors of an entry's aliases: the parser put the anchors' nodes."""
+    """Yield the lines of the anchors of an entry's aliases, whose nodes the parser shares."""
     seen: set[int] = set()
-    left: list[Node] = [entry.value]
-    while left:
-        node = left.pop()
+    pending: list[Node] = [entry.value]
+    while pending:
+        node = pending.pop()
         if id(node) in seen:
             continue
         seen.add(id(node))
@@ -258,17 +255,17 @@ def _anchors_of(entry: Entry) -> Iterator[int]:
         if not entry.line <= line < entry.end:
             yield line
         elif isinstance(node, yaml.MappingNode):
-            left.extend(part for pair in node.value for part in pair)
+            pending.extend(part for pair in node.value for part in pair)
         elif isinstance(node, yaml.SequenceNode):
-            left.extend(node.value)
+            pending.extend(node.value)
 
 
-def _without_leading_blanks(lines: Sequence[str]) -> list[str]:
+def _without_leading_empty(lines: Sequence[str]) -> list[str]:
     start = next((position for position, line in enumerate(lines) if line), len(lines))
     return list(lines[start:])
 
 
-def _without_trailing_blanks(lines: Sequence[str]) -> list[str]:
+def _without_trailing_empty(lines: Sequence[str]) -> list[str]:
     kept = list(lines)
     while kept and not kept[-1]:
         kept.pop()

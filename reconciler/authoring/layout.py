@@ -1,7 +1,6 @@
-"""The lines of a YAML file by the keys that they belong to: what `fmt` and `import` edit.
+"""Split the lines of a YAML file by the keys that they belong to, for `fmt` and `import`.
 
-Files are edited as text, entry by entry, and never written again from values: whatever is not
-touched stays as it was, byte for byte, comments and quotes included. An entry of a block mapping
+Files are edited as text, so that unchanged lines stay byte for byte. An entry of a block mapping
 is the comment lines above its key, and all lines down to the next entry.
 """
 
@@ -16,12 +15,12 @@ import yaml
 from reconciler.workspace.yaml.document import Document, Node
 
 STEP = 2
-_KEEPS_BLANKS = re.compile(r"[|>][0-9]*\+")
-"""A block of text that says that the blank lines below are part of it."""
-_TELLS_INDENT = re.compile(r"[|>][-+]?[0-9]")
+_KEEPS_EMPTY_LINES = re.compile(r"[|>][0-9]*\+")
+"""The header of a block scalar that includes the blank lines below."""
+_SETS_INDENT = re.compile(r"[|>][-+]?[0-9]")
 _ITEM = re.compile(r"\s*#\s*-\s")
 _PINNED = ("# yaml-language-server:", "---", "%")
-"""Lines that stay at the top of a file, whatever is moved below."""
+"""Lines that stay at the top of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +60,9 @@ class Block:
 
 
 def block_of(node: Node | None, lines: Sequence[str], *, start: int, end: int) -> Block | None:
-    """The entries of a mapping between two lines; None where it is no plain block mapping.
+    """Return the entries of a mapping between two lines, None if it is not a plain block mapping.
 
-    That is so for flow style, explicit keys (`? key`), and aliases, whose text is elsewhere.
+    Flow style, explicit keys (`? key`) and aliases, whose text is elsewhere, are not.
     """
     if not isinstance(node, yaml.MappingNode) or node.flow_style or not node.value:
         return None
@@ -95,13 +94,13 @@ def _plain(keys: Sequence[Node], lines: Sequence[str], column: int) -> bool:
 
 
 def _body_end(value: Node, lines: Sequence[str], *, line: int, limit: int) -> int:
-    """The line after the last one that is neither blank nor a comment."""
+    """Return the line after the last one that is neither blank nor a comment."""
     end = limit
-    while end > line + 1 and is_aside(lines[end - 1]):
+    while end > line + 1 and is_blank_or_comment(lines[end - 1]):
         end -= 1
     leaf = _last_leaf(value)
     mark = leaf.end_mark
-    # An alias is the node of its anchor: its marks are elsewhere and say nothing.
+    # An alias has the node of its anchor, whose marks are elsewhere.
     if line <= leaf.start_mark.line < limit:
         ended = (
             mark.line if mark.column == 0 and mark.line > leaf.start_mark.line else mark.line + 1
@@ -114,22 +113,22 @@ def _body_end(value: Node, lines: Sequence[str], *, line: int, limit: int) -> in
 
 
 def _least_indent(lines: Sequence[str], leaf: Node) -> int:
-    """Blanks up to which a line below a block of text is no part of it; -1 if every line is."""
+    """Return the indent up to which a blank line is not part of a block scalar; -1 for none."""
     header = lines[leaf.start_mark.line]
     if not isinstance(leaf, yaml.ScalarNode) or leaf.style not in ("|", ">"):
         return -1
-    if _KEEPS_BLANKS.search(header):
+    if _KEEPS_EMPTY_LINES.search(header):
         return -1
-    if tells_indent(header):
-        # The text may begin further left than any line of it.
+    if sets_indent(header):
+        # The text may start further left than any of its lines.
         return 0
     text = (lines[number] for number in _lines_of_text(leaf) if number < len(lines))
     return min((indent_of(line) for line in text if line.strip()), default=0)
 
 
-def tells_indent(header: str) -> bool:
-    """Whether the first line of a block of text says how far the text is indented."""
-    return _TELLS_INDENT.search(header) is not None
+def sets_indent(header: str) -> bool:
+    """Return whether the header of a block scalar sets the indentation."""
+    return _SETS_INDENT.search(header) is not None
 
 
 def _is_empty(line: str, least: int) -> bool:
@@ -146,9 +145,9 @@ def _last_leaf(node: Node) -> Node:
 def _with_own_comments(
     value: Node, lines: Sequence[str], column: int, *, start: int, end: int
 ) -> int:
-    """Comments that are indented more than the next key belong to what is above them.
+    """Return the end of the comments that belong to the value above them.
 
-    So do items of a list that are commented out, where the list is indented no more than its key.
+    These are indented more than the next key, or are commented-out items of an unindented list.
     """
     is_list = (
         isinstance(value, yaml.SequenceNode)
@@ -166,9 +165,9 @@ def _with_own_comments(
 
 
 def head_of(lines: Sequence[str], first_key: int) -> int:
-    """How many lines are the head of the file, above the comment of its first key.
+    """Return the number of lines of the head of a file, above the comment of its first key.
 
-    The head ends with the last blank line, or with a line that has to stay at the top.
+    The head ends with the last blank line, or with a line that must stay at the top.
     """
     for line in range(first_key - 1, -1, -1):
         if not lines[line].strip() or lines[line].startswith(_PINNED):
@@ -177,17 +176,17 @@ def head_of(lines: Sequence[str], first_key: int) -> int:
 
 
 def content_end(lines: Sequence[str]) -> int:
-    """The line of `...`, which ends a document, or how many lines there are."""
+    """Return the line of `...`, which ends a document, or the number of lines."""
     for line in range(len(lines) - 1, -1, -1):
         if lines[line].startswith("...") and not lines[line][3:4].strip():
             return line
-        if not is_aside(lines[line]):
+        if not is_blank_or_comment(lines[line]):
             break
     return len(lines)
 
 
 def trimmed(document: Document) -> tuple[str, ...]:
-    """Return the lines of a document without whitespace at their ends that is no text."""
+    """Return the lines of a document without trailing whitespace, except inside text."""
     kept = {line for scalar in _scalars(document.node) for line in _lines_of_text(scalar)}
     return tuple(
         line if number in kept else line.rstrip(" \t") for number, line in enumerate(document.lines)
@@ -195,24 +194,24 @@ def trimmed(document: Document) -> tuple[str, ...]:
 
 
 def _scalars(root: Node | None) -> Iterator[yaml.ScalarNode]:
-    """Every scalar once, although aliases put a node into several places."""
+    """Yield every scalar once, although aliases share nodes."""
     seen: set[int] = set()
-    left = [root] if root is not None else []
-    while left:
-        node = left.pop()
+    pending = [root] if root is not None else []
+    while pending:
+        node = pending.pop()
         if id(node) in seen:
             continue
         seen.add(id(node))
         if isinstance(node, yaml.ScalarNode):
             yield node
         elif isinstance(node, yaml.MappingNode):
-            left.extend(part for pair in node.value for part in pair)
+            pending.extend(part for pair in node.value for part in pair)
         else:
-            left.extend(node.value)
+            pending.extend(node.value)
 
 
 def _lines_of_text(scalar: yaml.ScalarNode) -> range:
-    """Return the lines at whose ends whitespace may be part of a text."""
+    """Return the lines whose trailing whitespace may be part of a text."""
     start, end = scalar.start_mark.line, scalar.end_mark.line
     if scalar.style in ("|", ">"):
         return range(start + 1, end + 1 if scalar.end_mark.column else end)
@@ -220,23 +219,23 @@ def _lines_of_text(scalar: yaml.ScalarNode) -> range:
 
 
 def line_end(raw: bytes) -> str:
-    """The line end of the first line, which a file gets on every line that is written."""
+    """Return the line end of the first line, which is used for all lines."""
     return "\r\n" if raw.partition(b"\n")[0].endswith(b"\r") else "\n"
 
 
-def is_aside(line: str) -> bool:
-    """Whether a line is blank or a comment."""
+def is_blank_or_comment(line: str) -> bool:
+    """Return whether a line is blank or a comment."""
     text = line.strip()
     return not text or text.startswith("#")
 
 
 def indent_of(line: str) -> int:
-    """Return how many spaces a line begins with."""
+    """Return the number of leading spaces of a line."""
     return len(line) - len(line.lstrip(" "))
 
 
 def shifted(lines: Sequence[str], by: int) -> list[str]:
-    """Lines moved to the right, or to the left as far as there are spaces."""
+    """Return lines moved to the right, or to the left as far as there are spaces."""
     if by >= 0:
         return [" " * by + line if line else line for line in lines]
     return [line[min(-by, indent_of(line)) :] for line in lines]

@@ -1,8 +1,4 @@
-"""Put files into place: each one whole, or not at all.
-
-All are written beside their places before the first is moved: what the system refuses is known by
-then, and an interruption in between leaves everything as it was.
-"""
+"""Write files atomically: all are written as drafts before the first one is moved into place."""
 
 from __future__ import annotations
 
@@ -29,11 +25,10 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Write texts by their paths in the workspace, and make the folders that are missing.
+    """Write texts by their paths in the workspace, in the given order, and create folders.
 
-    They are put in place in the order given. A file that exists keeps its mode, and a link inside
-    the workspace stays a link. Raises ReconcilerError for a path that leads outside, and for what
-    the system refuses.
+    Existing files keep their mode, and links inside the workspace stay links. Raises
+    ReconcilerError for a path outside the workspace, and for errors of the system.
     """
     root = folder.resolve()
     drafts: dict[Path, tuple[str, Path]] = {}
@@ -41,7 +36,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
         for name, text in files.items():
             target = (folder / name).resolve()
             if leaves_workspace(name) or not target.is_relative_to(root):
-                raise ReconcilerError(f"{name} is outside the workspace and is not written")
+                raise ReconcilerError(f"{name} is outside the workspace")
             with _explained(name, folder):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if target.is_dir():
@@ -62,8 +57,8 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _write(path: Path, data: bytes, *, mode: int | None) -> None:
-    """Write a new file. Without a mode it gets that of a new file."""
-    # A file that is private must not be readable before it is complete.
+    """Write a new file, with the default mode for None."""
+    # A private file must not be readable before it is complete.
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     handle = os.open(path, flags, 0o666 if mode is None else 0o600)
     with os.fdopen(handle, "wb") as file:
@@ -85,4 +80,4 @@ def _explained(name: str, folder: Path) -> Iterator[None]:
         ]
         if above:
             reason = f"{above[0]} is a file, not a folder"
-        raise ReconcilerError(f"{name} can't be written: {reason}") from None
+        raise ReconcilerError(f"{name} cannot be written: {reason}") from None

@@ -1,8 +1,6 @@
-"""Values to YAML text that the strict loader reads back as they were.
+"""Write values as YAML text that the strict loader reads back unchanged.
 
-Used where files are written from values: import and init. PyYAML quotes what YAML 1.1 would take
-for something else; what readers of YAML 1.2 would, and what looks doubtful to a person, is quoted
-here.
+PyYAML quotes text that is ambiguous in YAML 1.1. Text that is ambiguous in 1.2 is quoted here.
 """
 
 from __future__ import annotations
@@ -21,23 +19,23 @@ from reconciler.workspace.yaml.loader import parse
 _WIDEST_LIST = 70
 _SHORT = 1000
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-_DOUBTFUL = re.compile(
+_AMBIGUOUS = re.compile(
     r"[-+]?[0-9.][0-9a-fA-FoxXeE._:+-]*|[yYnN]|[~=]|.*\s|\s.*|.*[#:].*", re.DOTALL
 )
-"""Text that is quoted whatever YAML says: it reads like a number, or holds a sign of YAML's."""
+"""Text that is always quoted: it looks like a number, or contains a YAML indicator."""
 _PLAIN = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
     r"|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|[a-z][a-z0-9+.-]*://[A-Za-z0-9.-]+(:\d+)?(/[A-Za-z0-9./_~-]*)?"
 )
-"""Moments, UUIDs and addresses: what would look odd in quotes, and can't be misread without."""
-_UNSEEN = re.compile(r"[^\x00-\x7f]")
+"""Timestamps, UUIDs and URLs, which are never ambiguous and need no quotes."""
+_NON_ASCII = re.compile(r"[^\x00-\x7f]")
 _NO_BLOCK = re.compile(r"^\s|[ \t]\n|\s\Z(?<!\n)|\n\n\Z")
-"""Whitespace that a block of text would lose, or share with the empty lines below it."""
+"""Whitespace that a block scalar would lose, or mix with the empty lines below it."""
 
 
 class _Strict(yaml.SafeDumper):
-    """Lists indented below their key, and text quoted wherever it could be read as more."""
+    """Indents lists below their key, and quotes ambiguous text."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:  # noqa: FBT001, FBT002 - PyYAML's signature
         del indentless
@@ -54,7 +52,7 @@ def _text(dumper: Any, value: str) -> yaml.Node:
         style = '"'
     elif "\n" in value and not _NO_BLOCK.search(value):
         style = "|"
-    elif _DOUBTFUL.fullmatch(value) and not _PLAIN.fullmatch(value):
+    elif _AMBIGUOUS.fullmatch(value) and not _PLAIN.fullmatch(value):
         style = "'" if value.isprintable() else '"'
     node: yaml.Node = dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
     return node
@@ -81,7 +79,7 @@ def _mapping(dumper: Any, value: dict[str, JSON]) -> yaml.Node:
     return node
 
 
-# The loader takes a timestamp for text, as YAML 1.2 does.
+# The loader reads a timestamp as text, as YAML 1.2 does.
 _Strict.yaml_implicit_resolvers = {
     first: [(tag, form) for tag, form in forms if not tag.endswith(":timestamp")]
     for first, forms in yaml.SafeDumper.yaml_implicit_resolvers.items()
@@ -93,7 +91,7 @@ _Strict.add_representer(dict, _mapping)
 
 
 def yaml_text(value: JSON) -> str:
-    """Block style, keys in the order of the mapping, steps of two."""
+    """Return the text in block style, keys in the order of the mapping, indented by two."""
     text: str = yaml.dump(
         value,
         Dumper=_Strict,
@@ -102,19 +100,20 @@ def yaml_text(value: JSON) -> str:
         width=100_000,
         default_flow_style=False,
     )
-    return _UNSEEN.sub(_escape, text)
+    return _NON_ASCII.sub(_escape, text)
 
 
 def _escape(match: re.Match[str]) -> str:
-    """Return an escape of double quotes: a text with invisible characters is in them."""
-    sign = match[0]
-    if sign.isprintable():
-        return sign
-    return f"\\u{ord(sign):04x}" if ord(sign) < 2**16 else f"\\U{ord(sign):08x}"
+    """Return an invisible character as an escape: such text is in double quotes."""
+    character = match[0]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 2**16 else f"\\U{code:08x}"
 
 
 def reads_back(value: JSON) -> bool:
-    """Whether the text of a value is read as that value, without a diagnostic."""
+    """Return whether the text of a value is read back as that value, without a diagnostic."""
     if _surely_reads_back(value):
         return True
     problems, written = DiagnosticCollector(), escaped(value)
@@ -126,7 +125,7 @@ def reads_back(value: JSON) -> bool:
 
 
 def _surely_reads_back(value: JSON) -> bool:
-    """Return True for plain values, without the cost of writing and reading a text."""
+    """Return True for plain values, for which no text needs to be written and read."""
     for path, item in walk(value):
         if path and isinstance(path[-1], str) and not _NAME.fullmatch(path[-1]):
             return False

@@ -9,7 +9,7 @@ import click
 
 from reconciler.cli.options import workspace_of, workspace_options
 from reconciler.cli.output import runtime
-from reconciler.commands.backfilling import BackfillRequest, backfill, parse_instant
+from reconciler.commands.backfilling import BackfillRequest, backfill
 from reconciler.model.wording import printable
 
 
@@ -24,12 +24,7 @@ def command(address: str, *, start: str, end: str, **options: Any) -> None:
     Times without an offset are UTC. The request is sent once: if the response is lost, check the
     runs of the export before you try again.
     """
-    request = BackfillRequest(
-        workspace_of(options),
-        address,
-        parse_instant(start, option="--start"),
-        parse_instant(end, option="--end"),
-    )
+    request = BackfillRequest(workspace_of(options), address, start, end)
     started = asyncio.run(backfill(request, runtime()))
-    name = f" (backfill {printable(started.identity)})" if started.identity else ""
-    click.echo(f"Backfilling {started.address} from {started.start} to {started.end}{name}")
+    name = f" (backfill {printable(started.backfill_id)})" if started.backfill_id else ""
+    click.echo(f"Backfilling {address} from {started.start} to {started.end}{name}")

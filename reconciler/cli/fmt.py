@@ -7,12 +7,11 @@ from pathlib import Path
 
 import click
 
+from reconciler.cli.exit_codes import exit_code_of_format
 from reconciler.cli.options import folder_option
 from reconciler.cli.output import print_warnings, style_of
-from reconciler.commands.formatting import FormatOptions, Formatted, format_workspace
-from reconciler.errors import ExitCode
-from reconciler.model.wording import several
-from reconciler.render.difference import difference_as_text
+from reconciler.commands.formatting import FormatOptions, format_workspace
+from reconciler.render.formatted import format_summary, formatted_as_text
 
 
 @click.command("fmt")
@@ -23,32 +22,14 @@ from reconciler.render.difference import difference_as_text
 def command(folder: Path, files: tuple[Path, ...], *, check: bool, diff: bool) -> int:
     """Format the files: keys in the order of the reference, indentation, blank lines.
 
-    Values, quotes, comments and the order of resources stay as they are. Without FILES, every file
-    of the workspace is formatted; a folder stands for all files in it. The names of the files that
-    change are printed.
+    Values, quotes, comments and the order of resources stay as they are. Without FILES, formats
+    every file of the workspace; a folder means all files in it. Prints the names of the files that
+    change.
     """
-    formatted = format_workspace(FormatOptions(folder, files, write=not (check or diff)))
+    write = not (check or diff)
+    formatted = format_workspace(FormatOptions(folder, files, write=write))
     print_warnings(formatted.diagnostics)
-    for name, file in formatted.changed.items():
-        if diff:
-            shown = (file.before.shown, file.after.shown)
-            text = difference_as_text(
-                name, file.before.lines, file.after.lines, shown=shown, style=style_of(sys.stdout)
-            )
-            click.echo(text, nl=False)
-        else:
-            click.echo(name)
-    click.echo(_summary(formatted, written=not (check or diff)), err=True)
-    return ExitCode.ERROR if check and formatted.changed else ExitCode.FINE
-
-
-def _summary(formatted: Formatted, *, written: bool) -> str:
-    count, left = len(formatted.changed), formatted.left_alone
-    aside = f", {left} left as {'it is' if left == 1 else 'they are'}" if left else ""
-    files = several(formatted.looked_at, "file")
-    if not count:
-        return f"{several(formatted.looked_at - left, 'file')} in order{aside}."
-    if written:
-        return f"Put {count} of {files} in order{aside}."
-    verb = "is" if count == 1 else "are"
-    return f"{count} of {files} {verb} not in order{aside}; `reconciler fmt` puts that right."
+    text = formatted_as_text(formatted, diff=diff, style=style_of(sys.stdout))
+    click.echo(text, nl=False)
+    click.echo(format_summary(formatted, written=write), err=True)
+    return exit_code_of_format(formatted, check=check)

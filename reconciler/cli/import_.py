@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from reconciler.cli.exit_codes import exit_code_of_import
 from reconciler.cli.options import format_option, workspace_of, workspace_options
 from reconciler.cli.output import render_options, runtime
 from reconciler.commands.importing import ImportOptions, import_live
-from reconciler.errors import ExitCode
 from reconciler.importing.choosing import Choice
 from reconciler.importing.placing import Layout
 from reconciler.render.formats import writer_of
@@ -64,7 +64,7 @@ def command(*, output_format: str, **options: Any) -> int:
     write = writer_of(output_format, "imported")
     click.echo(write(imported, render_options()), nl=False)
     click.echo(remarks_on_import(imported), nl=False, err=True)
-    return ExitCode.ERROR if imported.refused else ExitCode.FINE
+    return exit_code_of_import(imported)
 
 
 def _request(options: dict[str, Any]) -> ImportOptions:

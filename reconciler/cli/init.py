@@ -8,16 +8,12 @@ from typing import Any
 
 import click
 
+from reconciler.cli.exit_codes import exit_code_of_import
 from reconciler.cli.import_ import layout_option
 from reconciler.cli.options import folder_option
 from reconciler.cli.output import runtime
 from reconciler.commands.importing import ImportOptions, import_live
-from reconciler.commands.initialising import (
-    InitOptions,
-    check_reachable,
-    initialise,
-    refresh_schemas,
-)
+from reconciler.commands.initialising import InitOptions, initialise, refresh_schemas
 from reconciler.commands.runtime import WorkspaceOptions
 from reconciler.errors import ExitCode
 from reconciler.importing.placing import Layout
@@ -56,28 +52,26 @@ def command(**options: Any) -> int:
     if options["schemas"]:
         _print_files(refresh_schemas(options["folder"]))
         return ExitCode.FINE
-    importing = options["with_import"]
-    asked = InitOptions(
-        folder=options["folder"],
-        environment=options["environment"],
+    folder, environment = options["folder"], options["environment"]
+    workspace = InitOptions(
+        folder=folder,
+        environment=environment,
         base_url=options["base_url"],
         organization=options["organization"],
         key_variable=options["key_variable"],
-        examples=not importing,
+        with_import=options["with_import"],
     )
-    if importing:
-        check_reachable(asked, os.environ)
-    _print_files(initialise(asked, os.environ))
-    if not importing:
-        click.echo("Next: declare resources, or import live state; then: reconciler plan", err=True)
+    _print_files(initialise(workspace, os.environ))
+    if not options["with_import"]:
+        click.echo(
+            "next: add resources or run `reconciler import`, then `reconciler plan`", err=True
+        )
         return ExitCode.FINE
-    request = ImportOptions(
-        WorkspaceOptions(asked.folder, asked.environment), layout=Layout(options["layout"])
-    )
+    request = ImportOptions(WorkspaceOptions(folder, environment), layout=Layout(options["layout"]))
     imported = asyncio.run(import_live(request, runtime()))
     click.echo(imported_as_text(imported), nl=False)
     click.echo(remarks_on_import(imported), nl=False, err=True)
-    return ExitCode.ERROR if imported.refused else ExitCode.FINE
+    return exit_code_of_import(imported)
 
 
 def _print_files(files: tuple[str, ...]) -> None:

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from reconciler.commands.planning import PlanRequest
-from reconciler.commands.runtime import WorkspaceOptions
+from reconciler.commands.runtime import PlanRequest, WorkspaceOptions
 from reconciler.errors import BadUsage
 from reconciler.model.plan import Selection
 from reconciler.planning.planner import PlanOptions
@@ -59,7 +58,7 @@ def plan_options(function: _Function) -> _Function:
         click.option(
             "--base",
             metavar="REF",
-            help="Git reference to compare the files with. Default: the one of the CI job.",
+            help="Git reference to compare the files with. Default: that of the CI job.",
         ),
         click.option("--no-base", is_flag=True, help="Do not use git."),
         click.option(
@@ -90,6 +89,12 @@ def format_option(result: Result) -> Callable[[_Function], _Function]:
     )
 
 
+def file_option(name: str, description: str) -> Callable[[_Function], _Function]:
+    """Add an option that names a file."""
+    path = click.Path(dir_okay=False, path_type=Path)
+    return click.option(name, type=path, metavar="FILE", help=description)
+
+
 def unmanaged_option(function: _Function) -> _Function:
     """Add --show-unmanaged."""
     return click.option(
@@ -111,9 +116,9 @@ def workspace_of(options: dict[str, Any]) -> WorkspaceOptions:
 
 
 def plan_request(options: dict[str, Any]) -> PlanRequest:
-    """Return the request for a plan. Raises BadUsage for options that contradict each other."""
+    """Return the request for a plan. Raises BadUsage for options that exclude each other."""
     if options["base"] is not None and options["no_base"]:
-        raise BadUsage("--base and --no-base contradict each other")
+        raise BadUsage("--base and --no-base exclude each other")
     return PlanRequest(
         workspace=workspace_of(options),
         options=PlanOptions(

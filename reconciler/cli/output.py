@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -12,7 +11,6 @@ import click
 
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import Diagnostic
-from reconciler.model.event import Event
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.render.options import RenderOptions
 from reconciler.render.progress import Progress
@@ -24,11 +22,9 @@ def now() -> datetime:
     return datetime.now(tz=UTC)  # noqa: TID251 - passed down from here
 
 
-def runtime(listen: Callable[[Event], None] | None = None) -> Runtime:
+def runtime() -> Runtime:
     """Return the environment and the clock of this process."""
-    if listen is None:
-        return Runtime(environ=os.environ, now=now)
-    return Runtime(environ=os.environ, now=now, listen=listen)
+    return Runtime(environ=os.environ, now=now)
 
 
 def style_of(stream: TextIO) -> Style:

@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from reconciler.cli.exit_codes import exit_code_of_plan
 from reconciler.cli.options import (
+    file_option,
     format_option,
     plan_options,
     plan_request,
@@ -16,12 +18,10 @@ from reconciler.cli.options import (
     workspace_options,
 )
 from reconciler.cli.output import print_warnings, render_options, runtime
-from reconciler.commands.files import read_file, write_private
+from reconciler.commands.files import write_private
 from reconciler.commands.planning import plan
 from reconciler.commands.undoing import plan_undo
-from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.codec.plan import encode
-from reconciler.planning.masking import masked
 from reconciler.render.formats import writer_of
 
 
@@ -30,18 +30,8 @@ from reconciler.render.formats import writer_of
 @plan_options
 @unmanaged_option
 @format_option("plan")
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Save the plan for `apply FILE`.",
-)
-@click.option(
-    "--undo",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Plan the reversal of a saved plan or an audit log.",
-)
+@file_option("--out", "Save the plan for `apply FILE`.")
+@file_option("--undo", "Plan the reversal of a saved plan or an audit log.")
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
 def command(
     output_format: str,
@@ -56,22 +46,14 @@ def command(
     Exits with 5 if the policy refuses the plan.
     """
     request = plan_request(options)
-    if undo is not None:
-        if request.steered:
-            raise BadUsage("--undo reverses a whole plan: it takes no options that steer planning")
-        made = asyncio.run(plan_undo(request, read_file(undo), runtime(), name=str(undo)))
-    else:
-        made = asyncio.run(plan(request, runtime()))
-    print_warnings(made.loaded.diagnostics)
-    shown = masked(made.plan, made.mask)
+    world = runtime()
+    planning = plan(request, world) if undo is None else plan_undo(request, undo, world)
+    result = asyncio.run(planning)
+    print_warnings(result.diagnostics)
     how = render_options(show_unmanaged=options["show_unmanaged"])
-    click.echo(writer_of(output_format, "plan")(shown, how), nl=False)
+    click.echo(writer_of(output_format, "plan")(result.plan, how), nl=False)
     if out is not None:
-        write_private(out, encode(shown))
+        write_private(out, encode(result.plan))
         click.echo(f"saved to {out}; apply it with: reconciler apply {out}", err=True)
-    click.echo(f"{made.calls} calls to read", err=True)
-    if made.plan.refusals:
-        return ExitCode.REFUSED
-    if detailed_exitcode and not made.plan.empty:
-        return ExitCode.CHANGES
-    return ExitCode.FINE
+    click.echo(f"{result.calls} API calls", err=True)
+    return exit_code_of_plan(result.plan, detailed=detailed_exitcode)

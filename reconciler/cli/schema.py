@@ -20,6 +20,6 @@ def command(name: str | None) -> None:
     if content is None:
         close = nearest_schema(name)
         suggestion = f"did you mean '{close}'? " if close is not None else ""
-        known = ", ".join(schema_names())
-        raise BadUsage(f"unknown schema '{name}'", hint=f"{suggestion}There are: {known}")
+        names = ", ".join(schema_names())
+        raise BadUsage(f"unknown schema '{name}'", hint=f"{suggestion}schemas: {names}")
     click.echo(orjson.dumps(content, option=orjson.OPT_INDENT_2))

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from reconciler.cli.exit_codes import exit_code_of_diagnostics
 from reconciler.cli.options import format_option, workspace_of, workspace_options
 from reconciler.cli.output import render_options, runtime
 from reconciler.commands.files import path_in_repository
 from reconciler.commands.validating import validate
-from reconciler.errors import ExitCode, Severity
 from reconciler.render.formats import writer_of
 
 
@@ -28,5 +28,4 @@ def command(output_format: str, **options: Any) -> int:
     root = path_in_repository(workspace.folder, os.environ)
     write = writer_of(output_format, "diagnostics")
     click.echo(write(diagnostics, render_options(root=root)), nl=False)
-    failed = any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
-    return ExitCode.ERROR if failed else ExitCode.FINE
+    return exit_code_of_diagnostics(diagnostics)

@@ -1,14 +1,7 @@
-"""The only place that speaks HTTP: requests as values in, answers or our exceptions out."""
+"""HTTP: requests as values in, answers or our exceptions out. No other package uses httpx."""
 
 from reconciler.client.pages import all_pages
 from reconciler.client.secrets import SecretResolver
-from reconciler.client.service import CallCounts, ClientSettings, Service, open_service
+from reconciler.client.transport import ClientSettings, Transport, open_transport
 
-__all__ = [
-    "CallCounts",
-    "ClientSettings",
-    "SecretResolver",
-    "Service",
-    "all_pages",
-    "open_service",
-]
+__all__ = ["ClientSettings", "SecretResolver", "Transport", "all_pages", "open_transport"]

@@ -1,8 +1,4 @@
-"""Keeps the number of calls under the service's rate limits (service-facts 6, trap 44).
-
-The budget is counted in sliding windows and may be shared with other users of the key, so the
-client stays a little below it. Short runs never wait.
-"""
+"""Keep the number of calls below the service's rate limits (docs/service.md, 6 and 15.44)."""
 
 from __future__ import annotations
 
@@ -21,11 +17,11 @@ class Window:
 
 
 DEFAULT_WINDOWS = (Window(460, 60.0), Window(4_600, 3_600.0))
-"""Nine tenths and a bit of 480 a minute and 4,800 an hour: others may use the key as well."""
+"""A little below 480 a minute and 4,800 an hour, since others may use the key as well."""
 
 
 class Pacer:
-    """Lets a call through as soon as every window has room. `clock` is monotonic, in seconds."""
+    """Admits a call as soon as every sliding window has room. `clock` is monotonic, in seconds."""
 
     def __init__(
         self,
@@ -37,23 +33,22 @@ class Pacer:
         self._windows = windows
         self._clock = clock
         self._sleep = sleep
-        self._sent: deque[float] = deque(maxlen=max((each.calls for each in windows), default=1))
+        most = max((window.calls for window in windows), default=1)
+        self._sent: deque[float] = deque(maxlen=most)
         self._turn = asyncio.Lock()
 
     async def admit(self) -> None:
-        """Wait for a place, in the order of asking, and take it."""
+        """Wait until a call is allowed, first come first served, and count it."""
         async with self._turn:
-            wait = self._wait()
-            while wait > 0:
+            while (wait := self._wait()) > 0:
                 await self._sleep(wait)
-                wait = self._wait()
             self._sent.append(self._clock())
 
     def _wait(self) -> float:
         now = self._clock()
-        waits = [
+        waits = (
             self._sent[-window.calls] + window.seconds - now
             for window in self._windows
             if len(self._sent) >= window.calls
-        ]
+        )
         return max(waits, default=0.0)

@@ -1,64 +1,57 @@
-"""Limit/offset pages that may move while they are read (service-facts, trap 24)."""
+"""Read limit/offset pages, which may move while they are read (docs/service.md, 15.24)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from reconciler.client.service import Service
+from reconciler.client.transport import Transport
 from reconciler.errors import ServiceError
 from reconciler.model.request import Repeat, Request
 
 PAGE = 100
-"""The service's own page size: what lies in front of it may cap larger ones."""
+"""The service's own page size: a proxy in front of it may cap larger ones."""
 
-_READINGS = 3
+_READS = 3
 
 
-async def all_pages(service: Service, path: str) -> list[Mapping[str, Any]]:
-    """Every object of a list once, in the order of the list.
+async def all_pages(transport: Transport, path: str) -> list[Mapping[str, Any]]:
+    """Return every object of a list once, in the order of the list.
 
-    The first page tells how many there are, and the rest is read at once. If others create or
-    delete meanwhile, pages overlap or skip: when the number of objects is not what was told, the
-    list is read again, and what the last reading found is taken.
+    The first page says how many there are, and the rest is read concurrently. If objects are
+    created or deleted meanwhile, pages overlap or skip: where the number of objects differs from
+    the count, the list is read again, up to three times.
 
     Raises ServiceError.
     """
-    found: dict[str, Mapping[str, Any]] = {}
-    for _ in range(_READINGS):
-        first = await _page(service, path, 0)
-        count = int(first.get("count") or 0)
-        rest = await asyncio.gather(
-            *(_page(service, path, offset) for offset in range(PAGE, count, PAGE))
-        )
-        found = {}
-        for page in (first, *rest):
-            for each in _results(page, path):
-                found.setdefault(str(each.get("id")), each)
-        counts = {int(page.get("count") or 0) for page in (first, *rest)}
-        if counts == {len(found)}:
+    objects: dict[str, Mapping[str, Any]] = {}
+    for _ in range(_READS):
+        first = await _page(transport, path, 0)
+        offsets = range(PAGE, _count(first), PAGE)
+        rest = await asyncio.gather(*(_page(transport, path, offset) for offset in offsets))
+        pages = (first, *rest)
+        objects = {}
+        for page in pages:
+            for item in page["results"]:
+                objects.setdefault(str(item.get("id")), item)
+        if {_count(page) for page in pages} == {len(objects)}:
             break
-    return list(found.values())
+    return list(objects.values())
 
 
-async def _page(service: Service, path: str, offset: int) -> Mapping[str, Any]:
+async def _page(transport: Transport, path: str, offset: int) -> Mapping[str, Any]:
     query = {"limit": str(PAGE)} | ({"offset": str(offset)} if offset else {})
-    answer = await service.send(Request("GET", path, Repeat.SAFE, query=query))
-    if not isinstance(answer.body, Mapping):
-        raise _no_page(path)
-    return answer.body
-
-
-def _results(page: Mapping[str, Any], path: str) -> Sequence[Mapping[str, Any]]:
-    results = page.get("results")
-    if not isinstance(results, list) or not all(isinstance(each, Mapping) for each in results):
-        raise _no_page(path)
-    return results
-
-
-def _no_page(path: str) -> ServiceError:
-    return ServiceError(
-        f"GET {path}: the answer is not a page of objects",
+    page = (await transport.send(Request("GET", path, Repeat.SAFE, query=query))).body
+    if isinstance(page, Mapping):
+        results = page.get("results")
+        if isinstance(results, list) and all(isinstance(item, Mapping) for item in results):
+            return page
+    raise ServiceError(
+        f"GET {path}: the response is not a page of objects",
         hint="check that `base_url` is the address of the API",
     )
+
+
+def _count(page: Mapping[str, Any]) -> int:
+    return int(page.get("count") or 0)

@@ -1,7 +1,7 @@
-"""Resolves secret references at the moment of sending, and masks what is known wherever it shows.
+"""Resolve secret references when a request is sent, and mask resolved secrets in text.
 
-A reference that can't be resolved, or is empty, is refused before any request: an empty or a
-placeholder secret would be stored by the server (docs/service.md 1.5).
+A reference that can't be resolved, or is empty, is an error before any request: servers store an
+empty or a placeholder secret (docs/service.md, 1.5).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from reconciler.model.connection import SecretSettings
 from reconciler.model.json_tree import map_leaves
 from reconciler.model.redaction import redact_text
 from reconciler.model.values import JSON, SecretRef, SecretSource, SecretValue
-from reconciler.providers import LookUp, providers
+from reconciler.providers import SecretContext, providers
 
 
 class SecretResolver:
-    """Finds secrets and remembers them for the run, so that each is looked up once."""
+    """Resolves each secret once in a run."""
 
     def __init__(self, settings: SecretSettings, environ: Mapping[str, str]) -> None:
-        self._look_up = LookUp(settings, environ)
-        self._known: dict[SecretSource, SecretValue] = {}
+        self._context = SecretContext(settings, environ)
+        self._values: dict[SecretSource, SecretValue] = {}
 
     def resolve(self, ref: SecretRef) -> SecretValue:
         """Return the value. Raises SecretUnavailable, which names the reference, with a hint."""
@@ -32,55 +32,52 @@ class SecretResolver:
         return SecretValue("".join(parts))
 
     def fill(self, body: JSON) -> JSON:
-        """The body with every reference replaced by its value, for the one request."""
+        """Return the body of a request with every reference replaced by its value."""
         return map_leaves(
             body,
             lambda leaf: self.resolve(leaf).reveal() if isinstance(leaf, SecretRef) else leaf,
         )
 
     def resolve_effortless(self, ref: SecretRef) -> None:
-        """Resolve a secret if that has no effect and takes no time, so that it is masked."""
-        known = providers()
-        if all(
-            source.source in known and known[source.source].effortless for source in ref.sources
-        ):
+        """Resolve a secret, so that it is masked, if that has no effect and takes no time."""
+        used = [providers().get(source.source) for source in ref.sources]
+        if all(provider is not None and provider.effortless for provider in used):
             with suppress(SecretUnavailable):
                 self.resolve(ref)
 
     def check(self, needed: Iterable[tuple[str, SecretRef]]) -> None:
-        """Resolve all of them, each with a word on where it is needed.
+        """Resolve all references, each given with what needs it.
 
-        Raises SecretUnavailable that lists every missing one.
+        Raises SecretUnavailable that lists every missing secret.
         """
-        missing: dict[str, list[str]] = {}
-        hints: dict[str, None] = {}
-        for where, ref in needed:
+        missing: dict[tuple[str, str | None], list[str]] = {}
+        for user, ref in needed:
             try:
                 self.resolve(ref)
             except SecretUnavailable as error:
-                missing.setdefault(error.message, []).append(where)
-                hints[error.hint or ""] = None
+                missing.setdefault((error.message, error.hint), []).append(user)
         if missing:
-            messages = [
-                f"{why}\n    needed by {', '.join(where)}" for why, where in missing.items()
-            ]
             raise SecretUnavailable(
-                "\n".join(messages), hint="\n".join(hint for hint in hints if hint)
+                "\n".join(
+                    f"{message}\n    needed by {', '.join(users)}"
+                    for (message, _), users in missing.items()
+                ),
+                hint="\n".join(dict.fromkeys(hint for _, hint in missing if hint)) or None,
             )
 
     def mask(self, text: str) -> str:
-        """The text with every known secret masked, plain, in base64 and URL-encoded."""
-        return redact_text(text, self._known.values())
+        """Return the text with resolved secrets masked: plain, in base64 and URL-encoded."""
+        return redact_text(text, self._values.values())
 
     def _value(self, source: SecretSource) -> SecretValue:
-        if source not in self._known:
+        if source not in self._values:
             provider = providers().get(source.source)
             if provider is None or provider.look_up is None:
-                raise SecretUnavailable(f"secret {source} has no provider")
-            value = provider.look_up(source, self._look_up)
+                raise SecretUnavailable(f"unknown provider in {source}")
+            value = provider.look_up(source, self._context)
             if not value.strip():
                 raise SecretUnavailable(
-                    f"secret {source} is empty", hint=f"give {source} a value before you apply"
+                    f"secret {source} is empty", hint=f"set a value for {source} before you apply"
                 )
-            self._known[source] = SecretValue(value)
-        return self._known[source]
+            self._values[source] = SecretValue(value)
+        return self._values[source]

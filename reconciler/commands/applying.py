@@ -4,53 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reconciler.applying import AuditLog, execute, stale_changes
-from reconciler.client import SecretResolver, Service
-from reconciler.commands.planning import (
-    PlanRequest,
-    connected,
-    decide,
-    load_workspace,
-    read_base,
-    read_for,
-    resolver_for,
-)
-from reconciler.commands.runtime import Runtime
-from reconciler.errors import Diagnostic, ReconcilerError, RefusedByPolicy, StalePlan
+from reconciler.client import Transport
+from reconciler.commands.files import read_file
+from reconciler.commands.planning import PlanResult
+from reconciler.commands.runtime import PlanRequest, Runtime
+from reconciler.commands.session import Session
+from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy, StalePlan
 from reconciler.kinds import all_kinds
 from reconciler.model.codec.plan import decode
 from reconciler.model.event import Event, Listener, Report
+from reconciler.model.live import Live
 from reconciler.model.plan import Plan
+from reconciler.model.plan_redaction import redact_plan
 from reconciler.model.wording import several
-from reconciler.planning.masking import Mask
+from reconciler.planning.planner import Base
 from reconciler.version import __version__
 from reconciler.workspace import Loaded
-
-
-@dataclass(frozen=True, slots=True)
-class SavedPlan:
-    """A plan file: its name, for errors, and its bytes."""
-
-    name: str
-    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyRequest:
     """What to apply.
 
-    `saved` is a plan file, None to plan now. `verify` reads and plans again afterwards. `log_file`
-    gets the audit log.
+    `plan_file` is a saved plan, None to plan now. `auto_approve` skips the question for approval,
+    `can_ask` says whether there is a terminal to ask on. `verify` reads and plans again
+    afterwards. `log_file` gets the audit log.
     """
 
     plan: PlanRequest
-    saved: SavedPlan | None = None
+    plan_file: Path | None = None
+    auto_approve: bool = False
+    can_ask: bool = True
     verify: bool = True
     log_file: Path | None = None
-    concurrency: int = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +48,24 @@ class Applied:
     """How an apply ended. `left` is the second plan, None if it was not made."""
 
     plan: Plan
-    report: Report | None
+    report: Report
+    left: Plan | None
     calls: int
-    approved: bool = True
-    left: Plan | None = None
-    mask: Mask = field(default=str, repr=False)
-    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Where a plan comes from: a saved plan, or the git base if there is one."""
+
+    saved: Plan | None = None
+    base: Base | None = None
 
 
 async def apply(
     request: ApplyRequest,
     runtime: Runtime,
     *,
-    show: Callable[[Plan, Mask], None],
+    show: Callable[[PlanResult], None],
     approve: Callable[[Plan], bool],
 ) -> Applied:
     """Make or load a plan, show it, get approval, apply it, verify.
@@ -78,58 +73,48 @@ async def apply(
     `show` is called first; `approve` only if there is something to do and no guard refuses.
 
     Raises:
+        BadUsage: options exclude each other, or there is no way to approve; nothing was sent.
         RefusedByPolicy: a guard refuses the plan; nothing was sent.
         InvalidPlanFile: the saved plan can't be read; nothing was sent.
         StalePlan: the saved plan is stale; nothing was sent.
         SecretUnavailable: a secret that would be sent is missing; nothing was sent.
+        ReconcilerError: the plan was not approved; nothing was sent.
 
     """
-    loaded = load_workspace(request.plan.workspace, runtime.environ)
-    resolver = resolver_for(loaded, runtime.environ)
-    async with connected(loaded, resolver, runtime) as service:
-        plan = await _plan(request, loaded, service, runtime, mask=resolver.mask)
-        show(plan, resolver.mask)
-        if plan.refusals:
-            count = several(len(plan.refusals), "rule")
-            raise RefusedByPolicy(f"refused by policy ({count}); nothing was sent")
-        report = left = None
-        approved = plan.empty or approve(plan)
-        if approved and not plan.empty:
-            report = await _execute(request, plan, service, resolver, runtime=runtime)
-            left = await _second_plan(request, plan, report, loaded, service, runtime=runtime)
-        return Applied(
-            plan,
-            report,
-            service.calls.total,
-            approved=approved,
-            left=left,
-            mask=resolver.mask,
-            diagnostics=loaded.diagnostics,
+    _check_options(request)
+    session = Session.open(request.plan.workspace, runtime)
+    async with session.connected() as transport:
+        start = _start(request, session)
+        live = await session.read(transport, may_delete=start.base is not None)
+        plan = _plan(request, session, start, live)
+        show(PlanResult.of(plan, session, transport))
+        _check_policy(plan)
+        _check_approval(request, plan, approve)
+        report = await _execute(request, session, transport, plan)
+        left = await _second_plan(request, session, transport, plan, report)
+        return Applied(plan, report, left, transport.calls)
+
+
+def _check_options(request: ApplyRequest) -> None:
+    if request.plan_file is not None and request.plan.has_plan_options:
+        raise BadUsage("a saved plan is applied unchanged and takes no options that change it")
+    if request.plan_file is None and not (request.auto_approve or request.can_ask):
+        raise BadUsage(
+            "no terminal to ask for approval; nothing was sent",
+            hint="pass --auto-approve, or a plan that was saved with `plan --out FILE`",
         )
 
 
-async def _plan(
-    request: ApplyRequest, loaded: Loaded, service: Service, runtime: Runtime, *, mask: Mask
-) -> Plan:
-    """Return a new plan, or the saved one if it is not stale."""
-    if request.saved is None:
-        base = read_base(request.plan, loaded, runtime)
-        live = await read_for(service, loaded, base.desired if base is not None else None)
-        return decide(request.plan, loaded, live, base=base, runtime=runtime)
-    saved = decode(request.saved.data, name=request.saved.name)
-    _check_origin(saved, loaded)
-    live = await read_for(service, loaded)
-    stale = stale_changes(saved, live, all_kinds(), mask=mask)
-    if stale:
-        listed = "\n".join(f"  {change}" for change in stale)
-        raise StalePlan(
-            f"live state was modified since the plan was made; nothing was sent:\n{listed}",
-            hint="make a new plan and have it reviewed",
-        )
-    return saved
+def _start(request: ApplyRequest, session: Session) -> _Start:
+    """Return the saved plan if there is one, otherwise the git base."""
+    if request.plan_file is None:
+        return _Start(base=session.base(request.plan))
+    saved = decode(read_file(request.plan_file), name=str(request.plan_file))
+    _check_source(saved, session.loaded)
+    return _Start(saved=saved)
 
 
-def _check_origin(saved: Plan, loaded: Loaded) -> None:
+def _check_source(saved: Plan, loaded: Loaded) -> None:
     """Raise StalePlan if a plan was made from other input than this workspace and version."""
     source, desired = saved.source, loaded.desired
     compared = {
@@ -140,9 +125,9 @@ def _check_origin(saved: Plan, loaded: Loaded) -> None:
         "configuration": (source.config_digest, desired.digest),
     }
     different = [
-        f"another {name}" + ("" if name == "configuration" else f" ({there})")
-        for name, (there, here) in compared.items()
-        if there != here
+        f"another {name}" + ("" if name == "configuration" else f" ({planned})")
+        for name, (planned, current) in compared.items()
+        if planned != current
     ]
     if different:
         raise StalePlan(
@@ -151,35 +136,59 @@ def _check_origin(saved: Plan, loaded: Loaded) -> None:
         )
 
 
+def _plan(request: ApplyRequest, session: Session, start: _Start, live: Live) -> Plan:
+    """Return a new plan, or the saved one. Raises StalePlan if live state was modified since."""
+    if start.saved is None:
+        return session.plan(live, request.plan.options, start.base)
+    stale = stale_changes(start.saved, live, all_kinds(), mask=session.mask)
+    if stale:
+        listed = "\n".join(f"  {change}" for change in stale)
+        raise StalePlan(
+            f"live state was modified since the plan was made; nothing was sent:\n{listed}",
+            hint="make a new plan and have it reviewed",
+        )
+    return start.saved
+
+
+def _check_policy(plan: Plan) -> None:
+    if plan.refusals:
+        count = several(len(plan.refusals), "rule")
+        raise RefusedByPolicy(f"refused by policy ({count}); nothing was sent")
+
+
+def _check_approval(request: ApplyRequest, plan: Plan, approve: Callable[[Plan], bool]) -> None:
+    """Raise ReconcilerError unless the plan is approved. A saved plan and an empty one are."""
+    approved = request.auto_approve or request.plan_file is not None or plan.empty or approve(plan)
+    if not approved:
+        raise ReconcilerError("not approved; nothing was sent")
+
+
 async def _execute(
-    request: ApplyRequest,
-    plan: Plan,
-    service: Service,
-    resolver: SecretResolver,
-    *,
-    runtime: Runtime,
+    request: ApplyRequest, session: Session, transport: Transport, plan: Plan
 ) -> Report:
     """Apply the plan, with the audit log as a second listener if one is requested."""
-    with _listener(request.log_file, resolver.mask, runtime) as listen:
+    if plan.empty:
+        return Report()
+    with _listener(request.log_file, session) as listen:
         return await execute(
             plan,
-            service,
+            transport,
             kinds=all_kinds(),
-            secrets=resolver,
+            secrets=session.secrets,
             listen=listen,
-            stop=runtime.stop,
-            concurrency=request.concurrency,
+            stop=session.runtime.stop,
         )
 
 
 @contextmanager
-def _listener(log_file: Path | None, mask: Mask, runtime: Runtime) -> Iterator[Listener]:
+def _listener(log_file: Path | None, session: Session) -> Iterator[Listener]:
     """Yield the listener of a run. Raises ReconcilerError if the log can't be opened."""
+    runtime = session.runtime
     if log_file is None:
         yield runtime.listen
         return
     try:
-        log = AuditLog(log_file, mask=mask, now=runtime.now)
+        log = AuditLog(log_file, mask=session.mask, now=runtime.now)
     except OSError as error:
         raise ReconcilerError(
             f"the audit log {log_file} can't be written: {error.strerror}; nothing was sent"
@@ -196,22 +205,16 @@ def _listener(log_file: Path | None, mask: Mask, runtime: Runtime) -> Iterator[L
 
 
 async def _second_plan(
-    request: ApplyRequest,
-    plan: Plan,
-    report: Report,
-    loaded: Loaded,
-    service: Service,
-    *,
-    runtime: Runtime,
+    request: ApplyRequest, session: Session, transport: Transport, plan: Plan, report: Report
 ) -> Plan | None:
     """Return the plan after a complete run, with the selection of the first, to verify it.
 
     None if it is not requested, or after an undo, which does not lead to the configuration.
     """
     incomplete = report.failed or report.skipped or report.interrupted
-    if not request.verify or incomplete or plan.source.undoes is not None:
+    undone = plan.source.undoes is not None
+    if plan.empty or incomplete or undone or not request.verify:
         return None
-    live = await read_for(service, loaded)
+    live = await session.read(transport)
     options = replace(request.plan.options, selection=plan.selection, rotate=())
-    again = replace(request.plan, options=options)
-    return decide(again, loaded, live, base=None, runtime=runtime)
+    return redact_plan(session.plan(live, options), session.mask)

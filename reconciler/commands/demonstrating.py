@@ -1,57 +1,52 @@
-"""The use case `demo`: the whole way on an example, against the embedded service.
+"""The use case `demo`: an end-to-end run on an example, on the embedded service.
 
-Every step runs the real command line as a process and shows what it prints, so that what a
-newcomer sees here is what they will see on their own files.
+Each step runs the real command line as a process and shows its output.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from reconciler.commands.planning import connected, load_workspace, read_for, resolver_for
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
-from reconciler.model.request import Repeat, Request
+from reconciler.kinds import all_kinds
+from reconciler.model.request import Repeat
+from reconciler.model.routes import Routes
 
 _EXAMPLE = "acme"
-_LONGEST = 30
+_MOST_LINES = 30
 _START_SECONDS = 20.0
-_SECRETS = (
-    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "ARCHIVE_KEY_ID", "ARCHIVE_SECRET"),
-    *("SNOWFLAKE_USER", "SNOWFLAKE_PASSWORD", "SNOWFLAKE_KEY", "SNOWFLAKE_PASSPHRASE"),
-    *("BIGQUERY_PRIVATE_KEY", "BIGQUERY_PRIVATE_KEY_ID", "BIGQUERY_TOKEN_URI"),
-    *("BIGQUERY_CLIENT_EMAIL", "REDSHIFT_USER", "REDSHIFT_PASSWORD"),
-    *("POSTGRES_USER", "POSTGRES_PASSWORD", "MIRROR_TOKEN"),
-)
+_SECRET = re.compile(r"\$\{secret:env:(\w+)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Stage:
-    """Where the demo plays."""
+class _Demo:
+    """The copy of the example, the environment variables of its commands, and the output."""
 
     workspace: Path
-    environ: Mapping[str, str]
-    say: Callable[[str], None]
     runtime: Runtime
+    say: Callable[[str], None]
 
 
 def demo(runtime: Runtime, say: Callable[[str], None]) -> None:
-    """Play it, and leave nothing behind.
+    """Run the demo in a temporary folder, which is removed at the end.
 
-    Raises ReconcilerError if a step does not go as it should.
+    Raises ReconcilerError if a step has an unexpected exit code.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reconciler-demo-")))
@@ -60,56 +55,58 @@ def demo(runtime: Runtime, say: Callable[[str], None]) -> None:
         shutil.copytree(example, workspace)
         service = stack.enter_context(_embedded_service())
         environ = {
-            **{name: value for name, value in os.environ.items() if not _steers(name)},
+            **{name: value for name, value in os.environ.items() if not _changes_output(name)},
             "ACME_STAGING_URL": str(service["base_url"]),
             "ACME_STAGING_ORGANIZATION": str(service["organization"]),
             "ACME_STAGING_API_KEY": str(service["api_key"]),
-            **{f"ACME_{name}": f"demo-{name.lower()}" for name in _SECRETS},
+            **{name: f"demo-{name.lower()}" for name in _secrets(workspace)},
         }
-        world = Runtime(environ=environ, now=runtime.now)
-        _play(_Stage(workspace, environ, say, world))
+        _run_steps(_Demo(workspace, replace(runtime, environ=environ), say))
 
 
-def _steers(name: str) -> bool:
-    """Variables of a CI job, or of this tool, would change what the demo shows."""
+def _secrets(workspace: Path) -> Iterator[str]:
+    """Yield the environment variables of all secrets."""
+    for file in workspace.rglob("*.yaml"):
+        yield from _SECRET.findall(file.read_text(encoding="utf-8"))
+
+
+def _changes_output(name: str) -> bool:
+    """Return whether a variable, of a CI job or of this tool, would change the output."""
     return name.startswith("RECONCILER_") or name in ("CI", "TF_BUILD")
 
 
-def _play(stage: _Stage) -> None:
-    stage.say(
-        f"An organization's data pipelines are described in {len(list(_yaml(stage)))} YAML files: "
-        "three projects and twelve batch exports.\nAn embedded service plays the real one, on "
-        "loopback. First, the files are checked; this needs no network and no secret."
+def _run_steps(demo: _Demo) -> None:
+    files = len(list(demo.workspace.rglob("*.yaml")))
+    demo.say(
+        f"{files} YAML files describe the data pipelines of an organization: three projects and "
+        "twelve batch exports.\nThe embedded service replaces the real one, on loopback. First "
+        "check the files; this needs no network and no secret."
     )
-    _run(stage, "validate", "-e", "staging")
-    stage.say("What would it do? A plan changes nothing. Secrets show up as references only.")
-    _run(stage, "plan", "--detailed-exitcode", expected=2)
-    stage.say("Carry it out: projects before what is in them, several at a time.")
-    _run(stage, "apply", "--auto-approve")
-    stage.say("And again: the second plan is empty. Nothing is ever made twice.")
-    _run(stage, "plan", "--detailed-exitcode")
-    stage.say(
-        "Meanwhile somebody pauses an export by hand and changes the prefix of another.\n"
-        "The plan tells both, and what follows from putting them right."
+    _run(demo, "validate", "-e", "staging")
+    demo.say("Make a plan. It changes nothing, and shows secrets as references only.")
+    _run(demo, "plan", "--detailed-exitcode", expected=2)
+    demo.say("Apply it: projects before their exports, several changes at a time.")
+    _run(demo, "apply", "--auto-approve")
+    demo.say("Plan again. The plan is empty, since live state matches the configuration.")
+    _run(demo, "plan", "--detailed-exitcode")
+    demo.say(
+        "Meanwhile, a user pauses one export and changes the prefix of another in the browser.\n"
+        "The plan shows this drift, and the consequences of correcting it."
     )
-    asyncio.run(_meddle(stage))
-    _run(stage, "plan", "--detailed-exitcode", expected=2)
-    stage.say("Repair it: one call unpauses, one PATCH carries the one field. Secrets stay.")
-    _run(stage, "apply", "--auto-approve")
-    stage.say("In step again.")
-    _run(stage, "plan", "--detailed-exitcode")
-    stage.say("That was all of it. Begin with your own: README.md has a tour of five minutes.")
+    asyncio.run(_drift(demo))
+    _run(demo, "plan", "--detailed-exitcode", expected=2)
+    demo.say("Correct it: one call unpauses, one PATCH sends one field. Secrets are not sent.")
+    _run(demo, "apply", "--auto-approve")
+    demo.say("Live state matches the configuration again.")
+    _run(demo, "plan", "--detailed-exitcode")
+    demo.say("This is the end of the demo. To start with your own project, see README.md.")
 
 
-def _yaml(stage: _Stage) -> Iterator[Path]:
-    return stage.workspace.rglob("*.yaml")
-
-
-def _run(stage: _Stage, *arguments: str, expected: int = 0) -> None:
-    stage.say(f"$ reconciler {' '.join(arguments)} -C examples/{_EXAMPLE}")
+def _run(demo: _Demo, *arguments: str, expected: int = 0) -> None:
+    demo.say(f"$ reconciler {' '.join(arguments)} -C examples/{_EXAMPLE}")
     ended = subprocess.run(  # noqa: S603 - this program itself
-        [sys.executable, "-m", "reconciler", *arguments, "-C", str(stage.workspace)],
-        env=dict(stage.environ),
+        [sys.executable, "-m", "reconciler", *arguments, "-C", str(demo.workspace)],
+        env=dict(demo.runtime.environ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -118,51 +115,49 @@ def _run(stage: _Stage, *arguments: str, expected: int = 0) -> None:
         check=False,
     )
     lines = ended.stdout.rstrip().splitlines()
-    if len(lines) > _LONGEST:
-        half = _LONGEST // 2
+    if len(lines) > _MOST_LINES:
+        half = _MOST_LINES // 2
         gap = f"    … {len(lines) - 2 * half} more lines …"
         lines = [*lines[:half], gap, *lines[-half:]]
-    stage.say("\n".join(f"  {line}" for line in lines))
+    demo.say("\n".join(f"  {line}" for line in lines))
     if ended.returncode != expected:
         raise ReconcilerError(
-            f"the demo stopped: exit code {ended.returncode} where {expected} was expected"
+            f"the demo stopped: exit code {ended.returncode}, expected {expected}"
         )
 
 
-async def _meddle(stage: _Stage) -> None:
-    """What a colleague with a browser does."""
-    options = WorkspaceOptions(stage.workspace)
-    loaded = load_workspace(options, stage.environ)
-    async with connected(loaded, resolver_for(loaded, stage.environ), stage.runtime) as service:
-        live = await read_for(service, loaded)
-        ids = {each.name: each for found in live.objects.values() for each in found}
-        paused, moved = ids["Web events to Snowflake"], ids["Web events to S3"]
-        place = "/api/projects/{}/batch_exports/{}/"
-        await service.send(
-            Request(
-                "POST", place.format(paused.parent_id, paused.id) + "pause/", Repeat.SAFE, body={}
-            )
-        )
-        change: dict[str, Any] = {"destination": {"type": "S3", "config": {"prefix": "oops/"}}}
-        await service.send(
-            Request("PATCH", place.format(moved.parent_id, moved.id), Repeat.SAFE, body=change)
-        )
+async def _drift(demo: _Demo) -> None:
+    """Pause an export and change the prefix of another."""
+    session = Session.open(WorkspaceOptions(demo.workspace), demo.runtime)
+    organization = session.loaded.desired.organization
+    async with session.connected() as transport:
+        live = await session.read(transport)
+        exports = {
+            export.name: (export.id, Routes(kind, organization, export.parent_id))
+            for kind in all_kinds()
+            for export in live.of(kind.name)
+        }
+        paused, routes = exports["Web events to Snowflake"]
+        await transport.send(routes.action(paused, "pause", repeat=Repeat.SAFE))
+        moved, routes = exports["Web events to S3"]
+        body: dict[str, Any] = {"destination": {"type": "S3", "config": {"prefix": "oops/"}}}
+        await transport.send(routes.patch(moved, body))
 
 
 @contextmanager
 def _example() -> Iterator[Path]:
-    """The example workspace: from the package, or from the repository beside it."""
+    """Yield the example workspace, from the package or from the repository."""
     packaged = files("reconciler").joinpath("examples", _EXAMPLE)
     if packaged.is_dir():
-        with as_file(packaged) as found:
-            yield found
+        with as_file(packaged) as folder:
+            yield folder
         return
     yield Path(__file__).resolve().parents[2] / "examples" / _EXAMPLE
 
 
 @contextmanager
 def _embedded_service() -> Iterator[Mapping[str, Any]]:
-    """A service of our own on a free port, ended at the end, as long as it takes."""
+    """Start the embedded service on a free port, and stop it at the end."""
     process = subprocess.Popen(
         [sys.executable, "-m", "reconciler", "emulator"],
         stdin=subprocess.DEVNULL,
@@ -172,9 +167,9 @@ def _embedded_service() -> Iterator[Mapping[str, Any]]:
     try:
         line = process.stdout.readline() if process.stdout is not None else b""
         if not line:
-            _, told = process.communicate(timeout=_START_SECONDS)
+            _, error = process.communicate(timeout=_START_SECONDS)
             raise ReconcilerError(
-                f"the embedded service did not start: {told.decode(errors='replace').strip()}",
+                f"the embedded service did not start: {error.decode(errors='replace').strip()}",
                 hint="install it with: pip install 'reconciler[emulator]'",
             )
         yield orjson.loads(line)

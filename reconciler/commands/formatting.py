@@ -1,16 +1,17 @@
-"""The use case `fmt`: the files of a workspace in good order."""
+"""The use case `fmt`: format the files of a workspace."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.authoring.formatting import NOT_FORMATTED, format_file
 from reconciler.authoring.writing import write_files
-from reconciler.errors import BadUsage, Diagnostic, DiagnosticCollector, InvalidConfiguration
+from reconciler.errors import BadUsage, DiagnosticCollector, InvalidConfiguration
 from reconciler.kinds import all_kinds
+from reconciler.model.file_change import FileChange, Formatted, Side
 from reconciler.workspace.declarations import contents
 from reconciler.workspace.redact_file import redact_file
 from reconciler.workspace.redact_lines import with_lines
@@ -32,107 +33,70 @@ class FormatOptions:
     write: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """A file before or after: its lines with their ends, and the same lines without secrets."""
-
-    lines: tuple[str, ...]
-    shown: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Rewritten:
-    """A file that was not in order."""
-
-    text: str
-    before: Side
-    after: Side
-
-
-@dataclass(frozen=True, slots=True)
-class Formatted:
-    """What was not in order, by name, and how many files were looked at.
-
-    `diagnostics` are warnings, such as files that can't be put into order safely.
-    """
-
-    changed: Mapping[str, Rewritten]
-    looked_at: int
-    diagnostics: tuple[Diagnostic, ...] = ()
-
-    @property
-    def left_alone(self) -> int:
-        """How many files can't be put into order safely."""
-        return sum(each.code == NOT_FORMATTED for each in self.diagnostics)
-
-
 def format_workspace(options: FormatOptions) -> Formatted:
-    """Put the files of a workspace into order: all of them, or those that are named.
+    """Format the files of a workspace: all of them, or those that are named.
 
     Raises:
-        InvalidConfiguration: one of them is no valid YAML. Then nothing is written anywhere.
-        BadUsage: a named file is no file of the workspace.
+        InvalidConfiguration: one of them is not valid YAML; nothing is written.
+        BadUsage: a named file is not a file of the workspace.
 
     """
     source = FolderSource(options.folder)
-    problems = DiagnosticCollector()
-    texts = _contents(source, problems)
-    texts = {name: texts[name] for name in _chosen(options, list(texts))}
+    collector = DiagnosticCollector()
+    texts = _contents(source, collector)
+    names = _selected(options, list(texts))
     documents: dict[str, Document] = {}
-    found: dict[str, tuple[bytes, str]] = {}
-    for name, raw in texts.items():
-        documents[name], text = format_file(raw, name, all_kinds(), problems)
+    changed: dict[str, FileChange] = {}
+    for name in names:
+        raw = texts[name]
+        documents[name], text = format_file(raw, name, all_kinds(), collector)
         if text is not None and text.encode() != raw:
-            found[name] = (raw, text)
-    told = with_lines(problems.in_order(), documents)
-    if problems.failed:
-        raise InvalidConfiguration(told)
+            before = _side(raw.decode("utf-8-sig"), documents[name])
+            after = _side(text, parse(text.encode(), name, DiagnosticCollector()))
+            changed[name] = FileChange(before, after)
+    diagnostics = with_lines(collector.in_order(), documents)
+    if collector.failed:
+        raise InvalidConfiguration(diagnostics)
     if options.write:
-        write_files(options.folder, {name: text for name, (_, text) in found.items()})
-    changed = {
-        name: Rewritten(text, _side(raw.decode("utf-8-sig"), documents[name]), _after(name, text))
-        for name, (raw, text) in found.items()
-    }
-    return Formatted(changed, len(texts), told)
+        write_files(options.folder, {name: file.text for name, file in changed.items()})
+    skipped = sum(diagnostic.code == NOT_FORMATTED for diagnostic in diagnostics)
+    return Formatted(changed, len(names), skipped, diagnostics)
 
 
-def _contents(source: FolderSource, problems: DiagnosticCollector) -> dict[str, bytes]:
-    """Every file of the workspace, `reconciler.yaml` first. Raises InvalidConfiguration.
+def _contents(source: FolderSource, collector: DiagnosticCollector) -> dict[str, bytes]:
+    """Return every file of the workspace, `reconciler.yaml` first. Raises InvalidConfiguration.
 
-    Which files there are is told by `reconciler.yaml`. Without it, or with a list of files that
-    can't be understood, any YAML file could be meant: none is touched.
+    `reconciler.yaml` lists the files. Without it, or with a list that can't be read, any YAML file
+    could be one of them: none is touched.
     """
     own = DiagnosticCollector()
     workspace = read_workspace(source, own)
     globs = workspace.value.get("resources", [])
     if own.failed and not (workspace.value and isinstance(globs, list)):
         raise InvalidConfiguration(with_lines(own.in_order(), {WORKSPACE_FILE: workspace.document}))
+    texts = contents(source, workspace, collector)
     raw = source.read(WORKSPACE_FILE) or b""
-    found = contents(source, workspace, problems)
-    return {WORKSPACE_FILE: raw, **{name: each for name, each in found if each is not None}}
+    return {WORKSPACE_FILE: raw, **{name: text for name, text in texts if text is not None}}
 
 
-def _chosen(options: FormatOptions, names: Sequence[str]) -> Sequence[str]:
-    """The names that the caller means. Raises BadUsage."""
+def _selected(options: FormatOptions, names: Sequence[str]) -> Sequence[str]:
+    """Return the files that the caller names, in order. Raises BadUsage."""
     if not options.files:
         return names
-    wanted: set[str] = set()
+    selected: set[str] = set()
     for path in options.files:
-        name = Path(os.path.relpath(path, options.folder)).as_posix()
-        fitting = [each for each in names if name in (each, ".") or each.startswith(f"{name}/")]
-        if not fitting:
-            there = path.exists()
+        wanted = Path(os.path.relpath(path, options.folder)).as_posix()
+        matches = [name for name in names if wanted in (name, ".") or name.startswith(f"{wanted}/")]
+        if not matches:
             raise BadUsage(
-                f"{path} is no file of this workspace" if there else f"there is no {path}",
-                hint="paths are relative to the current folder, and `resources:` of "
-                f"{WORKSPACE_FILE} says which files are read",
+                f"{path} is not a file of this workspace"
+                if path.exists()
+                else f"{path} does not exist",
+                hint="use a path relative to the current folder, of a file that `resources:` of "
+                f"{WORKSPACE_FILE} includes",
             )
-        wanted.update(fitting)
-    return [name for name in names if name in wanted]
-
-
-def _after(name: str, text: str) -> Side:
-    return _side(text, parse(text.encode(), name, DiagnosticCollector()))
+        selected.update(matches)
+    return [name for name in names if name in selected]
 
 
 def _side(text: str, document: Document) -> Side:

@@ -1,4 +1,4 @@
-"""The use case `init`: a new workspace, with the schemas for editors beside it."""
+"""The use case `init`: create a workspace, with schemas for editors."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ _ENVIRONMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 _WORKSPACE = """\
 # yaml-language-server: $schema=.reconciler/workspace.schema.json
-# The workspace: where its resources go, and what may be done to them.
+# The workspace: which environments it has, and what may be changed there.
 version: 1
 
-# Which files hold resources. Left out, it is every *.yaml and *.yml below, this file aside.
+# Files with resources. Default: every *.yaml and *.yml file below this folder.
 # resources: ["projects/*.yaml"]
 
-# What a resource has unless it says otherwise, by kind.
+# Defaults of resources, by kind.
 # defaults:
 #   batch_export: {{model: events, interval: hour}}
 
-# Nothing is deleted that isn't told to be: by `state: absent` in a resource, or by `prune` here.
+# Nothing is deleted without `state: absent` in a resource, or `prune` here.
 # policy:
-#   prune: git # what was removed from the files since the git base
-#   ignore: ["tmp-*"] # live names that are never touched
-#   max_deletes: 3 # more than that, and nothing at all is applied
+#   prune: git # delete what was removed from the files since the git base
+#   ignore: ["tmp-*"] # never touch live objects with these names
+#   max_deletes: 3 # refuse plans with more deletions
 
 environments:
   {environment}:
     {base_url}
     {organization}
-    api_key: ${{env:{key_variable}}} # never the key itself
+    api_key: ${{env:{key_variable}}} # a reference, never the key itself
     # vars: {{bucket: acme-{plain}}} # ${{var:bucket}} in a resource
 """
 
 _RESOURCES = """\
 # yaml-language-server: $schema=.reconciler/resources.schema.json
-# Projects and batch exports, under keys that stay theirs for life. What is live already is written
-# into files by `reconciler import`; to make something new, begin with these lines:
+# Projects and batch exports. A key identifies its resource: do not change it later. Use
+# `reconciler import` to write live objects into files, or start with this example:
 #
 # projects:
 #   web:
@@ -77,10 +77,10 @@ _RESOURCES = """\
 
 @dataclass(frozen=True, slots=True)
 class InitOptions:
-    """What a new workspace is to say.
+    """The content of a new workspace.
 
-    What is None is taken from the variables RECONCILER_BASE_URL and RECONCILER_ORGANIZATION, and
-    left open where they are not set. `examples` adds a file of resources, all commented out.
+    None is replaced by the variables RECONCILER_BASE_URL and RECONCILER_ORGANIZATION if they are
+    set. Without `with_import`, an example of resources is added, all commented out.
     """
 
     folder: Path
@@ -88,27 +88,29 @@ class InitOptions:
     base_url: str | None = None
     organization: str | None = None
     key_variable: str = _KEY_VARIABLE
-    examples: bool = True
+    with_import: bool = False
 
 
 def initialise(options: InitOptions, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Write a workspace; the names of its files.
+    """Write a workspace and return the names of its files.
 
     Raises:
-        ReconcilerError: there is one already; nothing is written over.
-        BadUsage: a name that can't be one.
-        InvalidConfiguration: an address that is none, or a mistake in files that were there.
+        ReconcilerError: a workspace already exists; nothing is overwritten.
+        BadUsage: an invalid name, or nothing to import from.
+        InvalidConfiguration: an invalid base URL, or an error in existing files.
 
     """
     if (options.folder / WORKSPACE_FILE).exists():
         raise ReconcilerError(
-            f"there is a workspace already: {options.folder / WORKSPACE_FILE}",
-            hint="add what is live with `reconciler import`; --schemas writes just the schemas "
-            "for editors anew",
+            f"a workspace already exists: {options.folder / WORKSPACE_FILE}",
+            hint="add live objects with `reconciler import`, or update only the schemas for "
+            "editors with --schemas",
         )
     _check_names(options)
+    if options.with_import:
+        _check_reachable(options, environ)
     files = {WORKSPACE_FILE: _workspace_text(options, environ), **_schemas()}
-    if options.examples and not (options.folder / _RESOURCES_FILE).exists():
+    if not options.with_import and not (options.folder / _RESOURCES_FILE).exists():
         files[_RESOURCES_FILE] = _RESOURCES
     new = not options.folder.exists()
     _make(options.folder)
@@ -123,36 +125,33 @@ def initialise(options: InitOptions, environ: Mapping[str, str]) -> tuple[str, .
 
 
 def refresh_schemas(folder: Path) -> tuple[str, ...]:
-    """Write the schemas for editors anew, as this version has them; the names of the files.
+    """Overwrite the schemas for editors with those of this version; return the file names.
 
-    Raises ReconcilerError where there is no workspace.
+    Raises ReconcilerError if there is no workspace.
     """
     if not (folder / WORKSPACE_FILE).exists():
         raise ReconcilerError(
-            f"there is no {WORKSPACE_FILE} in {folder}", hint="make one: reconciler init"
+            f"no {WORKSPACE_FILE} in {folder}", hint="create one with `reconciler init`"
         )
     files = _schemas()
     write_files(folder, files)
     return tuple(files)
 
 
-def check_reachable(options: InitOptions, environ: Mapping[str, str]) -> None:
-    """Whether a new workspace could be imported into at once. Raises BadUsage that says what lacks.
-
-    Asked before anything is written.
-    """
-    lacking = [
-        f"{flag} (or the variable {variable})"
-        for flag, given, variable in (
+def _check_reachable(options: InitOptions, environ: Mapping[str, str]) -> None:
+    """Raise BadUsage that lists what is missing to read live state."""
+    missing = [
+        f"{option} (or the variable {variable})"
+        for option, value, variable in (
             ("--base-url", options.base_url, "RECONCILER_BASE_URL"),
             ("--organization", options.organization, "RECONCILER_ORGANIZATION"),
         )
-        if not (given or environ.get(variable))
+        if not (value or environ.get(variable))
     ]
     if not environ.get(options.key_variable):
-        lacking.append(f"an API key in the variable {options.key_variable}")
-    if lacking:
-        raise BadUsage(f"--import needs {', and '.join(lacking)}")
+        missing.append(f"an API key in the variable {options.key_variable}")
+    if missing:
+        raise BadUsage(f"missing for --import: {', '.join(missing)}")
 
 
 def _workspace_text(options: InitOptions, environ: Mapping[str, str]) -> str:
@@ -175,14 +174,14 @@ def _line(name: str, value: str | None, example: str) -> str:
 
 def _check_names(options: InitOptions) -> None:
     if not _VARIABLE.fullmatch(options.key_variable) or options.key_variable.startswith("phx_"):
-        # It isn't repeated: it may be a key that somebody gave in the place of a name.
+        # The value may be an API key, so it is not printed.
         raise BadUsage(
             "--api-key-variable takes the name of an environment variable, not a key",
-            hint="such as PRODUCTION_API_KEY",
+            hint="use a name such as PRODUCTION_API_KEY",
         )
     if not _ENVIRONMENT.fullmatch(options.environment):
         raise BadUsage(
-            f"'{options.environment}' can't be the name of an environment",
+            f"invalid environment name '{options.environment}'",
             hint="use letters, digits, _ - and . only",
         )
 
@@ -200,7 +199,7 @@ def _schemas() -> dict[str, str]:
 def _check_drafts(
     options: InitOptions, environ: Mapping[str, str], files: Mapping[str, str]
 ) -> None:
-    """Whether the workspace is valid, with what the folder holds; before a file is written."""
+    """Raise an error unless the new files and those in the folder are a valid workspace."""
     try:
         load(
             options.folder,
@@ -210,14 +209,16 @@ def _check_drafts(
             drafts=files,
         )
     except InvalidConfiguration as invalid:
-        places = {each.at.file for each in invalid.diagnostics if each.at is not None}
-        others = sorted(places - set(files))
+        invalid_files = {
+            diagnostic.at.file for diagnostic in invalid.diagnostics if diagnostic.at is not None
+        }
+        others = sorted(invalid_files - set(files))
         if not others:
             raise
         raise ReconcilerError(
-            f"a workspace reads every YAML file below it, and these hold no resources, or have "
-            f"mistakes: {', '.join(others[:5])}{' …' if len(others) > 5 else ''}",
-            hint="give it a folder of its own: reconciler init -C pipelines",
+            f"existing YAML files below the workspace are not valid resource files: "
+            f"{', '.join(others[:5])}{' …' if len(others) > 5 else ''}",
+            hint="use a separate folder: reconciler init -C pipelines",
         ) from None
 
 
@@ -225,4 +226,4 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ReconcilerError(f"{folder} can't be made: {error.strerror}") from None
+        raise ReconcilerError(f"{folder} can't be created: {error.strerror}") from None

@@ -1,32 +1,33 @@
-"""What a use case needs of the world, handed in from the edge so that tests can hand in theirs."""
+"""Input of the use cases: the runtime, the workspace, and the options of a plan."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from reconciler.applying import StopRequest
 from reconciler.client import ClientSettings
 from reconciler.model.event import Event
+from reconciler.planning.planner import PlanOptions
 
 
-def _nothing(event: Event) -> None:
+def _ignore(event: Event) -> None:
     del event
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The environment, a clock, who listens to what happens, and how to ask for a stop.
+    """The environment variables, the clock, the listener to events, and the request to stop.
 
     `now` returns an aware datetime.
     """
 
     environ: Mapping[str, str]
     now: Callable[[], datetime]
-    listen: Callable[[Event], None] = _nothing
-    stop: StopRequest = field(default_factory=StopRequest)
+    listen: Callable[[Event], None] = _ignore
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
     client: ClientSettings = field(default_factory=ClientSettings)
 
 
@@ -37,3 +38,21 @@ class WorkspaceOptions:
     folder: Path
     environment: str | None = None
     strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """What to plan.
+
+    `base` is a git reference, None for the one of the CI job; `no_base` does not use git.
+    """
+
+    workspace: WorkspaceOptions
+    options: PlanOptions = field(default_factory=PlanOptions)
+    base: str | None = None
+    no_base: bool = False
+
+    @property
+    def has_plan_options(self) -> bool:
+        """Whether any option changes what is planned."""
+        return self != PlanRequest(self.workspace)

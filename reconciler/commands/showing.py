@@ -35,7 +35,7 @@ class Shown:
 def show(request: ShowRequest, runtime: Runtime) -> Shown:
     """Return the saved plan or the resolved resource.
 
-    Raises BadUsage for options that contradict each other, and what reading the files raises.
+    Raises BadUsage for options that exclude each other, and what reading the files raises.
     """
     if request.plan_file is not None and request.address is None:
         if request.workspace != WorkspaceOptions(Path()):

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from reconciler.commands.planning import (
-    PlanRequest,
-    PlanResult,
-    connected,
-    load_workspace,
-    read_for,
-    resolver_for,
-)
-from reconciler.commands.runtime import Runtime
-from reconciler.errors import StalePlan
+from pathlib import Path
+
+from reconciler.commands.files import read_file
+from reconciler.commands.planning import PlanResult
+from reconciler.commands.runtime import PlanRequest, Runtime
+from reconciler.commands.session import Session
+from reconciler.errors import BadUsage, StalePlan
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.change import Action
 from reconciler.model.codec.event import DoneLine, last_run
 from reconciler.model.codec.plan import decode
-from reconciler.planning.planner import Circumstances
 from reconciler.planning.undo import AppliedPlan, undo_plan
-from reconciler.version import __version__
+from reconciler.workspace import Loaded
 
 
 def applied_plan(data: bytes, *, name: str) -> AppliedPlan:
@@ -40,33 +36,34 @@ def applied_plan(data: bytes, *, name: str) -> AppliedPlan:
     )
 
 
-async def plan_undo(
-    request: PlanRequest, data: bytes, runtime: Runtime, *, name: str
-) -> PlanResult:
-    """Plan the undo of a file; `name` is that of the file, for errors.
+async def plan_undo(request: PlanRequest, file: Path, runtime: Runtime) -> PlanResult:
+    """Plan the undo of a saved plan or an audit log.
 
     Raises:
+        BadUsage: the request has options that change what is planned.
         InvalidPlanFile: the file is neither a plan nor an audit log.
         StalePlan: it was made for another environment.
         AmbiguousIdentity: as for a plan of this workspace.
 
     """
-    applied = applied_plan(data, name=name)
-    loaded = load_workspace(request.workspace, runtime.environ)
-    source = applied.plan.source
-    if (source.base_url, source.organization) != (
-        loaded.desired.base_url,
-        loaded.desired.organization,
-    ):
+    if request.has_plan_options:
+        raise BadUsage("--undo reverses a whole plan and takes no options that change it")
+    applied = applied_plan(read_file(file), name=str(file))
+    session = Session.open(request.workspace, runtime)
+    loaded = session.loaded
+    _check_environment(applied, loaded, file)
+    async with session.connected() as transport:
+        live = await session.read(transport, may_delete=True)
+        context = session.plan_context(request.options)
+        plan = undo_plan(applied, loaded.desired, live, loaded.policy, all_kinds(), context=context)
+        return PlanResult.of(plan, session, transport)
+
+
+def _check_environment(applied: AppliedPlan, loaded: Loaded, file: Path) -> None:
+    source, desired = applied.plan.source, loaded.desired
+    if (source.base_url, source.organization) != (desired.base_url, desired.organization):
         raise StalePlan(
-            f"{name}: applied in environment {source.environment} "
+            f"{file}: applied in environment {source.environment} "
             f"({source.base_url}, organization {source.organization})",
             hint="select that environment with -e",
         )
-    resolver = resolver_for(loaded, runtime.environ)
-    async with connected(loaded, resolver, runtime) as service:
-        live = await read_for(service, loaded, loaded.desired)
-        given = Circumstances(now=runtime.now(), tool_version=__version__)
-        plan = undo_plan(applied, loaded.desired, live, loaded.policy, all_kinds(), given=given)
-        calls = service.calls.total
-    return PlanResult(plan, loaded, live, calls, resolver.mask)

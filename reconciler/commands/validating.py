@@ -1,27 +1,21 @@
-"""The use case `validate`: everything that can be told about the files without a network."""
+"""The use case `validate`: check the files without a network."""
 
 from __future__ import annotations
 
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.session import Session
 from reconciler.errors import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
-from reconciler.workspace import load, load_all
+from reconciler.workspace import load_all
 
 
 def validate(options: WorkspaceOptions, runtime: Runtime) -> tuple[Diagnostic, ...]:
-    """All diagnostics of one environment, or of every one if none is named. Needs no secrets."""
+    """Return all diagnostics of one environment, or of every environment if none is named."""
     if options.environment is None:
         return load_all(
             options.folder, kinds=all_kinds(), environ=runtime.environ, strict=options.strict
         )
     try:
-        loaded = load(
-            options.folder,
-            kinds=all_kinds(),
-            environment=options.environment,
-            environ=runtime.environ,
-            strict=options.strict,
-        )
+        return Session.open(options, runtime).loaded.diagnostics
     except InvalidConfiguration as invalid:
         return invalid.diagnostics
-    return loaded.diagnostics

@@ -1,7 +1,6 @@
-"""What of the live side goes into files: under which keys, with which fields.
+"""Which resources live objects become: addresses, parents, and the fields to manage. Pure.
 
-The pure half of import. Adopting changes nothing: what is chosen here is what the differ compares,
-so that the plan of the files that come of it is empty.
+The planner compares the same fields, so that the plan of the imported files is empty.
 """
 
 from __future__ import annotations
@@ -14,25 +13,22 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import count
 
-from reconciler.importing.choosing import Identity, Surroundings
+from reconciler.importing.context import Identity, ImportContext, identity_of
 from reconciler.model.address import Address
+from reconciler.model.comparison import comparable, is_default, with_default
 from reconciler.model.field_types import MergedObject, OpenObject
 from reconciler.model.kind import Field, Kind
+from reconciler.model.leaves import Leaf, field_leaves
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import ParentRef
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, put_at, value_at
-from reconciler.planning.leaves import Leaf, comparable, leaves, with_default
 
 _LONGEST_KEY = 60
-_MOST_CANDIDATES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """One live object that is to be written as a resource.
-
-    `pinned` says that only its id tells it from others.
-    """
+    """A live object that is written as a resource. `pinned` if only its id identifies it."""
 
     kind: Kind
     live: LiveObject
@@ -41,79 +37,88 @@ class Adoption:
     pinned: bool
 
 
-def adoptions(objects: Sequence[LiveObject], around: Surroundings) -> tuple[Adoption, ...]:
-    """Every object with its key: made from the name, unique, and the same in each run.
+def adoptions(objects: Sequence[LiveObject], context: ImportContext) -> tuple[Adoption, ...]:
+    """Return each object with its key: made from the name, unique, and the same in each run.
 
-    Objects whose names give one key are told apart by the key of their parent, then by the
-    environment, and then by id. An object that is claimed keeps its address.
+    Objects whose names give the same key get the key of their parent, then the environment, and
+    then the id as a further part. A claimed object keeps its address.
     """
-    kinds = {kind.name: kind for kind in around.kinds}
-    keys = {identity: claim.key for identity, claim in around.claimed.items()}
-    for kind in around.kinds:
-        fresh = [
-            each for each in objects if each.kind == kind.name and (kind.name, each.id) not in keys
-        ]
-        keys |= _keys(kind, fresh, keys, around)
-    unclear = _not_alone(around)
+    keys = {identity: address.key for identity, address in context.claims.items()}
+    for kind in context.kinds:
+        new = [live for live in objects if live.kind == kind.name and identity_of(live) not in keys]
+        keys |= _keys(kind, new, keys, context)
+    ambiguous = _ambiguous(context)
+    kinds = context.kinds_by_name
     return tuple(
         Adoption(
-            kind=kinds[each.kind],
-            live=each,
-            address=Address(each.kind, keys[each.kind, each.id]),
-            parent=_parent(each, kinds[each.kind], keys, around),
-            pinned=(each.kind, each.id) in unclear
-            or each.kind in around.live.unlisted
-            or _unlisted(each, kinds[each.kind]),
+            kind=kinds[live.kind],
+            live=live,
+            address=Address(live.kind, keys[identity_of(live)]),
+            parent=_parent(live, keys, context),
+            pinned=identity_of(live) in ambiguous
+            or live.kind in context.live.unlisted
+            or _unlisted(live, kinds[live.kind]),
         )
-        for each in objects
+        for live in objects
     )
 
 
 def _keys(
     kind: Kind,
     objects: Sequence[LiveObject],
-    known: Mapping[Identity, str],
-    around: Surroundings,
+    assigned: Mapping[Identity, str],
+    context: ImportContext,
 ) -> dict[Identity, str]:
-    used = {key.casefold() for key in around.used.get(kind.name, ())}
-    here = key_of(around.environment)
-    elsewhere = used - {key.casefold() for key in known.values()}
-    found: dict[Identity, str] = {}
-
-    def candidates(each: LiveObject) -> tuple[str, ...]:
-        name = key_of(around.name_of(each))
-        own = name or kind.name.replace("_", "-")
-        above = around.parent_of(each, kind)
-        holder = ""
-        if above is not None:
-            holder = known.get((above.kind, above.id)) or key_of(around.name_of(above)) or above.id
-        wide = f"{holder}-{name}" if holder else name
-        plain = [name, wide] if name else []
-        if name and here:
-            plain = [name, f"{name}-{here}" if name in elsewhere else wide, wide, f"{wide}-{here}"]
-        return (*plain, f"{own}-{each.id.split('-')[0]}", f"{own}-{each.id}")
-
-    ways = {(kind.name, each.id): candidates(each) for each in objects}
-    waiting = list(ways)
-    for attempt in range(_MOST_CANDIDATES):
-        tried = {each: ways[each][min(attempt, len(ways[each]) - 1)] for each in waiting}
+    """Return a new key for each object of a kind: its first candidate that no other object has."""
+    used = {key.casefold() for key in context.keys.get(kind.name, ())}
+    elsewhere = used - {key.casefold() for key in assigned.values()}
+    waiting = {
+        identity_of(live): _candidates(live, assigned, elsewhere, context) for live in objects
+    }
+    keys: dict[Identity, str] = {}
+    while waiting:
+        tried = {identity: next(candidates) for identity, candidates in waiting.items()}
         counts = Counter(tried.values())
-        clear = {
+        unique = {
             identity: key for identity, key in tried.items() if counts[key] == 1 and key not in used
         }
-        found |= clear
-        used |= set(clear.values())
-        waiting = [each for each in waiting if each not in found]
-    for each in waiting:
-        stem = ways[each][-1]
-        key = next(key for number in count(2) if (key := f"{stem}-{number}") not in used)
-        found[each] = key
-        used.add(key)
-    return found
+        keys |= unique
+        used |= set(unique.values())
+        waiting = {
+            identity: candidates for identity, candidates in waiting.items() if identity not in keys
+        }
+    return keys
+
+
+def _candidates(
+    live: LiveObject,
+    assigned: Mapping[Identity, str],
+    elsewhere: AbstractSet[str],
+    context: ImportContext,
+) -> Iterator[str]:
+    """Yield keys for an object without end, best first. `elsewhere`: keys of other environments."""
+    name = key_of(context.name_of(live))
+    environment = key_of(context.environment)
+    if name:
+        parent = context.parent_of(live)
+        with_parent = name
+        if parent is not None:
+            prefix = assigned.get(identity_of(parent)) or key_of(context.name_of(parent))
+            with_parent = f"{prefix or parent.id}-{name}"
+        yield name
+        if environment:
+            yield f"{name}-{environment}" if name in elsewhere else with_parent
+        yield with_parent
+        if environment:
+            yield f"{with_parent}-{environment}"
+    stem = name or live.kind.replace("_", "-")
+    yield f"{stem}-{live.id.split('-')[0]}"
+    yield f"{stem}-{live.id}"
+    yield from (f"{stem}-{live.id}-{number}" for number in count(2))
 
 
 def key_of(name: str) -> str:
-    """A key made from a name: `Straße / Web (2)` gives `strasse-web-2`; "" if nothing is left."""
+    """Return a key for a name: `Straße / Web (2)` gives `strasse-web-2`, `!` gives ""."""
     folded = unicodedata.normalize("NFKD", name.casefold())
     plain = re.sub(r"[^a-z0-9]+", "-", "".join(c for c in folded if not unicodedata.combining(c)))
     key = plain.strip("-")
@@ -123,55 +128,53 @@ def key_of(name: str) -> str:
 
 
 def _parent(
-    each: LiveObject, kind: Kind, keys: Mapping[Identity, str], around: Surroundings
+    live: LiveObject, keys: Mapping[Identity, str], context: ImportContext
 ) -> ParentRef | None:
-    """A declared parent by its key, another by its name, or by id where the name is not alone."""
-    if kind.parent is None or each.parent_id is None:
+    """Return a reference by key if the parent is a resource, else by name, else by id."""
+    kind = context.kinds_by_name[live.kind]
+    if kind.parent is None or live.parent_id is None:
         return None
-    key = keys.get((kind.parent, each.parent_id))
+    key = keys.get((kind.parent, live.parent_id))
     if key is not None:
         return ParentRef(key=key)
-    above = around.parent_of(each, kind)
-    if above is None:
-        return ParentRef(id=each.parent_id)
-    name = around.name_of(above)
-    if not name or around.has_namesakes(above):
-        return ParentRef(id=each.parent_id)
-    return ParentRef(name=name)
+    parent = context.parent_of(live)
+    if parent is None or not context.name_of(parent) or context.shares_name(parent):
+        return ParentRef(id=live.parent_id)
+    return ParentRef(name=context.name_of(parent))
 
 
-def _not_alone(around: Surroundings) -> frozenset[Identity]:
-    """Objects that their name alone does not tell from others of their scope.
+def _ambiguous(context: ImportContext) -> frozenset[Identity]:
+    """Return the objects that their name alone does not identify below their parent.
 
-    Where names have to be unique, those that differ in case only are not told apart either.
+    Where names must be unique, names that differ in case only are ambiguous, too.
     """
-    found: set[Identity] = set()
-    for kind in around.kinds:
+    ambiguous: set[Identity] = set()
+    for kind in context.kinds:
         scopes: dict[tuple[str | None, str], list[LiveObject]] = {}
-        for each in around.live.of(kind.name):
-            name = each.name.strip()
+        for live in context.live.of(kind.name):
+            name = live.name.strip()
             name = name.casefold() if kind.unique_names else name
-            scopes.setdefault((each.parent_id, name), []).append(each)
-            if kind.parent is not None and each.parent_id is not None:
-                # One of the organization is looked for in every parent.
-                scopes.setdefault((None, name), []).append(each)
+            scopes.setdefault((live.parent_id, name), []).append(live)
+            if kind.parent is not None and live.parent_id is not None:
+                # A resource of the organization matches objects below every parent.
+                scopes.setdefault((None, name), []).append(live)
         for (scope, name), members in scopes.items():
             if len(members) > 1 or not name:
-                found |= {(kind.name, each.id) for each in members if each.parent_id == scope}
-    return frozenset(found)
+                ambiguous |= {identity_of(live) for live in members if live.parent_id == scope}
+    return frozenset(ambiguous)
 
 
-def _unlisted(each: LiveObject, kind: Kind) -> bool:
-    """Whether it is of a type that no list shows, so that only its id finds it again."""
+def _unlisted(live: LiveObject, kind: Kind) -> bool:
+    """Return whether the object is of a type that no list contains: only its id finds it again."""
     return any(
-        value_at(each.body, (known.name, variant.tag)) in variant.unlisted
-        for known, variant in kind.variants
+        value_at(live.body, (field.name, variant.tag)) in variant.unlisted
+        for field, variant in kind.variants
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ManagedFields:
-    """What a resource says of a live object. `stale` are keys that its type does not know."""
+    """The managed fields of a live object. `stale` are fields that its type does not define."""
 
     values: JSONObject
     stale: tuple[Path, ...] = ()
@@ -180,15 +183,15 @@ class ManagedFields:
 def managed_fields(
     kind: Kind, body: JSONObject, *, explicit: AbstractSet[Path] = frozenset()
 ) -> ManagedFields:
-    """The fields of a live body that files can hold, without secrets and defaults of the server.
+    """Return the fields of a live body to write, without secrets and defaults of the server.
 
-    `explicit` are paths that files have to set in any case, since a default of the workspace sets
-    them otherwise: what is not there is written as null, or as the server's default.
+    `explicit` are paths that are always written, since a default of the workspace sets them
+    otherwise: a missing value is written as null, or as the server's default.
     """
     values: dict[str, JSON] = {}
     stale: list[Path] = []
     seen: set[Path] = set()
-    for leaf in leaves(kind.fields, body, live=True):
+    for leaf in field_leaves(kind.fields, body, live=True):
         if _is_stale(kind, leaf, body):
             stale.append(leaf.path)
             continue
@@ -198,54 +201,52 @@ def managed_fields(
             put_at(values, leaf.path, value)
     for path, absent in _absent(kind, body, explicit - seen):
         put_at(values, path, absent)
-    for known, variant in kind.variants:
-        if isinstance(values.get(known.name), dict):
-            values[known.name].setdefault(variant.body, {})
+    for field, variant in kind.variants:
+        if isinstance(values.get(field.name), dict):
+            values[field.name].setdefault(variant.body, {})
     return ManagedFields(values, tuple(stale))
 
 
 def declared_paths(kind: Kind, values: JSONObject) -> frozenset[Path]:
-    """The paths that values as written in files set, under the kind's own names."""
+    """Return the paths that values in files set, with the kind's own names for fields."""
     named = {
-        (known.name if (known := kind.field_named(name)) is not None else name): value
+        (field.name if (field := kind.field_named(name)) is not None else name): value
         for name, value in values.items()
     }
-    return frozenset(leaf.path for leaf in leaves(kind.fields, named, live=False))
+    return frozenset(leaf.path for leaf in field_leaves(kind.fields, named, live=False))
 
 
-def _is_default(known: Field, value: JSON) -> bool:
-    compared = comparable(known, value)
-    return compared == comparable(known, None) or compared is None or compared == {}
+def _is_default(field: Field, value: JSON) -> bool:
+    return is_default(field, value) or comparable(field, value) == {}
 
 
-def _written(known: Field, value: JSON) -> JSON:
-    """The value as a person would write it: typed, in a fixed order, a query as it is shown."""
-    if known.verbatim and isinstance(value, str):
+def _written(field: Field, value: JSON) -> JSON:
+    """Return the value as a user would write it: typed, in a fixed order, a query as displayed."""
+    if field.verbatim and isinstance(value, str):
         return value
-    shape = known.type
-    if isinstance(shape, MergedObject):
-        return shape.without_nulls(value)
-    if isinstance(shape, OpenObject):
+    if isinstance(field.type, MergedObject):
+        return field.type.without_nulls(value)
+    if isinstance(field.type, OpenObject):
         return OpenObject().canonical(value)
-    return with_default(known, value)
+    return with_default(field, value)
 
 
 def _is_stale(kind: Kind, leaf: Leaf, body: JSONObject) -> bool:
-    """Whether it is a key in the body of a tag that is known, and knows no such key (trap 12)."""
-    known = kind.field_named(str(leaf.path[0]))
-    if known is None or known.variant is None or len(leaf.path) != 3:
+    """Return whether a known type does not define the field (docs/service.md, 15.12)."""
+    field = kind.field_named(str(leaf.path[0]))
+    if field is None or field.variant is None or len(leaf.path) != 3:
         return False
-    variant = known.variant.variants.get(str(value_at(body, (known.name, known.variant.tag))))
-    return variant is not None and leaf.path[2] not in {each.name for each in variant}
+    variant = field.variant.variants.get(str(value_at(body, (field.name, field.variant.tag))))
+    return variant is not None and leaf.path[2] not in {inner.name for inner in variant}
 
 
 def _absent(kind: Kind, body: JSONObject, paths: AbstractSet[Path]) -> Iterator[tuple[Path, JSON]]:
-    """What to write for fields that are not there and that a default of the workspace sets."""
+    """Yield what to write for paths without a value that a default of the workspace sets."""
     for path in sorted(paths, key=str):
-        known = kind.field_at(path, body)
-        if known is None or known.secret:
+        field = kind.field_at(path, body)
+        if field is None or field.secret:
             continue
-        if known.default is not MISSING:
-            yield path, known.default
-        elif known.clearable:
+        if field.default is not MISSING:
+            yield path, field.default
+        elif field.clearable:
             yield path, None

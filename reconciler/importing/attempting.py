@@ -1,67 +1,41 @@
-"""What import would write of live objects: texts that read back as what is live.
+"""The texts that import writes: texts whose plan against the same live state is empty.
 
-They are loaded as if they were files, and planned against the very objects they were made from: a
-field whose plan would not be empty is left out, and told.
+They are planned before they are written. A field whose plan is not empty is left out and reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from reconciler.authoring.drafts import Draft
-from reconciler.commands.planning import PlanRequest, decide
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
 from reconciler.errors import ReconcilerError
 from reconciler.importing.adopting import Adoption
-from reconciler.importing.choosing import Identity
+from reconciler.importing.context import ImportContext
 from reconciler.importing.drafting import Drafting
 from reconciler.importing.placing import Placing
 from reconciler.importing.writable import SecretNames
-from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
 from reconciler.model.imported import Left
 from reconciler.model.kind import Kind
-from reconciler.model.live import Live
+from reconciler.model.plan import Plan
 from reconciler.model.values import Path, path_text, secret_refs
-from reconciler.planning.matcher import Matching
-from reconciler.workspace import Loaded, load
+from reconciler.workspace import Loaded
 
 _ROUNDS = 4
-"""How often what would not read back is left out before import gives up."""
+"""How often fields with a change are left out before import gives up."""
 
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Both sides, and who belongs to whom. `mask` hides known secrets in a text."""
-
-    workspace: WorkspaceOptions
-    loaded: Loaded
-    live: Live
-    matching: Matching
-    mask: Callable[[str], str]
-
-    @property
-    def environment(self) -> str:
-        """What resources name as theirs; "" where there is nothing to choose from."""
-        return self.loaded.desired.environment if len(self.loaded.environments) > 1 else ""
-
-    @property
-    def claims(self) -> dict[Identity, Address]:
-        """The address of each live object that a resource claims."""
-        return {
-            (each.live.kind, each.live.id): address
-            for address, each in self.matching.matches.items()
-            if each.live is not None
-        }
+Replan: TypeAlias = Callable[[Mapping[str, str]], Plan]
+"""Plans the workspace with texts in place of files, against the live state that was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Texts made of the objects, and which file each has got.
+    """Texts by file, and the adoption and file of each resource in them.
 
-    `beside` are files that can't be extended, each with the one that was written instead.
+    `beside` maps files that can't be extended to the files that are written instead.
     """
 
     texts: Mapping[str, str]
@@ -71,43 +45,45 @@ class Attempt:
 
 
 def attempt_of(
-    found: Found, fresh: Sequence[Adoption], placing: Placing, runtime: Runtime
+    new: Sequence[Adoption],
+    context: ImportContext,
+    loaded: Loaded,
+    placing: Placing,
+    replan: Replan,
 ) -> Attempt:
-    """Texts that read back as what is live: what does not is left out, and told."""
+    """Return texts with an empty plan, without the fields and objects that prevent one."""
     dropped: dict[Address, dict[Path, str]] = {}
-    outcasts: list[Left] = []
+    refused: list[Left] = []
     for _ in range(_ROUNDS):
-        attempt = _drafted(found, fresh, placing, dropped)
-        wrong = list(_what_would_change(found, attempt, runtime))
-        if not wrong:
-            attempt.drafting.left += outcasts
+        attempt = _drafted(new, context, loaded, placing, dropped)
+        changed = list(_changed(attempt, replan(attempt.texts)))
+        if not changed:
+            attempt.drafting.left += refused
             return attempt
-        outcast: set[Address] = set()
-        for each, paths in wrong:
-            if paths:
-                why = "the service would take the value that it shows for a change"
-                dropped.setdefault(each.address, {}).update(dict.fromkeys(paths, why))
-            else:
-                outcasts.append(Left(each.live, (), "a plan of it would not be empty"))
-                outcast.add(each.address)
-        fresh = [each for each in fresh if each.address not in outcast]
-    told = ", ".join(
-        f"{each.address} ({', '.join(map(path_text, paths))})" for each, paths in wrong[:5]
+        for adoption, paths in changed:
+            reasons = dict.fromkeys(paths, "the plan of its live value would not be empty")
+            dropped.setdefault(adoption.address, {}).update(reasons)
+        hopeless = [adoption for adoption, paths in changed if not paths]
+        refused += (Left(adoption.live, (), "its plan would not be empty") for adoption in hopeless)
+        new = [adoption for adoption in new if adoption not in hopeless]
+    listed = ", ".join(
+        f"{adoption.address} ({', '.join(map(path_text, paths))})"
+        for adoption, paths in changed[:5]
     )
     raise ReconcilerError(
-        f"a plan of what would be written is not empty: {told}",
-        hint="nothing was written; leave these out, with --name or --project",
+        f"the plan of the imported files would not be empty: {listed}; nothing was written",
+        hint="exclude these resources with --name or --project",
     )
 
 
 def _drafted(
-    found: Found,
-    fresh: Sequence[Adoption],
+    new: Sequence[Adoption],
+    context: ImportContext,
+    loaded: Loaded,
     placing: Placing,
     dropped: Mapping[Address, Mapping[Path, str]],
 ) -> Attempt:
-    loaded = found.loaded
-    taken = {
+    used = {
         source.argument
         for resource in loaded.desired.in_order()
         for _, ref in secret_refs(resource.spec)
@@ -115,57 +91,48 @@ def _drafted(
     }
     drafting = Drafting(
         defaults=loaded.defaults,
-        environments=(found.environment,) if found.environment else (),
-        names=SecretNames(taken),
-        declared=loaded.desired.resources,
-        mask=found.mask,
+        environment=context.environment,
+        names=SecretNames(used),
+        resources=loaded.desired.resources,
+        mask=context.mask,
         dropped=dropped,
     )
-    files: dict[str, list[Draft]] = {}
-    made: dict[Address, tuple[Adoption, str]] = {}
-    for each in fresh:
-        draft = drafting.draft(each)
+    drafts: dict[str, list[Draft]] = {}
+    drafted: dict[Address, tuple[Adoption, str]] = {}
+    for adoption in new:
+        draft = drafting.draft(adoption)
         if draft is not None:
-            file = placing.file_of(each)
-            files.setdefault(file, []).append(draft)
-            made[each.address] = (each, file)
-    placed = placing.texts(files)
-    written = {address: (each, placed.names[file]) for address, (each, file) in made.items()}
-    beside = {file: name for file, name in placed.names.items() if file != name}
-    return Attempt(placed.texts, written, drafting, beside)
-
-
-def _what_would_change(
-    found: Found, attempt: Attempt, runtime: Runtime
-) -> Iterator[tuple[Adoption, tuple[Path, ...]]]:
-    """Resources whose plan would not be empty, with the fields; none where that is no remedy."""
-    options = found.workspace
-    loaded = load(
-        options.folder,
-        kinds=all_kinds(),
-        environment=found.loaded.desired.environment,
-        environ=runtime.environ,
-        drafts=attempt.texts,
+            file = placing.file_of(adoption)
+            drafts.setdefault(file, []).append(draft)
+            drafted[adoption.address] = (adoption, file)
+    placed = placing.texts(drafts)
+    return Attempt(
+        placed.texts,
+        {address: (adoption, placed.names[file]) for address, (adoption, file) in drafted.items()},
+        drafting,
+        {file: name for file, name in placed.names.items() if file != name},
     )
-    plan = decide(PlanRequest(options), loaded, found.live, base=None, runtime=runtime)
+
+
+def _changed(attempt: Attempt, plan: Plan) -> Iterator[tuple[Adoption, tuple[Path, ...]]]:
+    """Yield resources with a change, and the fields to leave out; none if that would not help."""
     changes: dict[Address, list[Change]] = {}
-    for change in plan.changes:
-        if change.action is not Action.NO_OP:
-            changes.setdefault(change.address, []).append(change)
-    for address, (each, _) in attempt.written.items():
+    for change in plan.effective:
+        changes.setdefault(change.address, []).append(change)
+    for address, (adoption, _) in attempt.written.items():
         if address in changes:
-            yield each, tuple(_fields_of(changes[address], each.kind))
+            yield adoption, tuple(_fields_of(changes[address], adoption.kind))
 
 
 def _fields_of(changes: Sequence[Change], kind: Kind) -> Iterator[Path]:
     toggles = {
-        action: known.name
-        for known in kind.fields
-        if known.toggle is not None
-        for action in (known.toggle.on, known.toggle.off)
+        action: field.name
+        for field in kind.fields
+        if field.toggle is not None
+        for action in (field.toggle.on, field.toggle.off)
     }
     for change in changes:
         if change.action is Action.UPDATE:
-            yield from (each.path for each in change.fields)
+            yield from (field.path for field in change.fields)
         elif change.action in toggles:
             yield (toggles[change.action],)

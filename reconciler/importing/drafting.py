@@ -1,8 +1,8 @@
-"""One live object to the resource that import writes for it: values, secrets, what is left out."""
+"""Make the resource that import writes for a live object: values, secrets, what is left out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 
 from reconciler.authoring.drafts import Draft
@@ -19,6 +19,7 @@ from reconciler.importing.writable import (
 from reconciler.model.address import Address
 from reconciler.model.imported import Left
 from reconciler.model.json_tree import leaves
+from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef, Resource, State
 from reconciler.model.values import (
     JSON,
@@ -35,109 +36,114 @@ from reconciler.model.values import (
 
 @dataclass(slots=True)
 class Drafting:
-    """What drafting looks at besides the object.
+    """Makes drafts, and notes what is left out and which secrets they refer to.
 
-    `defaults` are those of the workspace by kind, `environments` what to write as such (empty:
-    nothing), `declared` are the resources of the files, whose references to secrets stay. `mask`
-    hides known secrets in a text, `dropped` are fields known not to read back.
+    `defaults` are those of the workspace by kind. `environment` is written to each resource, ""
+    writes none. `resources` are those of the files: their references to secrets are kept. `mask`
+    masks known secrets. `dropped` are fields to leave out, with the reason.
     """
 
     defaults: Mapping[str, JSONObject]
-    environments: tuple[str, ...]
+    environment: str
     names: SecretNames
-    declared: Mapping[Address, Resource]
-    mask: Callable[[str], str]
+    resources: Mapping[Address, Resource]
+    mask: Mask
     dropped: Mapping[Address, Mapping[Path, str]] = field(default_factory=dict)
     left: list[Left] = field(default_factory=list)
     secrets: list[tuple[str, Address]] = field(default_factory=list)
 
-    def draft(self, each: Adoption) -> Draft | None:
-        """The resource for an object; None where it can't be one. What is left out is noted."""
-        defaults = self.defaults.get(each.kind.name, {})
-        values = {**self._values(each, defaults), **self._common(each)}
-        fit = fitting(each.kind, values, defaults=defaults, subject=str(each.address))
+    def draft(self, adoption: Adoption) -> Draft | None:
+        """Return the resource for an object, None if no file can contain it."""
+        kind, address = adoption.kind, adoption.address
+        defaults = self.defaults.get(kind.name, {})
+        values = {**self._values(adoption, defaults), **self._common(adoption)}
+        fit = fitting(kind, values, defaults=defaults, subject=str(address))
         if fit.values is None:
-            told = (f"{path_text(path)}: {why}" if path else why for path, why in fit.left_out)
-            self._leave(each, (), "; ".join(told))
+            reasons = [
+                f"{path_text(path)}: {reason}" if path else reason for path, reason in fit.left_out
+            ]
+            self._leave(adoption, (), "; ".join(reasons))
             return None
-        for path, why in fit.left_out:
-            self._leave(each, path, why)
-        ordered = in_schema_order(each.kind, fit.values)
-        declared = self.declared.get(each.address)
-        there = {ref for _, ref in secret_refs(declared.spec)} if declared is not None else set()
+        for path, reason in fit.left_out:
+            self._leave(adoption, path, reason)
+        ordered = in_schema_order(kind, fit.values)
+        resource = self.resources.get(address)
+        existing = {ref for _, ref in secret_refs(resource.spec)} if resource is not None else set()
         for _, ref in secret_refs(ordered):
-            if ref not in there:
-                self.secrets += [(source.argument, each.address) for source in ref.sources]
-        return Draft(each.kind.collection, each.address.key, ordered)
+            if ref not in existing:
+                self.secrets += [(source.argument, address) for source in ref.sources]
+        return Draft(kind.collection, address.key, ordered)
 
-    def _values(self, each: Adoption, defaults: JSONObject) -> dict[str, JSON]:
-        """The fields, secrets as references, without what must not or need not stand in a file."""
-        explicit = declared_paths(each.kind, defaults)
-        managed = managed_fields(each.kind, each.live.body, explicit=explicit)
-        values = without_unimportable(each.kind, managed.values, explicit=explicit)
-        for path in secret_paths(each.kind, values, each.live.body):
+    def _values(self, adoption: Adoption, defaults: JSONObject) -> dict[str, JSON]:
+        """Return the fields to write, with secrets as references."""
+        kind, address, body = adoption.kind, adoption.address, adoption.live.body
+        explicit = declared_paths(kind, defaults)
+        managed = managed_fields(kind, body, explicit=explicit)
+        values = without_unimportable(kind, managed.values, explicit=explicit)
+        for path in secret_paths(kind, values, body):
             if value_at(defaults, path) is MISSING:
-                put_at(values, path, self._reference(each.address, path))
+                put_at(values, path, self._reference(address, path))
             else:
                 remove(values, path)
         left_out = {
-            **dict.fromkeys(managed.stale, "this type of destination has no such field any more"),
-            **self.dropped.get(each.address, {}),
-            **dict(doubtful_paths(each.kind, values)),
+            **dict.fromkeys(managed.stale, "this type of destination no longer has this field"),
+            **self.dropped.get(address, {}),
+            **dict(doubtful_paths(kind, values)),
             **dict.fromkeys(
-                self._pasted_secrets(values), "it holds the value of a secret of this workspace"
+                self._pasted_secrets(values), "it contains the value of a secret of this workspace"
             ),
         }
-        for path, why in left_out.items():
+        for path, reason in left_out.items():
             remove(values, path)
-            self._leave(each, path, why)
+            self._leave(adoption, path, reason)
         return values
 
     def _reference(self, address: Address, path: Path) -> SecretRef:
-        declared = self.declared.get(address)
-        written = value_at(declared.spec, path) if declared is not None else MISSING
-        # A literal of the files stands in them and nowhere else: it is not copied.
+        resource = self.resources.get(address)
+        written = value_at(resource.spec, path) if resource is not None else MISSING
+        # A literal secret is not copied to another file.
         if isinstance(written, SecretRef) and not written.is_literal:
             return written
         return SecretRef.of("env", self.names.name_for(address.key, path))
 
-    def _leave(self, each: Adoption, path: Path, why: str) -> None:
-        self.left.append(Left(each.live, path, why))
+    def _leave(self, adoption: Adoption, path: Path, reason: str) -> None:
+        self.left.append(Left(adoption.live, path, reason))
 
-    def _common(self, each: Adoption) -> dict[str, JSON]:
-        found: dict[str, JSON] = {}
-        if each.kind.parent_key is not None and each.parent is not None:
-            found[each.kind.parent_key] = _parent_value(each.parent)
-        declared = self.declared.get(each.address)
-        if each.pinned or (declared is not None and declared.pinned_id):
-            found["id"] = _identity(each.live.id)
-        if self.environments:
-            found["environments"] = list(self.environments)
-        return {**found, **_kept(declared)} if declared is not None else found
+    def _common(self, adoption: Adoption) -> dict[str, JSON]:
+        """Return the keys that resources of all kinds have."""
+        kind, resource = adoption.kind, self.resources.get(adoption.address)
+        values: dict[str, JSON] = {}
+        if kind.parent_key is not None and adoption.parent is not None:
+            values[kind.parent_key] = _parent_value(adoption.parent)
+        if adoption.pinned or (resource is not None and resource.pinned_id):
+            values["id"] = _identity(adoption.live.id)
+        if self.environment:
+            values["environments"] = [self.environment]
+        return {**values, **_kept(resource)} if resource is not None else values
 
     def _pasted_secrets(self, values: JSONObject) -> Iterator[Path]:
         texts = [(path, text) for path, text in leaves(values) if isinstance(text, str)]
         together = "\n".join(text for _, text in texts)
         if self.mask(together) != together:
-            # A part of a list can't be left out: then the list is.
+            # An item of a list can't be left out alone: the whole list is.
             for path, text in texts:
                 if self.mask(text) != text:
                     yield tuple(part for part in path if isinstance(part, str))
 
 
-def _kept(declared: Resource) -> dict[str, JSON]:
-    """What a resource says of itself and no live object can tell, as it was."""
+def _kept(resource: Resource) -> dict[str, JSON]:
+    """Return what a resource of the files says and no live object has."""
     lifecycle = {
-        each.name: list(value) if isinstance(value, tuple) else value
-        for each in fields(declared.lifecycle)
-        if (value := getattr(declared.lifecycle, each.name)) != each.default
+        option.name: list(value) if isinstance(value, tuple) else value
+        for option in fields(resource.lifecycle)
+        if (value := getattr(resource.lifecycle, option.name)) != option.default
     }
-    found: dict[str, JSON] = {"lifecycle": lifecycle} if lifecycle else {}
-    if declared.state is not State.PRESENT:
-        found["state"] = declared.state.value
-    if declared.secret_version is not None:
-        found["secret_version"] = _identity(declared.secret_version)
-    return found
+    kept: dict[str, JSON] = {"lifecycle": lifecycle} if lifecycle else {}
+    if resource.state is not State.PRESENT:
+        kept["state"] = resource.state.value
+    if resource.secret_version is not None:
+        kept["secret_version"] = _identity(resource.secret_version)
+    return kept
 
 
 def _parent_value(ref: ParentRef) -> JSON:
@@ -147,5 +153,5 @@ def _parent_value(ref: ParentRef) -> JSON:
 
 
 def _identity(identity: str | None) -> JSON:
-    """Numbers as numbers, as the service shows them."""
+    """Return decimal ids as numbers, as the service shows them."""
     return int(identity) if identity is not None and identity.isdecimal() else identity

@@ -1,4 +1,4 @@
-"""What `import --force` takes away when it writes files anew: nothing, or it is told."""
+"""What `import --force` removes from files that it overwrites."""
 
 from __future__ import annotations
 
@@ -13,56 +13,54 @@ from reconciler.model.wording import several
 from reconciler.workspace import Loaded
 
 
-def check_nothing_is_lost(loaded: Loaded, attempt: Attempt) -> None:
-    """Writing a file anew must not make a resource go away, or change it for others.
-
-    Raises ReconcilerError that names what would be lost.
-    """
-    rewritten = {
-        address: found
-        for address, found in sorted(loaded.declared.items(), key=lambda each: str(each[0]))
-        if found.document.file in attempt.texts
+def check_overwriting(loaded: Loaded, attempt: Attempt) -> None:
+    """Raise ReconcilerError if a resource would be lost, or changed for other environments."""
+    overwritten = {
+        address: declaration
+        for address, declaration in sorted(loaded.declared.items(), key=lambda item: str(item[0]))
+        if declaration.document.file in attempt.texts
     }
     lost = [
-        f"{address} ({found.document.file})"
-        for address, found in rewritten.items()
+        f"{address} ({declaration.document.file})"
+        for address, declaration in overwritten.items()
         if address not in attempt.written
     ]
     if lost:
         raise ReconcilerError(
-            f"--force would drop what is not imported: {', '.join(lost)}",
-            hint="import it too, or move it to another file first; nothing was written",
+            f"--force would remove resources that are not imported: {', '.join(lost)}; "
+            "nothing was written",
+            hint="import them too, or move them to another file first",
         )
-    here = {loaded.desired.environment}
+    environment = loaded.desired.environment
     shared = [
         str(address)
-        for address, found in rewritten.items()
-        if set(found.body.get("environments", loaded.environments)) - here
+        for address, declaration in overwritten.items()
+        if set(declaration.body.get("environments", loaded.environments)) - {environment}
     ]
     if shared:
         raise ReconcilerError(
-            f"--force would write what is live in {loaded.desired.environment} over resources of "
-            f"other environments too: {', '.join(shared)}",
-            hint="change them by hand, or import into other files; nothing was written",
+            f"--force would write live state of {environment} to resources of other environments, "
+            f"too: {', '.join(shared)}; nothing was written",
+            hint="edit them manually, or import into other files",
         )
 
 
-def gone_with(
+def removed_from_files(
     loaded: Loaded, attempt: Attempt, before: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """The file, and what it says no more: overrides, references written out, comments."""
+    """Yield each file with something that it no longer has: overrides, references, comments."""
     for address, (_, file) in attempt.written.items():
-        found = loaded.declared.get(address)
-        if found is None or found.document.file != file:
+        declaration = loaded.declared.get(address)
+        if declaration is None or declaration.document.file != file:
             continue
-        if found.body.get("overrides"):
+        if declaration.body.get("overrides"):
             yield file, f"overrides of {address}"
         for path, ref in secret_refs(loaded.desired.resources[address].spec):
             if ref.is_literal:
                 yield file, f"the literal secret in {path_text(path)} of {address}"
-        for path, text in leaves(dict(found.body)):
-            if "overrides" not in path[:1] and _holds_plain_reference(text):
-                yield file, f"{text} in {path_text(path)} of {address}: the value is written out"
+        for path, value in leaves(dict(declaration.body)):
+            if "overrides" not in path[:1] and _has_plain_reference(value):
+                yield file, f"{value} in {path_text(path)} of {address} (replaced by its value)"
     for file, text in before.items():
         kept = {line.strip() for line in attempt.texts[file].splitlines()}
         comments = [
@@ -74,5 +72,5 @@ def gone_with(
             yield file, f"{several(len(comments), 'line')} of comments"
 
 
-def _holds_plain_reference(value: JSON) -> bool:
+def _has_plain_reference(value: JSON) -> bool:
     return isinstance(value, str) and any(not ref.is_secret for ref in references_in(value))

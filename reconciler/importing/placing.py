@@ -1,4 +1,4 @@
-"""Which file an imported resource goes into, and the texts of those files."""
+"""Which file an imported resource is written to, and the texts of those files."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from reconciler.model.kind import Kind
 from reconciler.workspace.sources import Source, is_passed_over, leaves_workspace, matching
 
 SCHEMA_FILE = ".reconciler/resources.schema.json"
-"""The schema of resource files inside a workspace, as `init` puts it there for editors."""
+"""The schema of resource files inside a workspace, as `init` writes it for editors."""
 _WITHOUT_PARENT = "organization"
-_NO_NAME = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-"""What can't be checked out on some systems as the name of a file or folder."""
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+"""Names of files and folders that Windows can't check out."""
 _MOST_NAMES = 100
 
 
 class Layout(StrEnum):
-    """How imported resources are spread over files."""
+    """How imported resources are distributed over files."""
 
     BY_PARENT = "by-project"
     BY_RESOURCE = "by-resource"
@@ -32,7 +32,7 @@ class Layout(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Texts by path, and under which path each file was put: the wanted one may be taken."""
+    """Texts by path, and the path of each requested file: another one if it can't be extended."""
 
     texts: Mapping[str, str]
     names: Mapping[str, str]
@@ -40,7 +40,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """Where files go: the source they extend, and the globs that have to find them.
+    """Where files are written: the source they extend, and the globs that must include them.
 
     `into` is a folder of the workspace, "" for the workspace itself.
     """
@@ -55,73 +55,74 @@ class Placing:
     def __post_init__(self) -> None:
         if leaves_workspace(self.into):
             raise BadUsage(
-                f"--into {self.into} leads out of the workspace",
-                hint="name a folder below reconciler.yaml",
+                f"--into {self.into} is outside the workspace",
+                hint="use a folder below that of reconciler.yaml",
             )
-        unseen = [part for part in PurePosixPath(self.into).parts if is_passed_over(part)]
-        if unseen:
+        ignored = [part for part in PurePosixPath(self.into).parts if is_passed_over(part)]
+        if ignored:
             raise BadUsage(
-                f"--into {self.into} would not be read: folders named {unseen[0]} are passed over",
-                hint="choose another folder",
+                f"--into {self.into} would not be read: folders named {ignored[0]} are ignored",
+                hint="use another folder",
             )
 
-    def file_of(self, each: Adoption) -> str:
-        """The file of a resource."""
+    def file_of(self, adoption: Adoption) -> str:
+        """Return the file of a resource."""
+        kind = adoption.kind
         if self.layout is Layout.SINGLE:
             parts = ["resources"]
-        elif each.kind.parent is None:
-            parts = [each.kind.collection, _part(each.kind, each.address.key)]
+        elif kind.parent is None:
+            parts = [kind.collection, _part(kind, adoption.address.key)]
         elif self.layout is Layout.BY_PARENT:
-            above = next(kind for kind in self.kinds if kind.name == each.kind.parent)
-            parts = [above.collection, _part(above, _stem_of_parent(each))]
+            parent = next(parent for parent in self.kinds if parent.name == kind.parent)
+            parts = [parent.collection, _part(parent, _parent_stem(adoption))]
         else:
-            stem = _part(each.kind, _stem_of_parent(each))
-            parts = [each.kind.collection, stem, _part(each.kind, each.address.key)]
+            stem = _part(kind, _parent_stem(adoption))
+            parts = [kind.collection, stem, _part(kind, adoption.address.key)]
         return str(PurePosixPath(self.into, *parts)) + ".yaml"
 
     def texts(self, drafts: Mapping[str, Sequence[Draft]]) -> Placed:
-        """The texts of all files, in the order of the drafts.
+        """Return the texts of all files, in the order of the drafts.
 
-        Raises ReconcilerError for a file that no glob of the workspace would find.
+        Raises ReconcilerError for a file that no glob of the workspace includes.
         """
-        there = frozenset(self.source.names())
-        found = {file: self._text(file, each, there) for file, each in drafts.items()}
-        return Placed(
-            texts=dict(found.values()), names={file: name for file, (name, _) in found.items()}
-        )
+        existing = frozenset(self.source.names())
+        placed = {file: self._text(file, members, existing) for file, members in drafts.items()}
+        return Placed(dict(placed.values()), {file: name for file, (name, _) in placed.items()})
 
-    def _text(self, file: str, drafts: Sequence[Draft], there: frozenset[str]) -> tuple[str, str]:
+    def _text(
+        self, file: str, drafts: Sequence[Draft], existing: frozenset[str]
+    ) -> tuple[str, str]:
+        """Return the name and the text of a file, or of `file-2` if it can't be extended."""
         stem = file.removesuffix(".yaml")
         for number in range(1, _MOST_NAMES):
             name = file if number == 1 else f"{stem}-{number}.yaml"
-            self._check_found(name)
+            self._check_included(name)
             raw = self.source.read(name)
-            if raw is None and name in there:
-                raise ReconcilerError(f"{name} is there and can't be read")
+            if raw is None and name in existing:
+                raise ReconcilerError(f"{name} exists and can't be read")
             if raw is None or self.overwrite:
-                head = schema_line(name, self.source, SCHEMA_FILE)
-                return name, new_file(drafts, head=head)
+                return name, new_file(drafts, head=schema_line(name, self.source, SCHEMA_FILE))
             text = extended_file(raw, drafts)
             if text is not None:
                 return name, text
-        raise ReconcilerError(f"{file} and {_MOST_NAMES} more are there and can't be extended")
+        raise ReconcilerError(f"{file} and {_MOST_NAMES} more files exist and can't be extended")
 
-    def _check_found(self, name: str) -> None:
+    def _check_included(self, name: str) -> None:
         if not any(matching([name], glob) for glob in self.globs):
             raise ReconcilerError(
-                f"{name} would not be read: no glob of `resources:` finds it",
+                f"{name} would not be read: no glob of `resources:` includes it",
                 hint=f'add "{PurePosixPath(name).parent / "*.yaml"}" to `resources:` in '
                 "reconciler.yaml, or choose another place with --into or --layout",
             )
 
 
 def _part(kind: Kind, name: str) -> str:
-    """A part of a path. What would be passed over, or is no name everywhere, is written longer."""
-    return f"{kind.name}-{name}" if is_passed_over(name) or _NO_NAME.fullmatch(name) else name
+    """Return a part of a path, with the kind as prefix if the name is ignored or reserved."""
+    return f"{kind.name}-{name}" if is_passed_over(name) or _RESERVED.fullmatch(name) else name
 
 
-def _stem_of_parent(each: Adoption) -> str:
-    ref = each.parent
+def _parent_stem(adoption: Adoption) -> str:
+    ref = adoption.parent
     if ref is None:
         return _WITHOUT_PARENT
     return ref.key or key_of(ref.name or "") or ref.id or _WITHOUT_PARENT

@@ -1,7 +1,6 @@
-"""What a live object becomes in a file: secrets as references, and only what files can hold.
+"""Which fields of a live object a file can contain, and which are secrets.
 
-Comes after the choice of fields (`planning.adopting`), before the text (`drafts`). What the
-schemas say for import is read here: `x-credentials`, `x-not-imported`, `x-server-keys`.
+Reads what the schemas say for import: `x-credentials`, `x-not-imported`, `x-server-keys`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.authoring.yaml_text import reads_back
-from reconciler.errors import Diagnostic, DiagnosticCollector, Mark, Severity
+from reconciler.errors import DiagnosticCollector, Level, Mark
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.kind import Kind
 from reconciler.model.redaction import holds_secret, looks_secret
@@ -22,19 +21,19 @@ from reconciler.model.schema_files import member_schema, schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.layers import COMMON, laid_over
-from reconciler.workspace.schema.validation import Checked, check
+from reconciler.workspace.schema.validation import CheckContext, check
 
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 
 @dataclass(slots=True)
 class SecretNames:
-    """Gives each secret an environment variable of its own, such as LAKE_PASSWORD."""
+    """Chooses a unique environment variable for each secret, such as LAKE_PASSWORD."""
 
     taken: set[str] = field(default_factory=set)
 
     def name_for(self, key: str, path: Path) -> str:
-        """The name for a secret of the resource with a key."""
+        """Return the variable for a secret of the resource with a key."""
         plain = _NOT_A_NAME.sub("_", f"{key}_{path[-1]}").upper().strip("_")
         plain = plain if not plain[:1].isdigit() else f"SECRET_{plain}"
         name, number = plain, 1
@@ -48,10 +47,7 @@ class SecretNames:
 def without_unimportable(
     kind: Kind, values: JSONObject, *, explicit: AbstractSet[Path] = frozenset()
 ) -> dict[str, JSON]:
-    """The fields without those that import leaves to the server, and without keys of its own.
-
-    What is as the server has it from the start says nothing, and is left out as well.
-    """
+    """Return the fields without those that the server maintains and those at initial values."""
     properties = (schema(kind.name) or {}).get("properties", {})
     kept: dict[str, JSON] = {}
     for name, value in values.items():
@@ -69,13 +65,13 @@ def without_unimportable(
 
 
 def doubtful_paths(kind: Kind, values: JSONObject) -> list[tuple[Path, str]]:
-    """Return what looks like a secret by its name or value, and why.
+    """Return what looks like a secret by its name or value, with the reason.
 
-    The schemas say of their own fields which are secrets. They know nothing of what is below an
-    open field or in the body of a type that newer servers have: there a name is all there is.
+    The schemas mark secrets among their own fields. Below an open field, and in types of newer
+    servers, only the name is left to go by.
     """
     doubtful = list(_doubtful(schema(kind.name) or {}, dict(values), ()))
-    return [(_whole(kind, path), why) for path, why in doubtful]
+    return [(_whole(kind, path), reason) for path, reason in doubtful]
 
 
 def _doubtful(
@@ -83,30 +79,29 @@ def _doubtful(
 ) -> Iterator[tuple[Path, str]]:
     if isinstance(value, str):
         if holds_secret(value):
-            yield path, "it holds what looks like a secret"
+            yield path, "it contains what looks like a secret"
     elif isinstance(value, list):
         below = (node or {}).get("items")
-        # A part of a list can't be left out: then the list is.
-        yield from ((path, why) for item in value for _, why in _doubtful(below, item, path))
+        # An item of a list can't be left out alone: the whole list is.
+        yield from ((path, reason) for item in value for _, reason in _doubtful(below, item, path))
     elif isinstance(value, dict):
         for name, item in value.items():
             below = member_schema(node or {}, value, name)
             if below is None and item is not None and looks_secret(name):
-                yield (*path, name), "its name is like that of a secret"
+                yield (*path, name), "its name looks like that of a secret"
             else:
                 yield from _doubtful(below, item, (*path, name))
 
 
 def secret_paths(kind: Kind, values: JSONObject, body: JSONObject) -> list[Path]:
-    """Secrets that a live object must have, though no answer shows them, in a fixed order.
+    """Return the secrets that a live object must have though the API hides them, in a fixed order.
 
-    `values` are the fields as they will be written, `body` what was read: a secret that an old
-    server still shows is one too.
+    `values` are the fields to write. A secret that an old server returns in `body` is included.
     """
-    shown = [
-        (known.name,) for known in kind.fields if known.secret and body.get(known.name) is not None
+    returned = [
+        (field.name,) for field in kind.fields if field.secret and body.get(field.name) is not None
     ]
-    return [*shown, *_below(schema(kind.name) or {}, values, ())]
+    return [*returned, *_below(schema(kind.name) or {}, values, ())]
 
 
 def _below(node: Mapping[str, Any], value: JSON, path: Path) -> Iterator[Path]:
@@ -132,23 +127,23 @@ def _below(node: Mapping[str, Any], value: JSON, path: Path) -> Iterator[Path]:
 
 
 def _credentials(node: Mapping[str, Any], body: Mapping[str, Any]) -> list[str]:
-    """The fields of the way to sign in that a config has chosen."""
+    """Return the secret fields of the authentication that a config uses."""
     properties = node.get("properties", {})
     names: list[str] = []
-    for way in node.get("x-credentials", ()):
-        chosen = all(
+    for method in node.get("x-credentials", ()):
+        used = all(
             body.get(name, properties.get(name, {}).get("default")) == wanted
-            for name, wanted in way.get("when", {}).items()
+            for name, wanted in method.get("when", {}).items()
         )
-        names += [name for name in way["fields"] if chosen and name not in names]
+        names += [name for name in method["fields"] if used and name not in names]
     return names
 
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """The fields that a file can hold. `values` is None if it can't hold the resource.
+    """The fields that a file can contain. `values` is None if it can't contain the resource.
 
-    `left_out` are the others: a path and a reason for each.
+    `left_out` has the path and the reason of each other field.
     """
 
     values: dict[str, JSON] | None
@@ -156,37 +151,38 @@ class Fitting:
 
 
 def fitting(kind: Kind, values: JSONObject, *, defaults: JSONObject, subject: str) -> Fitting:
-    """Leave out what no file may say, such as a key that holds `${` or a value out of range.
+    """Leave out what no file can contain, such as a key with `${` or a value out of range.
 
-    Servers hold values that they would refuse today. What is left out is not managed.
+    Servers have old values that they would refuse today. What is left out is not managed.
     """
     kept: dict[str, JSON] = copy.deepcopy(dict(values))
     left_out: list[tuple[Path, str]] = []
     for name in [name for name in kept if not reads_back({name: kept[name]})]:
-        for path in _unreadable(kept[name], (name,)):
-            remove(kept, _whole(kind, path))
-            left_out.append((_whole(kind, path), "it can't be written in strict YAML"))
-    while refused := _refused(kind, kept, defaults, subject):
-        path, diagnostic = _whole(kind, refused[0][0]), refused[0][1]
-        left_out.append((path, diagnostic.message))
+        for unreadable in _unreadable(kept[name], (name,)):
+            path = _whole(kind, unreadable)
+            remove(kept, path)
+            left_out.append((path, "it can't be written in strict YAML"))
+    while error := _first_error(kind, kept, defaults, subject):
+        path = _whole(kind, error[0])
+        left_out.append((path, error[1]))
         if value_at(kept, path) is MISSING or not remove(kept, path):
             return Fitting(None, tuple(left_out))
     return Fitting(kept, tuple(left_out))
 
 
 def _whole(kind: Kind, path: Path) -> Path:
-    """The smallest part that can be left out: what the service replaces whole stays whole."""
-    known = kind.field_named(str(path[0])) if path else None
-    if known is None:
+    """Return the smallest part that can be left out: what the service replaces whole."""
+    field = kind.field_named(str(path[0])) if path else None
+    if field is None:
         return path
-    if known.variant is not None:
+    if field.variant is not None:
         return path[:3]
-    levels = known.type.depth if isinstance(known.type, MergedObject) else 0
+    levels = field.type.depth if isinstance(field.type, MergedObject) else 0
     return path[: 1 + levels]
 
 
 def _unreadable(value: JSON, path: Path) -> Iterator[Path]:
-    """The smallest parts of a value that don't come back as they were."""
+    """Yield the smallest parts of a value that strict YAML does not read back."""
     if isinstance(value, dict) and len(path) < 3:
         inner = [
             inner_path
@@ -200,36 +196,37 @@ def _unreadable(value: JSON, path: Path) -> Iterator[Path]:
     yield path
 
 
-def _refused(
+def _first_error(
     kind: Kind, values: JSONObject, defaults: JSONObject, subject: str
-) -> list[tuple[Path, Diagnostic]]:
+) -> tuple[Path, str] | None:
+    """Return the path and the message of the first error of a resource, None without errors."""
     places: list[Path] = []
 
     def place(path: Path) -> Mark:
         places.append(path)
         return Mark("", len(places))
 
-    problems = DiagnosticCollector()
-    look = Checked(subject, place, place)
+    collector = DiagnosticCollector()
+    context = CheckContext(subject, place, place, collector)
     merged = laid_over(defaults, values)
-    check(kind.name, merged, look, problems)
+    check(kind.name, merged, context)
     spec = {name: value for name, value in merged.items() if name not in {*COMMON, kind.parent_key}}
-    check_fields(kind, spec, look, problems)
-    return [
-        (places[diagnostic.at.line - 1] if diagnostic.at is not None else (), diagnostic)
-        for diagnostic in problems.diagnostics
-        if diagnostic.severity is Severity.ERROR
-    ]
+    check_fields(kind, spec, context)
+    for diagnostic in collector.diagnostics:
+        if diagnostic.level is Level.ERROR:
+            at = diagnostic.at
+            return (places[at.line - 1] if at is not None else ()), diagnostic.message
+    return None
 
 
 def remove(values: dict[str, JSON], path: Path) -> bool:
-    """Take out a field, or the one that contains it; False where a resource needs it."""
+    """Remove a field, or the list that contains it. Return False if there is none."""
     holder: JSON = values
     for part in path[:-1]:
         if not isinstance(holder, dict) or part not in holder:
             return False
         if not isinstance(holder[part], dict):
-            # A part of a list can't be left out: then the list is.
+            # An item of a list can't be left out alone: the whole list is.
             del holder[part]
             return True
         holder = holder[part]
@@ -240,7 +237,7 @@ def remove(values: dict[str, JSON], path: Path) -> bool:
 
 
 def in_schema_order(kind: Kind, values: JSONObject) -> dict[str, JSON]:
-    """The fields in the order of the schemas, in which `fmt` puts them too."""
+    """Return the fields in the order of the schemas, the same as that of `fmt`."""
     ordered: dict[str, JSON] = _ordered(schema(kind.name) or {}, dict(values))
     return ordered
 

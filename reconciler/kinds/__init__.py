@@ -1,7 +1,6 @@
-"""The registry of kinds: every schema with `x-kind`, and the module of its name if there is one.
+"""The registry of kinds: every schema with `x-kind`, and the module with its name, if any.
 
-A module says what a schema can't: consequences, and fields with behaviour of their own. Kinds do
-not know each other.
+A module defines what a schema cannot express: consequences, and fields with special behaviour.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from reconciler.model.schema_files import known_schema, schema_names
 
 @cache
 def all_kinds() -> tuple[Kind, ...]:
-    """Return every kind, parents first, then by name: a fixed order."""
+    """Return every kind in a fixed order, parents first."""
     kinds = {name: _kind(name) for name in schema_names() if "x-kind" in known_schema(name)}
     sorter = TopologicalSorter(
         {name: {kind.parent} if kind.parent else set() for name, kind in kinds.items()}

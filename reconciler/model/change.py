@@ -29,7 +29,7 @@ class Action(Term):
 
 
 class Reason(Term):
-    """Why a change is planned. A reason explains and never steers."""
+    """Why a change is planned. Reasons are for readers; no code depends on them."""
 
     NOT_LIVE = "not_live", "Declared, and no live object has its id or name."
     FIELDS_DIFFER = "fields_differ", "Live state differs, and there is no git base to tell why."
@@ -49,7 +49,7 @@ class Reason(Term):
 
 
 class Origin(Term):
-    """Which side a difference comes from. Needs a git base."""
+    """The side that changed since the git base."""
 
     FILES = "files", "The files changed."
     LIVE = "live", "Live state changed."
@@ -61,10 +61,9 @@ class Origin(Term):
 class FieldChange:
     """One field that differs.
 
-    `before` is the live value and `after` the wanted one, MISSING where there is none. Both are in
-    the canonical form in which they were compared, or, for a verbatim field, as the service
-    returns it and as configured. A secret has `secret=True` and no values. `reset`: the key was
-    removed from the files, and the field goes back to null or its default.
+    `before` is the live value and `after` the desired one, MISSING if absent. Both are in canonical
+    form, or, for a verbatim field, as the service returns it and as configured. A secret has no
+    values. `reset`: the key was removed from the files, and the field returns to its default.
     """
 
     path: Path
@@ -87,7 +86,7 @@ class SecretUse(Term):
 
     @property
     def sent(self) -> bool:
-        """Whether this use sends the secret."""
+        """Whether the secret is sent."""
         return self is not SecretUse.UNREADABLE
 
 
@@ -100,8 +99,8 @@ class SecretNote:
     use: SecretUse
 
 
-class Danger(Term):
-    """How much a consequence matters."""
+class Severity(Term):
+    """The severity of a consequence."""
 
     INFO = "info", "Good to know."
     WARNING = "warning", "Read it before you apply."
@@ -110,29 +109,16 @@ class Danger(Term):
     @property
     def rank(self) -> int:
         """0 for the most dangerous."""
-        return (Danger.DANGER, Danger.WARNING, Danger.INFO).index(self)
+        return (Severity.DANGER, Severity.WARNING, Severity.INFO).index(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """What follows from a change, in a sentence. `rule` is a stable kebab-case id."""
+    """A consequence of a change. `rule` is a stable kebab-case id."""
 
     rule: str
-    severity: Danger
+    severity: Severity
     message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The part of the live object that a plan depends on. The plan is stale if it changes.
-
-    `fields` are the canonical values of the fields that the resource manages or that the
-    deletion destroys, by path text, without secrets and without `ignore_changes`. `updated_at` is
-    the server's own mark.
-    """
-
-    updated_at: str | None
-    fields: JSONObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +137,9 @@ class Change:
         For a replacement: the parent of the object that is deleted.
     depends_on
         Ids of changes that come before.
+    seen
+        The live values that the change depends on: it is stale if they change. By path text, in
+        the form in which values are compared, without secrets and without `ignore_changes`.
     at
         The place of the resource in the files, None where the change comes from elsewhere.
     """
@@ -169,7 +158,7 @@ class Change:
     reasons: tuple[Reason, ...] = ()
     consequences: tuple[Consequence, ...] = ()
     depends_on: tuple[str, ...] = ()
-    seen: Seen | None = None
+    seen: JSONObject | None = None
     at: Mark | None = None
 
     @property
@@ -178,7 +167,7 @@ class Change:
         return f"{self.address}:{self.action}"
 
     @property
-    def danger(self) -> Danger | None:
-        """The worst severity among its consequences."""
+    def severity(self) -> Severity | None:
+        """The highest severity of its consequences."""
         severities = [consequence.severity for consequence in self.consequences]
         return min(severities, key=lambda severity: severity.rank) if severities else None

@@ -1,4 +1,4 @@
-"""Where an environment lives and how its secrets are found, as values between config and client."""
+"""The connection of an environment, and the settings of its secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reconciler.model.values import SecretRef, SecretValue
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A named target. `api_key` is a reference: it is resolved when the first request is made.
+    """The service of an environment. The first request resolves `api_key`.
 
     `base_url` has no trailing slash.
     """
@@ -23,11 +23,11 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class SecretSettings:
-    """What resolving a secret needs to know of the workspace.
+    """The settings of the workspace for resolving secrets.
 
-    `folder` is the workspace folder, against which relative paths are read. `literals` holds the
-    values that were written in the files (allowed by policy only), by the argument of their
-    `SecretSource`. `allow_exec` permits `${secret:exec:...}`.
+    `folder` is the workspace folder, the base of relative paths. `literals` are the secrets that
+    are written in the files, by the argument of their `SecretSource`. `allow_exec` allows
+    `${secret:exec:…}`.
     """
 
     folder: str

@@ -1,4 +1,4 @@
-"""Kinds and fields from their JSON Schemas: what is written there is written nowhere else."""
+"""Create kinds and fields from their JSON Schemas."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _PLAIN: Mapping[str, FieldType] = {
 }
 
 
-_OF_A_KIND = (
+_SET_BY_KIND = (
     *("type", "reset", "on_create", "toggle", "sent_with", "fixed_since"),
     *("aliases", "renamed_since", "read_at", "verbatim"),
 )
-"""What a kind may say of a field; all else is in its schema."""
+"""Attributes of a field that a kind may set; the schema sets all others."""
 
 
 def kind_of(name: str, special: Collection[Field] = ()) -> Kind:
-    """Return the kind of a schema with `x-kind`: what it says there, and its fields."""
+    """Return the kind of a schema with `x-kind`. `special` fields have more than the schema."""
     words = dict(known_schema(name)["x-kind"])
     fields = fields_of(name, special, parent_key=words.get("parent_key"))
     return Kind(name=name, paths=Paths(**words.pop("paths")), fields=fields, **words)
@@ -49,8 +49,7 @@ def fields_of(
 ) -> tuple[Field, ...]:
     """Return the fields of a schema, in its order.
 
-    `special` are fields of which there is more to say than the schema does. `parent_key` is the
-    key that names the parent: it is no field.
+    `special` fields have attributes that a schema cannot express. `parent_key` is not a field.
     """
     properties = own_properties(name)
     unknown = {field.name for field in special} - properties.keys()
@@ -103,8 +102,8 @@ def _fields(
 
 
 def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Field:
-    if field != replace(Field(field.name), **{name: getattr(field, name) for name in _OF_A_KIND}):
-        raise ValueError(f"{field.name}: its schema says this")
+    if field != replace(Field(field.name), **{name: getattr(field, name) for name in _SET_BY_KIND}):
+        raise ValueError(f"{field.name}: an attribute is set that belongs to its schema")
     return replace(
         field,
         type=_type_of(node) if field.type is FROM_SCHEMA else field.type,
@@ -119,7 +118,7 @@ def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Fiel
 
 
 def _default(node: Mapping[str, Any]) -> JSON | Missing:
-    """Return what absent means; not what only a new object has."""
+    """Return the meaning of an absent field, MISSING for an initial value of new objects."""
     return MISSING if node.get("x-initial-only") else node.get("default", MISSING)
 
 

@@ -1,4 +1,4 @@
-"""The events of a run. The screen, the audit log and the report are listeners."""
+"""The events of an apply run, for progress, audit log and report."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A change was made. `live_id` is the object's id; `notices` say what the server altered."""
+    """A change was made. `notices` are the values that the server altered or ignored."""
 
     change: Change
     live_id: str | None

@@ -1,8 +1,6 @@
-"""How values of a field are compared: one small class a sort of value.
+"""Field types: each returns the canonical form of a value, so that equal values compare equal.
 
-A shape turns what a person wrote and what the server answers into the same canonical form, so
-that `==` on canonical forms is the whole comparison. `canonical` is idempotent, never raises on
-a value of the wrong type (validation has its say elsewhere) and returns plain JSON.
+`canonical` is idempotent, returns plain JSON, and never raises: validation reports wrong types.
 """
 
 from __future__ import annotations
@@ -22,16 +20,16 @@ _FALSE_WORDS = frozenset({"false", "0", "no", "n", "f", "off"})
 
 
 class FieldType(Protocol):
-    """What every shape can do."""
+    """The interface of field types."""
 
     def canonical(self, value: JSON) -> JSON:
-        """The form in which equal values are equal. None and secret references stay."""
+        """Return the canonical form. None and secret references stay."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FromSchema:
-    """Stands for the type that follows from the schema (`described.fields_of`)."""
+    """Placeholder for the type that the schema sets (`described.fields_of`)."""
 
     def canonical(self, value: JSON) -> JSON:
         """Return the value as it is."""
@@ -48,7 +46,7 @@ class Text:
     trimmed: bool = False
 
     def canonical(self, value: JSON) -> JSON:
-        """Text as it is, trimmed where the server trims."""
+        """Return text, trimmed where the server trims."""
         if isinstance(value, str):
             return value.strip() if self.trimmed else value
         if isinstance(value, bool) or value is None or isinstance(value, SecretRef):
@@ -61,7 +59,7 @@ class Integer:
     """A whole number; old servers answer it as text, "5432" (docs/service.md 1.5)."""
 
     def canonical(self, value: JSON) -> JSON:
-        """An int where the text or float is one."""
+        """Return an int for text or a float with the value of one."""
         if isinstance(value, bool):
             return value
         if isinstance(value, str):
@@ -74,14 +72,14 @@ class Integer:
 
 
 def _whole(value: JSON) -> JSON:
-    """`1.0` as `1`, where that is a number which JSON readers hold exactly."""
+    """Return `1.0` as `1`, if JSON readers hold that number exactly."""
     if isinstance(value, float) and value.is_integer() and _held_by_json(int(value)):
         return int(value)
     return value
 
 
 def _held_by_json(number: int) -> bool:
-    """Whether a whole number has 64 bits at most: longer ones become others on the way."""
+    """Return whether a whole number has 64 bits at most; longer ones change in transfer."""
     return -(2**63) <= number < 2**63
 
 
@@ -90,7 +88,7 @@ class Boolean:
     """True or false; old servers answer it as text, "True" (docs/service.md 1.5)."""
 
     def canonical(self, value: JSON) -> JSON:
-        """A bool where the text is a word for one."""
+        """Return a bool for text that is a word for one."""
         if isinstance(value, str):
             word = value.strip().lower()
             if word in _TRUE_WORDS:
@@ -107,7 +105,7 @@ class DecimalText:
     places: int = 2
 
     def canonical(self, value: JSON) -> JSON:
-        """`0.4`, `"0.4"` and `"0.40"` all become `"0.40"`."""
+        """Return `"0.40"` for `0.4`, `"0.4"` and `"0.40"`."""
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             return value
         try:
@@ -119,10 +117,10 @@ class DecimalText:
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """A moment: compared by instant, naive text means UTC (docs/service.md 1.1)."""
+    """A timestamp, compared by instant. Text without an offset is UTC (docs/service.md 1.1)."""
 
     def canonical(self, value: JSON) -> JSON:
-        """ISO 8601 in UTC with `Z`, microseconds only when not zero."""
+        """Return ISO 8601 in UTC with `Z`, microseconds only if not zero."""
         if isinstance(value, str):
             try:
                 value = datetime.fromisoformat(value.strip())
@@ -148,7 +146,7 @@ class ListOf:
     empty_is_null: bool = False
 
     def canonical(self, value: JSON) -> JSON:
-        """A list of canonical items."""
+        """Return a list of canonical items."""
         if not isinstance(value, (list, tuple)):
             return value
         items = [self.item.canonical(item) for item in value]
@@ -166,7 +164,7 @@ class SetOf:
     empty_is_null: bool = False
 
     def canonical(self, value: JSON) -> JSON:
-        """The items once each, sorted by their canonical JSON."""
+        """Return the items without duplicates, sorted by their canonical JSON."""
         listed = ListOf(self.item, drop_blank=self.drop_blank, empty_is_null=self.empty_is_null)
         items = listed.canonical(value)
         if not isinstance(items, list):
@@ -182,7 +180,7 @@ class OpenObject:
     numbers_as_text: bool = False
 
     def canonical(self, value: JSON) -> JSON:
-        """The same with keys in order, and `1.0` as `1`."""
+        """Return the value with sorted keys, and `1.0` as `1`."""
         if isinstance(value, Mapping):
             return {str(key): self.canonical(value[key]) for key in sorted(value, key=str)}
         if isinstance(value, (list, tuple)):
@@ -209,15 +207,15 @@ class MergedObject:
     by_client: bool = False
 
     def canonical(self, value: JSON) -> JSON:
-        """As for open JSON."""
+        """Return the value with sorted keys, and `1.0` as `1`."""
         return OpenObject().canonical(value)
 
     def part_of(self, live: JSON, desired: JSON) -> JSON:
-        """What of the live value the declared one speaks about, in canonical form."""
+        """Return the part of the live value with the declared keys, in canonical form."""
         return _declared_part(self.canonical(live), self.canonical(desired), levels=self.depth)
 
     def without_nulls(self, desired: JSON) -> JSON:
-        """The declared value as it will read back: keys set to null are gone."""
+        """Return the declared value as the server returns it: without keys set to null."""
         return _without_nulls(self.canonical(desired), levels=self.depth)
 
 
@@ -248,9 +246,9 @@ def _jsonable(value: JSON) -> JSON:
         return list(value)
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} has no place in a plan")
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def canonical_text(value: JSON) -> str:
-    """JSON with sorted keys and no whitespace: the same value gives the same text."""
+    """Return JSON with sorted keys and without whitespace: equal values give equal text."""
     return orjson.dumps(value, default=_jsonable, option=orjson.OPT_SORT_KEYS).decode()

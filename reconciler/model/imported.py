@@ -1,4 +1,4 @@
-"""What import did: files, resources, secrets to set, and what it left where it was."""
+"""The result of an import."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.model.address import Address
+from reconciler.model.file_change import FileChange
 from reconciler.model.live import LiveObject
 from reconciler.model.values import Path, path_text
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A live object, or a field of it, that does not go into the files, and why.
-
-    `path` is empty where it is the whole object.
-    """
+    """A live object or one of its fields that is not imported. `path` is empty for the object."""
 
     live: LiveObject
     path: Path
@@ -23,13 +21,13 @@ class Left:
 
     @property
     def what(self) -> str:
-        """The field, or nothing."""
+        """The field, empty for the object."""
         return path_text(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """One resource that was written, and the file that has it."""
+    """A resource that was written, and its file."""
 
     address: Address
     id: str
@@ -39,36 +37,38 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Namesake:
-    """A resource that was written, and one of other environments that has its name and place."""
+    """A written resource, and one of other environments with the same name and parent."""
 
     address: Address
     elsewhere: Address
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """A file before or after: its lines with their ends, and the same lines without secrets."""
-
-    lines: tuple[str, ...]
-    shown: tuple[str, ...]
-
-
-def _plainly(text: str) -> str:
+def _unmasked(text: str) -> str:
     return text
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What import did, or would do.
+    """What an import did, or would do if not `written`.
 
-    `files` are the new texts by path, `before` the old ones of those that were there. `claimed`
-    is the number of chosen objects that were in the files already, `ignored` are those that the
-    policy says never to touch. `secrets` are the environment variables to set, with the address
-    that needs each. `unmatched` are parts of the choice that fit nothing.
-
-    `beside` are files that can't be extended, with those that were written instead. `gone` is what
-    files say no more that were written again. `sides` are there where nothing was `written`. `mask`
-    hides known secrets in whatever is printed of it.
+    files, before
+        The new and the old texts by path.
+    claimed
+        The number of selected objects that are in the files already.
+    ignored
+        The selected objects that `policy.ignore` excludes.
+    secrets
+        The environment variables to set, with the address that needs each.
+    unmatched
+        The parts of the selection without a match.
+    beside
+        Files that cannot be extended, with those that were written instead.
+    gone
+        What overwritten files lose.
+    changes
+        The change of each file, if not `written`.
+    mask
+        Masks known secrets in output.
     """
 
     files: Mapping[str, str]
@@ -84,6 +84,6 @@ class Imported:
     beside: Mapping[str, str] = field(default_factory=dict)
     gone: tuple[tuple[str, str], ...] = ()
     namesakes: tuple[Namesake, ...] = ()
-    sides: Mapping[str, tuple[Side, Side]] = field(default_factory=dict)
+    changes: Mapping[str, FileChange] = field(default_factory=dict)
     written: bool = True
-    mask: Callable[[str], str] = _plainly
+    mask: Callable[[str], str] = _unmasked

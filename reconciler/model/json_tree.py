@@ -1,4 +1,4 @@
-"""Walk JSON values, and change their leaves: the two ways in which all code goes through them."""
+"""Walk JSON values, and map their leaves."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import cache
 from typing import Any, TypeAlias
 
 JSON: TypeAlias = Any
-"""A value that JSON can hold, and `SecretRef` in its place where a secret goes."""
+"""A JSON value, with `SecretRef` in place of secrets."""
 
 JSONObject: TypeAlias = Mapping[str, Any]
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Where a value is inside a resource, for example ("destination", "config", "prefix")."""
+"""The path of a value inside a resource, for example ("destination", "config", "prefix")."""
 
 
 def walk(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
@@ -28,14 +28,14 @@ def walk(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
 
 
 def leaves(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
-    """Yield what is neither a mapping nor a list, with its path."""
+    """Yield every value that is neither a mapping nor a list, with its path."""
     for place, item in walk(value, path):
         if not isinstance(item, (Mapping, list, tuple)):
             yield place, item
 
 
 def mapped_leaves(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
-    """Yield what is no mapping, lists included, and empty mappings, with its path."""
+    """Yield every value that is not a mapping, and empty mappings, with their paths."""
     if isinstance(value, Mapping) and value:
         for name, item in value.items():
             yield from mapped_leaves(item, (*path, name))
@@ -45,25 +45,23 @@ def mapped_leaves(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
 
 @cache
 def _form(kind: type) -> type | None:
-    """Return dict or list for a container's class. Cached: to ask an abstract class is slow."""
+    """Return dict or list for a container's class. Cached, since abstract classes are slow."""
     if issubclass(kind, Mapping):
         return dict
     return list if issubclass(kind, (list, tuple)) else None
 
 
 PLAIN: AbstractSet[type] = frozenset({str, int, bool, float, type(None)})
-"""The classes of JSON leaves themselves: what is not a secret or unknown."""
+"""The classes of plain JSON leaves: neither secret nor unknown."""
 
 
 def map_leaves(
     value: JSON, change: Callable[[JSON], JSON], *, keep: AbstractSet[type] = frozenset()
 ) -> JSON:
-    """Return the value with `change` applied to all that is neither a mapping nor a list.
+    """Return the value with `change` applied to all leaves.
 
-    Leaves whose class is in `keep` are known not to change, which saves most of the time.
-
-    What does not change is shared with the value and not copied: most values have nothing to
-    change, and there are many.
+    Leaves whose class is in `keep` never change, which saves most of the time. Unchanged parts are
+    shared with the value, not copied.
     """
     form = _form(value.__class__)
     if form is None:

@@ -1,8 +1,4 @@
-"""What a kind can declare. Kinds are values of `Kind`; every generic layer asks them.
-
-If a new kind needs a new sort of difference, `Kind` or `Field` gains an attribute with a
-default, and the generic layer learns it once. No layer names a kind.
-"""
+"""The declaration of kinds, their fields and their variants. Generic packages name no kind."""
 
 from __future__ import annotations
 
@@ -33,12 +29,12 @@ class OnCreate(StrEnum):
 
     SEND = "send"
     AFTER = "after"
-    """The server refuses or overwrites it at creation: it is PATCHed right afterwards."""
+    """It is sent by PATCH after the create, since the server refuses or overwrites it there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """An object whose inner fields depend on a tag beside them: a destination by its type.
+    """An object whose inner fields depend on a tag: a destination by its type.
 
     `{tag: "S3", body: {...}, <extras>...}`. PATCH carries tag and extras with any part of the
     body (docs/service.md 1.6). An unknown tag is compared as open JSON.
@@ -49,12 +45,12 @@ class Variant:
     variants: Mapping[str, tuple[Field, ...]]
     extras: tuple[Field, ...] = ()
     fixed_since: Dialect | None = None
-    """The first dialect in which the tag can't change in place: a change is a replacement."""
+    """The first dialect in which a change of the tag is a replacement."""
     unlisted: frozenset[str] = frozenset()
-    """Tags whose objects are in no list: without an id they can't be found again."""
+    """Tags whose objects are in no list: they can be read by id only."""
 
     def canonical(self, value: JSON) -> JSON:
-        """Return the value itself: the inner fields have types of their own."""
+        """Return the value: the inner fields have types of their own."""
         return value
 
     @property
@@ -67,7 +63,7 @@ class Variant:
         return self.variants.get(str(value_at(value, (self.tag,))), ())
 
     def field_at(self, value: JSON, path: Path) -> Field | None:
-        """Return the field at a path inside a value, which says by its tag what the body has."""
+        """Return the field at a path inside a value, by the tag of the value."""
         match path:
             case (name,):
                 extras = (self.tag_field, *self.extras)
@@ -79,43 +75,43 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field that files can manage.
+    """A managed field.
 
-    The schema of its kind says these, and `described.fields_of` fills them in:
+    The schema of its kind sets these (`described.fields_of`):
 
     type
-        How values are compared; a kind gives one where the schema can't say it.
+        How values are compared. A kind sets it if the schema cannot express it.
     default
-        What the server means by absent or null; `MISSING` where it means null.
+        The meaning of absent or null for the server; `MISSING` for null.
     clearable
-        Whether the API takes null. Where not, resetting sends `reset`, else `default`.
+        Whether the API accepts null. If not, resetting sends `reset`, else `default`.
     secret
-        Never returned by the API, so it can't be compared (docs/service.md 1.5).
+        Never returned by the API, so it cannot be compared (docs/service.md 1.5).
     required
-        Whether a create must carry it.
+        Whether a create must contain it.
     since, until
-        The dialects that know it.
+        The dialects that have it.
 
-    A kind says these:
+    A kind sets these:
 
     reset
-        What to send when the key is removed from the files, if neither null nor the default.
+        The value to send when the key is removed from the files, if neither null nor the default.
     on_create
-        Whether the create carries it.
+        Whether the create contains it.
     toggle
         The calls that change it, for a boolean with actions of its own.
     sent_with
         Fields beside it that must be in the same PATCH (docs/service.md 1.2, 1.6).
     fixed_since
-        The first dialect in which it can't change in place.
+        The first dialect in which it cannot change in place.
     aliases
-        Other names that files and servers give it.
+        Other names of it in files and servers.
     renamed_since
-        The names that servers take since a dialect, in the order of dialects; `name` before.
+        The names that servers accept since a dialect, in the order of dialects; `name` before.
     read_at
-        Further places of a live body that may hold its value.
+        Other paths of a live body that may have its value.
     verbatim
-        Whether plans and import show it as it is written, not in the form compared.
+        Whether plans and import show it as written, not in canonical form.
     """
 
     name: str
@@ -138,19 +134,19 @@ class Field:
 
     @property
     def variant(self) -> Variant | None:
-        """Its type, where that is an object with variants."""
+        """Its type, if that is a variant."""
         return self.type if isinstance(self.type, Variant) else None
 
     def is_fixed(self, dialect: Dialect | None) -> bool:
-        """Return whether servers of a dialect can't change it in place."""
+        """Return whether servers of a dialect cannot change it in place."""
         fixed = self.fixed_since
         return dialect is not None and fixed is not None and dialect.is_since(fixed)
 
     def sent_as(self, dialect: Dialect | None) -> tuple[str, ...]:
-        """Return the names under which servers of a dialect take it; all where none is known.
+        """Return the names that servers of a dialect accept; all names for an unknown dialect.
 
-        Servers drop top-level fields that they do not know (docs/service.md 1.1), so sending a
-        name too many is harmless, and sending the wrong one alone loses the value.
+        Servers drop unknown top-level fields (docs/service.md 1.1): an extra name is harmless, and
+        a wrong name alone loses the value.
         """
         if dialect is None:
             return tuple(sorted({self.name, *self.renamed_since.values()}))
@@ -158,7 +154,7 @@ class Field:
         return (renamed[-1] if renamed else self.name,)
 
     def live_value(self, body: JSONObject) -> JSON:
-        """Return its value in a live body, under any of its names or places; else MISSING."""
+        """Return its value in a live body, under any of its names or paths, or MISSING."""
         for path in ((self.name,), *((alias,) for alias in self.aliases), *self.read_at):
             value = value_at(body, path)
             if value is not MISSING and value is not None:
@@ -168,10 +164,10 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Where objects of a kind live. `{organization}` and `{parent}` are filled in by the reader.
+    """The URL paths of a kind. `model.routes` fills in `{organization}` and `{parent}`.
 
-    `collection` lists and creates; an object is `<collection><id>/`. `survey` lists the objects
-    of a whole organization in one go, and serves those without a parent.
+    `collection` lists and creates; an object is `<collection><id>/`. `survey` lists all objects of
+    an organization, and is used for those without a parent.
     """
 
     collection: str
@@ -185,10 +181,10 @@ def _never_by_date(body: JSONObject, dialect: Dialect | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """How past ranges of an object are made up for (docs/service.md 1.8).
+    """How past ranges of an object are exported again (docs/service.md 1.8).
 
-    `paths` are tried in order until one is there. `by_date` returns whether the server wants dates
-    instead of moments for an object.
+    `paths` are tried in order until one exists. `by_date` returns whether the server requires dates
+    instead of timestamps for an object.
     """
 
     paths: tuple[str, ...]
@@ -207,25 +203,23 @@ def _never_gone(body: JSONObject) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of resource: everything that the generic layers need to know about it.
+    """One kind of resource.
 
     name, collection
         `batch_export` in addresses; `batch_exports` as the map in files and file names.
     parent
         The kind whose objects contain these, or None.
     parent_key
-        The YAML key that names the parent ("project"), and `parent_field` the field of a live
-        body that holds the parent's id ("team_id").
+        The YAML key of the parent ("project"). `parent_field` is the field of a live body with the
+        parent's id ("team_id").
     unique_names
-        Whether the server refuses two objects of one name in one scope.
+        Whether the server refuses two objects with the same name and parent.
     deletion_switch
         The policy key that must be true before any object of this kind is deleted.
     detail
-        Whether the list has a short shape, so that managed objects are read one by one.
+        Whether lists have a short form, so that managed objects are read one by one.
     pending_deletion
-        Whether a live body is that of an object that is pending deletion (docs/service.md 4.3).
-    last_changed
-        The field of a live body that moves with every change, or None.
+        Return whether an object is pending deletion (docs/service.md 4.3).
     activity
         The path inside a live body of its last activity, which distinguishes duplicates.
     """
@@ -242,27 +236,26 @@ class Kind:
     detail: bool = False
     pending_deletion: Callable[[JSONObject], bool] = _never_gone
     dialect_of: Callable[[JSONObject], Dialect | None] = _no_dialect
-    last_changed: str | None = None
     activity: Path = ()
     backfill: Backfill | None = None
     rules: tuple[Rule, ...] = ()
 
     @property
     def consequences(self) -> tuple[str, ...]:
-        """The ids of its rules, for `policy.deny` to name."""
+        """The ids of its rules, for `policy.deny`."""
         return tuple(rule.id for rule in self.rules)
 
     def field_named(self, name: str) -> Field | None:
         """Return the field of a name or alias."""
-        for known in self.fields:
-            if known.name == name or name in known.aliases:
-                return known
+        for candidate in self.fields:
+            if candidate.name == name or name in candidate.aliases:
+                return candidate
         return None
 
     def field_at(self, path: Path, body: JSONObject) -> Field | None:
-        """Return the field at a path of a body, None where no table knows it.
+        """Return the field at a path of a body, None if unknown.
 
-        The body says which variant the field belongs to: two variants may have a field of one name.
+        The body selects the variant, since variants may have different fields of the same name.
         """
         top = self.field_named(str(path[0]))
         if top is None or len(path) == 1:
@@ -274,4 +267,4 @@ class Kind:
     @property
     def variants(self) -> Iterator[tuple[Field, Variant]]:
         """The fields that have variants."""
-        return ((known, known.variant) for known in self.fields if known.variant is not None)
+        return ((item, item.variant) for item in self.fields if item.variant is not None)

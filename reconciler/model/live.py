@@ -1,4 +1,4 @@
-"""What the API says: objects as they were read, and all of them together as `Live`."""
+"""Live state: objects as the API returns them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from reconciler.model.values import JSON
 
 
 class Dialect(StrEnum):
-    """The servers of the interface, in the order of their appearance (docs/service.md)."""
+    """The server versions, in order of release (docs/service.md)."""
 
     INTERFACE = "interface"
     V2025 = "2025"
     V2026 = "2026"
 
     def is_since(self, first: Dialect) -> bool:
-        """Return whether it is the first one or a later one."""
+        """Return whether it is `first` or later."""
         order = tuple(Dialect)
         return order.index(self) >= order.index(first)
 
     @classmethod
     def between(cls, since: Dialect | None, until: Dialect | None) -> tuple[Dialect, ...]:
-        """Return the dialects from one to another, both included; None leaves an end open."""
+        """Return the dialects from `since` to `until`, both included. None is an open end."""
         return tuple(
             dialect
             for dialect in cls
@@ -34,9 +34,9 @@ class Dialect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LiveObject:
-    """One live object. `id` is always text. `parent_id` is None at the top of the tree.
+    """One live object. `parent_id` is None for an object of the organization.
 
-    An object that no resource could claim may have just the short shape of its list.
+    The body of an object that no resource can match may be the short form of a list.
     """
 
     kind: str
@@ -48,17 +48,16 @@ class LiveObject:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Everything that was read for one plan.
+    """All live objects for one plan. `dialect` is None if unknown.
 
-    What is not here is not there: a reader that can't see all that the files speak of refuses.
-    `dialect` is None where nothing that was read tells it.
+    An object that is missing here does not exist: reading fails if it cannot see all of them.
     """
 
     objects: Mapping[str, tuple[LiveObject, ...]]
     dialect: Dialect | None = None
     unlisted: frozenset[str] = frozenset()
-    """Kinds that the key may not list: of these, only objects that were named by id are here."""
+    """Kinds that the key may not list: only objects with a configured id are here."""
 
     def of(self, kind: str) -> tuple[LiveObject, ...]:
-        """The objects of one kind, in the order they were read."""
+        """Return the objects of one kind, in the order of reading."""
         return self.objects.get(kind, ())

@@ -1,4 +1,4 @@
-"""A plan: an immutable, serialisable, ordered list of changes with what it was computed from."""
+"""A plan: an immutable, ordered list of changes with their source."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A policy violation: the rule, what violates it, where the rule is, and how to allow it."""
+    """A policy violation: the rule, what violates it, the place of the rule, and the fix."""
 
     rule: str
     message: str
@@ -43,23 +43,22 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class PlanSource:
-    """What a plan was computed from. `base` is the git commit compared with, if any."""
+    """What a plan was computed from. `base` is the git commit, if any."""
 
     environment: str
     organization: str
     base_url: str
     tool_version: str
     config_digest: str
-    live_digest: str
     dialect: Dialect | None = None
     base: str | None = None
     undoes: str | None = None
-    """The digest of the plan that this one undoes. Such a plan does not lead to the files."""
+    """The digest of the plan that this one undoes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The options that narrowed the plan. Empty means the whole workspace."""
+    """The options that narrow the plan. Empty selects the whole workspace."""
 
     targets: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
@@ -68,7 +67,7 @@ class Selection:
 
     @property
     def partial(self) -> bool:
-        """Whether anything is left out."""
+        """Whether something may be excluded."""
         return bool(self.targets or self.excludes or self.kinds or self.parents)
 
 
@@ -76,7 +75,7 @@ class Selection:
 class Plan:
     """The plan. `created_at` is metadata: it is outside the digest.
 
-    `changes` are in the order in which they can be made, no-ops last, by address.
+    `changes` are in the order in which they can be made. No-ops are last, by address.
     """
 
     source: PlanSource
@@ -95,11 +94,11 @@ class Plan:
 
     @property
     def empty(self) -> bool:
-        """Whether applying it would send nothing."""
+        """Whether applying it sends nothing."""
         return not self.effective
 
     @property
     def counts(self) -> Mapping[Action, int]:
-        """How many changes of each action, zeros included."""
+        """The number of changes by action, zeros included."""
         counts = Counter(change.action for change in self.changes)
         return {action: counts[action] for action in Action}

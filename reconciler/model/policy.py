@@ -1,4 +1,4 @@
-"""What a plan may do, as the workspace says. Each key of `policy:` is declared here, once."""
+"""The policy of an environment: limits of what a plan may do."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Prune(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A bound on a number of changes: absolute, or percent of the managed objects."""
+    """A limit of changes: a number, or a percentage of the managed objects."""
 
     value: float
     percent: bool = False
 
     def allows(self, count: int, *, total: int) -> bool:
-        """Whether `count` of `total` is within the limit."""
+        """Return whether `count` of `total` is within the limit."""
         return count <= (self.value * total / 100 if self.percent else self.value)
 
     def __str__(self) -> str:
@@ -73,10 +73,10 @@ def _modes(value: Mapping[str, Prune]) -> JSON:
 def _key(
     read: Callable[[JSON], Any], save: Callable[[Any], JSON] | None = None
 ) -> Mapping[str, Any]:
-    """Return what makes a field a key of `policy:`.
+    """Return the metadata of a field that is a key of `policy:`.
 
-    `read` makes its value of what is written. `save` makes of that what the digest of the
-    configuration holds; without it, the key has no influence on plans.
+    `read` converts the written value. `save` converts the value for the digest of the
+    configuration; None for a key that does not affect plans.
     """
     return {"read": read, "save": save}
 
@@ -85,10 +85,9 @@ def _key(
 class Policy:
     """The rules of one environment: a field for each key of `policy:` in the files.
 
-    `prune` maps a scope to its mode: the address of a parent (its children), a kind's name, or
-    "*" for all that is not named. `deletable` names the kinds whose second switch is on: kinds
-    that ask for one (`Kind.deletion_switch`) are never deleted without it. `marks` has the place
-    of each key that is written.
+    `prune` maps a scope to its mode: the address of a parent (its children), a kind, or "*" for
+    all others. `deletable` are the kinds whose `Kind.deletion_switch` is on. `marks` are the places
+    of the keys.
     """
 
     prune: Mapping[str, Prune] = field(default_factory=dict, metadata=_key(_prune, _modes))
@@ -111,7 +110,7 @@ class Policy:
     def read(
         cls, written: JSONObject, *, switches: Mapping[str, str], marks: Mapping[str, Mark]
     ) -> Policy:
-        """Return the policy that is written. `switches` are the deletion switches by kind."""
+        """Return the policy of a mapping. `switches` are the deletion switches by kind."""
         values = {
             key.name: key.metadata["read"](written.get(key.name))
             for key in fields(cls)
@@ -121,7 +120,7 @@ class Policy:
         return cls(**values, deletable=on, marks=marks)
 
     def saved(self) -> list[JSON]:
-        """Return what a plan depends on, for the digest of the configuration."""
+        """Return the values that affect plans, for the digest of the configuration."""
         return [
             save(getattr(self, key.name))
             for key in fields(self)
@@ -129,7 +128,7 @@ class Policy:
         ]
 
     def prune_of(self, kind: str, parent: str | None = None) -> Prune:
-        """Return the mode for an object: by its parent's address, then its kind, then "*"."""
+        """Return the mode of an object: by its parent's address, then its kind, then "*"."""
         for scope in (parent, kind, "*"):
             if scope is not None and scope in self.prune:
                 return self.prune[scope]

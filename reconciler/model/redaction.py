@@ -1,4 +1,4 @@
-"""What looks secret, and how it is masked: in files, in messages and in plans."""
+"""Detect and mask secrets in files, messages and plans."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from reconciler.model.json_tree import JSON, walk
@@ -14,42 +14,44 @@ from reconciler.model.schema_files import known_schema, schema_names
 from reconciler.model.values import SecretValue
 from reconciler.model.wording import printable
 
+Mask: TypeAlias = Callable[[str], str]
+"""A function that masks every known secret in a text."""
 MASK = "***"
 SHORTEST_MASKED = 4
-"""Shorter values would mask half of the output, and give themselves away by that."""
+"""Masking shorter values would mask much of the output, and reveal them."""
 
 _COMMON_NAMES = ("api_key", "token", "password", "secret")
 _NAME_IN_FILES = r"[\w.-]*(?:secret|passw|passphrase|token|private_?key|api_?key|webhook)[\w.-]*"
-"""Names of keys in files that are masked: a misspelt name, or a field of another tool."""
+"""Names of unknown keys in files that are masked, such as misspelt ones."""
 _NAME_IN_BODIES = re.compile(
     r"secret|passw|passphrase|pwd|token|credential|authorization|webhook|keyfile|dsn"
     r"|connection_?(string|url|uri)|service_?account|access_?key"
     r"|(?<!primary)(?<!partition)(?<!sort)(?<!version)(?<!cluster)(?<!public)_key$"
 )
-"""Names below open fields of live objects that are not imported: more is lost by a leak there."""
+"""Names below open fields of live objects that are not imported."""
 _VALUE = re.compile(
     r"://[^\s/@:]*:[^\s/@]+@|-----BEGIN [A-Z ]*PRIVATE KEY|\bph[xs]_[A-Za-z0-9_-]{8}"
 )
-"""A password in an address, a private key, a key of the service itself."""
+"""A password in a URL, a private key, or an API key of the service."""
 _ELSEWHERE = re.compile(
-    # The default of a secret, and the password in an address.
+    # The default of a secret, and the password in a URL.
     r"(?<=\$\{secret:env:)[^{}]*?:-(?P<value>[^{}]+)"
     r"|(?<=://)[^\s/@:]*:(?P<password>[^\s/@]+)(?=@)"
 )
 
 
 def looks_secret(name: str) -> bool:
-    """Return whether the name of a field that no schema knows is like that of a secret."""
+    """Return whether the name of an unknown field resembles that of a secret."""
     return name in secret_names() or _NAME_IN_BODIES.search(name.casefold()) is not None
 
 
 def holds_secret(text: str) -> bool:
-    """Return whether a value holds what looks like a secret, whatever its field."""
+    """Return whether a value contains what looks like a secret, in any field."""
     return _VALUE.search(text) is not None
 
 
 def redact_line(line: str) -> str:
-    """Return a line with what follows the name of a secret masked, in comments too."""
+    """Return a line with values after names of secrets masked, in comments too."""
     return masked(line, secret_spans(line))
 
 
@@ -64,7 +66,7 @@ def masked(line: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def secret_spans(line: str) -> tuple[tuple[int, int], ...]:
-    """Return where secrets are in a line: behind a name like that of a secret, and elsewhere."""
+    """Return the spans of secrets in a line, without overlaps."""
     spans = [match.span("value") for match in _assignment().finditer(line)]
     spans += [match.span(str(match.lastgroup)) for match in _ELSEWHERE.finditer(line)]
     apart: list[tuple[int, int]] = []
@@ -82,7 +84,7 @@ def redact_text(text: str, secrets: Iterable[SecretValue]) -> str:
     return text
 
 
-def redact_value(value: JSON, mask: Callable[[str], str]) -> JSON:
+def redact_value(value: JSON, mask: Mask) -> JSON:
     """Return a value with all text inside it masked, keys included."""
     if isinstance(value, str):
         return mask(value)
@@ -94,7 +96,7 @@ def redact_value(value: JSON, mask: Callable[[str], str]) -> JSON:
 
 
 def is_redacted(value: JSON) -> bool:
-    """Return whether something inside a value is masked: then it is not the value any more."""
+    """Return whether a part of a value is masked, so that the original value is lost."""
     return any(isinstance(item, str) and MASK in item for _, item in walk(value))
 
 
@@ -118,14 +120,14 @@ def _forms(value: str) -> tuple[str, ...]:
 
 @cache
 def secret_names() -> frozenset[str]:
-    """Return the names of fields that hold secrets, over all schemas."""
+    """Return the names of secret fields of all schemas."""
     nodes = (item for name in schema_names() for item in _fields(known_schema(name)))
     secret = {name for name, node in nodes if node.get("x-secret") or node.get("x-holds-secrets")}
     return frozenset(secret) | frozenset(_COMMON_NAMES)
 
 
 def _plain_names() -> frozenset[str]:
-    """Return the names of fields that are no secrets, over all schemas."""
+    """Return the names of fields of all schemas that are not secret."""
     names = {name for schema in schema_names() for name, _ in _fields(known_schema(schema))}
     return frozenset(names) - secret_names()
 
@@ -145,7 +147,7 @@ def _any_of(names: Iterable[str]) -> str:
 
 @cache
 def _names() -> str:
-    """Return a pattern for the names of secret fields, and of what is like one."""
+    """Return a pattern for the names of secret fields, and similar names."""
     known, plain = _any_of(secret_names()), _any_of(_plain_names())
     return rf"(?:{known})(?![\w.-])|(?!(?:{plain})(?![\w.-])){_NAME_IN_FILES}"
 
@@ -154,7 +156,7 @@ def _names() -> str:
 def _assignment() -> re.Pattern[str]:
     return re.compile(
         rf"(?P<key>(?<![\w-])[\"']?(?:{_names()})[\"']?\s*:\s+)"
-        # A whole reference is no secret, but for the default that it may hold.
+        # A reference is not a secret, except for a default.
         r"(?![\"']?\$\{(?:(?!:-)[^}])*\}[\"']?\s*(?:[,}#]|$))"
         r"(?P<value>\"(?:[^\"\\]|\\.)*\"?|'[^']*'?|(?:\$\{[^}]*\}|[^,}\n])+)"
     )
@@ -162,11 +164,11 @@ def _assignment() -> re.Pattern[str]:
 
 @cache
 def plain_key() -> re.Pattern[str]:
-    """Return the pattern of a line that begins with the key of a field that is no secret."""
+    """Return the pattern of a line that starts with the key of a field that is not secret."""
     return re.compile(rf"\s*(?:-\s+)?[\"']?(?:{_any_of(_plain_names())})[\"']?\s*:")
 
 
 @cache
 def secret_key() -> re.Pattern[str]:
-    """Return the pattern of a line that begins with the key of a secret."""
+    """Return the pattern of a line that starts with the key of a secret."""
     return re.compile(rf"\s*(?:-\s+)?[\"']?(?:{_names()})[\"']?\s*:")

@@ -1,4 +1,4 @@
-"""The syntax of references, `${provider:argument}` and `${secret:provider:argument}`, read once."""
+"""Parse references: `${provider:argument}` and `${secret:provider:argument}`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _DEFAULT = ":-"
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is between `${` and `}`.
+    """The text between `${` and `}`.
 
-    Without `closed`, the text after `${` never reaches its `}`, and `inside` is all of that text.
+    An unclosed one has all the text after `${`.
     """
 
     inside: str
@@ -34,7 +34,7 @@ class Reference:
 
     @property
     def argument(self) -> str:
-        """What the provider gets: a name, a path or a command. Empty where there is none."""
+        """The argument: a name, a path or a command. Empty without one."""
         text = self.inside.partition(":")[2] if self.is_secret else self.inside
         return text.partition(":")[2]
 
@@ -85,14 +85,14 @@ def references_in(text: str) -> tuple[Reference, ...]:
 
 
 def is_only_references(text: str) -> bool:
-    """Return whether a text is references without defaults, and nothing between them."""
+    """Return whether a text consists of references without defaults."""
     references = references_in(text)
     plain = "".join(map(str, references)) == text != ""
     return plain and not any(reference.has_default for reference in references)
 
 
 def is_reference_without_default(text: str) -> bool:
-    """Return whether a text is one reference, which can't hold a secret in a default."""
+    """Return whether a text is one reference without a default, which may be a secret."""
     match references_in(text):
         case (only,):
             return str(only) == text and not only.has_default
@@ -105,5 +105,5 @@ def holds_reference(text: str) -> bool:
 
 
 def escaped_text(text: str) -> str:
-    """Return a text as files write it: `${` is `$${`, so that it is no reference."""
+    """Return a text with `$${` in place of `${`."""
     return text.replace("${", "$${")

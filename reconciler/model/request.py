@@ -21,13 +21,17 @@ class Repeat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP call. `path` is below the base URL; `body` may hold secret references."""
+    """One HTTP call. `path` is below the base URL; `body` may hold secret references.
+
+    `final_codes` are codes of 429 responses after which waiting a little does not help.
+    """
 
     method: str
     path: str
     repeat: Repeat
     body: JSONObject | None = None
     query: Mapping[str, str] = field(default_factory=dict)
+    final_codes: frozenset[str] = frozenset()
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""One resource as an environment has it, each field with the place that it comes from."""
+"""A resource in one environment, with the origin of each field."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from reconciler.model.values import JSON, MISSING, Path
 
 @dataclass(frozen=True, slots=True)
 class FieldOrigin:
-    """A place that sets a field, with a word for what it is.
+    """A place that sets a field.
 
-    `layer` is "resource", "override <environment>" or "defaults"; for what a reference leads to
-    it is the mapping of the variables, "environment", "default" or "file". `at` is None where
-    there is no file to look into.
+    `layer` is "resource", "override <environment>" or "defaults"; for a reference, it is the
+    mapping of the variables, "environment", "default" or "file". `at` is None outside of files.
     """
 
     layer: str
@@ -32,7 +31,7 @@ class FilledReference:
 
 @dataclass(frozen=True, slots=True)
 class Overridden:
-    """What a lower layer says about the same field, as written there, and has no say in."""
+    """The value of the same field in a lower layer, as written."""
 
     written: JSON
     origin: FieldOrigin
@@ -40,11 +39,11 @@ class Overridden:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedField:
-    """A managed field: no mapping, unless it is an empty one.
+    """A managed field: a leaf or an empty mapping.
 
-    `value` never holds a secret, only references and, in place of a literal one, words.
-    `written` is the text in the file where references were filled in, else `MISSING`.
-    `overrides` begin with the layer just below.
+    `value` contains references in place of secrets, and a placeholder for a literal one. `written`
+    is the text in the file if references were filled in, else `MISSING`. `overrides` start with
+    the next lower layer.
     """
 
     path: Path
@@ -58,7 +57,7 @@ class ResolvedField:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedParent:
-    """What a resource belongs to: a declared one with its address, or a live one by id or name."""
+    """The parent: a declared one with its address, or a live one by id or name."""
 
     address: Address | None = None
     id: str | None = None
@@ -68,7 +67,7 @@ class ResolvedParent:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedResource:
-    """A resource with its fields in the order in which they are drawn.
+    """A resource with its fields in the order of output.
 
     `environments` are those that have it. `parent` is None for kinds without one, and for a
     resource of the organization, then `in_organization` is True.

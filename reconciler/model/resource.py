@@ -12,7 +12,7 @@ from reconciler.model.values import JSON, Path
 
 
 class State(StrEnum):
-    """Whether a resource shall exist. `absent` is the explicit instruction to delete it."""
+    """Whether a resource shall exist. `absent` deletes it."""
 
     PRESENT = "present"
     ABSENT = "absent"
@@ -34,7 +34,7 @@ class ParentRef:
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """How a resource may be treated .
+    """The lifecycle settings of a resource.
 
     `ignore_changes` are field paths as `path_text` writes them; a path covers what is below it.
     """
@@ -50,8 +50,8 @@ class Resource:
     """A declared project or batch export, resolved for one environment.
 
     `spec` holds the managed fields by the API's names, as written (not normalised), secrets as
-    `SecretRef`. A field that is absent is not managed; null means "clear it". `parent` is None
-    for kinds without one, and for an export of the organization.
+    `SecretRef`. An absent field is not managed; null clears it. `parent` is None for kinds without
+    one, and for an export of the organization.
     """
 
     address: Address
@@ -66,7 +66,7 @@ class Resource:
 
     @property
     def name(self) -> str:
-        """The name by which the live object is found. Config makes sure there is one."""
+        """The name by which the live object is matched. Validation requires one."""
         return str(self.spec.get("name", "")).strip()
 
 
@@ -74,7 +74,7 @@ class Resource:
 class Desired:
     """All resources of one environment, by address.
 
-    `base_url` and `organization` say where; the API key is no part of it.
+    `base_url` and `organization` identify the service.
     """
 
     environment: str
@@ -85,7 +85,7 @@ class Desired:
     """SHA-256 (hex) over the resolved configuration, secrets as references."""
 
     def in_order(self) -> tuple[Resource, ...]:
-        """The resources by address."""
-        # By tuples, since comparing addresses as such takes several times as long.
+        """Return the resources sorted by address."""
+        # By tuples, since comparing addresses is several times slower.
         place = sorted(self.resources, key=lambda resource: (resource.kind, resource.key))
         return tuple(self.resources[address] for address in place)

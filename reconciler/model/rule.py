@@ -1,4 +1,4 @@
-"""Consequences of changes, declared once: `@RULES.rule("id", Danger.WARNING)` on a function."""
+"""Consequences of changes, declared once: `@RULES.rule("id", Severity.WARNING)` on a function."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import TypeAlias
 
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Consequence, Danger, FieldChange
+from reconciler.model.change import Action, Consequence, FieldChange, Severity
 from reconciler.model.live import Dialect, LiveObject
 from reconciler.model.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """What a rule may look at: one change and what surrounds it. Pure data.
+class RuleContext:
+    """What a rule depends on: one change and its surroundings.
 
     `desired` is None for a deletion, `live` for a creation. `children` are the live objects
     below the changed one, managed or not. `now` is when live state was read.
@@ -38,26 +38,26 @@ class Situation:
         return None
 
 
-Outcome: TypeAlias = str | tuple[Danger, str] | None
-"""What a rule's function returns: a message, one of another severity, or None."""
+Outcome: TypeAlias = str | tuple[Severity, str] | None
+"""A message, a message with another severity, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule with its stable id, which `policy.deny` names.
 
-    The first of `severities` is the usual one. `meaning` is the docstring of its function: when it
+    The first of `severities` is the default. `meaning` is the docstring of its function: when it
     applies, and what it means.
     """
 
     id: str
-    severities: tuple[Danger, ...]
+    severities: tuple[Severity, ...]
     meaning: str
-    judge: Callable[[Situation], Outcome]
+    judge: Callable[[RuleContext], Outcome]
 
-    def __call__(self, situation: Situation) -> Consequence | None:
+    def __call__(self, context: RuleContext) -> Consequence | None:
         """Return the consequence of a change, if there is one."""
-        outcome = self.judge(situation)
+        outcome = self.judge(context)
         if outcome is None:
             return None
         severity, message = (self.severities[0], outcome) if isinstance(outcome, str) else outcome
@@ -71,11 +71,11 @@ class Rules:
     known: list[Rule] = field(default_factory=list)
 
     def rule(
-        self, rule_id: str, *severities: Danger
-    ) -> Callable[[Callable[[Situation], Outcome]], Rule]:
+        self, rule_id: str, *severities: Severity
+    ) -> Callable[[Callable[[RuleContext], Outcome]], Rule]:
         """Add the decorated function as a rule."""
 
-        def add(judge: Callable[[Situation], Outcome]) -> Rule:
+        def add(judge: Callable[[RuleContext], Outcome]) -> Rule:
             rule = Rule(rule_id, severities, str(judge.__doc__), judge)
             self.known.append(rule)
             return rule

@@ -1,7 +1,4 @@
-"""The JSON Schemas of the package, composed: what several share is written once, in `parts/`.
-
-They are data of the program, as its modules are: read once, and the same on every machine.
-"""
+"""The JSON Schemas of the package. Shared properties are in `parts/`."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ def _folder() -> Traversable:
 def schema(name: str) -> dict[str, Any] | None:
     """Return the schema of a name such as "workspace" or "destinations/S3", None if unknown.
 
-    Names come from files of users (the type of a destination), so that only known ones are opened.
+    Names come from files of users (the type of a destination), so only known ones are opened.
     """
     return _composed(_read(name)) if name in schema_names() else None
 
@@ -64,7 +61,7 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _composed(node: Any) -> Any:
-    """Return a node with the parts that it names, and below it."""
+    """Return a node with the parts that it refers to, at any depth."""
     if isinstance(node, list):
         return [_composed(item) for item in node]
     if not isinstance(node, dict):
@@ -79,7 +76,7 @@ def _composed(node: Any) -> Any:
 
 
 def _list_variants(node: dict[str, Any]) -> None:
-    """Add to the known values of a tag those that only have a schema in the folder."""
+    """Add the tags with a schema in the folder to the known values."""
     words = node["x-variants"]
     prefix = f"{words['folder']}/"
     files = [name.removeprefix(prefix) for name in schema_names() if name.startswith(prefix)]
@@ -89,9 +86,9 @@ def _list_variants(node: dict[str, Any]) -> None:
 
 
 def _joined(own: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return own and shared properties: what comes `x-before` a property, then own, then the rest.
+    """Return own and shared properties, a shared one with `x-before` before that property.
 
-    What both have is described by both, and the own words win.
+    The keywords of a property in both are merged; the own ones take precedence.
     """
     merged = {
         name: {word: value for word, value in node.items() if word != "x-before"}
@@ -125,7 +122,7 @@ def member_schema(
 
 @cache
 def schema_names() -> tuple[str, ...]:
-    """Return all names, sorted; parts are no schemas of their own."""
+    """Return all names, sorted, without parts."""
     return tuple(name for name in sorted(_names(_folder(), "")) if not name.startswith(_PARTS))
 
 

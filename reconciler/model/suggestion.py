@@ -1,4 +1,4 @@
-"""Suggestions for names that are not known: the closest one, or all of them."""
+"""Suggest names for an unknown one: the closest one, or all of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def choice(given: JSON, known: Iterable[str], word: str = "allowed") -> str:
 
 @lru_cache(maxsize=1000)
 def _choice(given: str, known: tuple[str, ...], word: str) -> str:
-    # Cached, since one mistake is often made in many resources.
+    # Cached, since the same mistake is often in many resources.
     close = nearest(given, known)
     if close is not None:
         return f"did you mean '{close}'?"

@@ -1,4 +1,4 @@
-"""JSON, absence and secrets: three things that a plain `dict` can't distinguish."""
+"""JSON values, absent values and secrets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 MISSING: Final = Missing.MISSING
-"""A field that is not there. Not the same as null: an absent field is not managed."""
+"""An absent field, which is not managed. Null is a value."""
 
 SecretSourceName: TypeAlias = str
 """The name of a provider (`reconciler.providers`)."""
@@ -48,10 +48,10 @@ SecretSourceName: TypeAlias = str
 
 @dataclass(frozen=True, slots=True, order=True)
 class SecretSource:
-    """Where one secret comes from, never what it is.
+    """The source of one secret, never its value.
 
-    `source` "literal" stands for a value written in the files (allowed only by policy): its
-    `argument` is `<address>:<path>`, and the value stays with the configuration.
+    `source` "literal" is a value that is written in the files. Its `argument` is
+    `<address>:<path>`, and the value stays with the configuration.
     """
 
     source: SecretSourceName
@@ -73,15 +73,15 @@ class SecretSource:
 class SecretRef:
     """A value that contains a secret: a reference, or text with references inside.
 
-    It is resolved by the client at the moment of sending and nowhere else, so this class has no
-    value that could leak. Comparing it with text is always False.
+    The client resolves it when a request is sent, so it has no value that could leak. Comparing it
+    with text is always False.
     """
 
     parts: tuple[str | SecretSource, ...]
 
     @classmethod
     def of(cls, source: SecretSourceName, argument: str) -> SecretRef:
-        """The whole value is one secret."""
+        """Return the reference for a value that is one secret."""
         return cls((SecretSource(source, argument),))
 
     @property
@@ -91,7 +91,7 @@ class SecretRef:
 
     @property
     def is_literal(self) -> bool:
-        """Whether a part of it is written in the files as it is."""
+        """Whether a part of it is a literal in the files."""
         return any(source.source == "literal" for source in self.sources)
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ class SecretValue:
         self._value = value
 
     def reveal(self) -> str:
-        """The value itself. Called where the request body is made, and to build masks."""
+        """Return the value, for request bodies and masks."""
         return self._value
 
     def __repr__(self) -> str:
@@ -133,7 +133,7 @@ class SecretValue:
 
 
 def path_text(path: Path) -> str:
-    """`destination.config.prefix`, with list positions in brackets."""
+    """Return a path as text: `destination.config.prefix`, with list positions in brackets."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -144,9 +144,9 @@ def path_text(path: Path) -> str:
 
 
 def value_at(value: JSON, path: Path) -> JSON:
-    """The value at a path, or `MISSING`."""
+    """Return the value at a path, or `MISSING`."""
     for part in path:
-        # dict first, since asking an abstract class takes ten times as long.
+        # dict first, since an abstract class is ten times slower.
         if isinstance(value, (dict, Mapping)):
             if part not in value:
                 return MISSING
@@ -161,7 +161,7 @@ def value_at(value: JSON, path: Path) -> JSON:
 
 
 def put_at(values: dict[str, JSON], path: Path, value: JSON) -> None:
-    """Set the value at a path of names, with mappings made on the way where there are none."""
+    """Set the value at a path of names, and create missing mappings."""
     holder = values
     for part in path[:-1]:
         holder = holder.setdefault(str(part), {})

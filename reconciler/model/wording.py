@@ -1,8 +1,6 @@
-"""Text of others inside our messages: names of live objects, values, what a server said.
+"""Escape untrusted text in messages, such as names of live objects.
 
-Whoever may name an object could else write lines of our output, steer the terminal that shows it,
-or turn the direction of what follows. Stands below everything that makes messages, since a
-message also goes where nothing is drawn: into plan files, logs and what others make of them.
+Unescaped, such a name could forge lines of output, control the terminal or reverse text.
 """
 
 from __future__ import annotations
@@ -17,17 +15,17 @@ _NOT_PLAIN = re.compile(r"[^ -~\n]")
 
 
 def several(count: int, word: str) -> str:
-    """`1 file`, `2 files`: for words that take an s."""
+    """Return a count with its noun: `1 file`, `2 files`."""
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def is_breaking(character: str) -> bool:
-    """Whether a character could move the cursor, the line or the direction of what follows."""
+    """Return whether a character can affect the cursor, the line or the text direction."""
     return unicodedata.category(character) in _BREAKING
 
 
 def printable(text: str) -> str:
-    """Text that can't forge output: control, bidi and line characters are shown as escapes."""
+    """Return text with control, bidi and line characters escaped."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -39,10 +37,9 @@ def printable(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Printable text in the first kind of quotes that it does not contain.
+    """Return printable text in the first kind of quotes that it does not contain.
 
-    So a name can't end its quotes and go on as if the message did. One with all sorts of quotes
-    has its single ones escaped.
+    So a name cannot close its quotes. In text with all kinds of quotes, single ones are escaped.
     """
     shown = printable(text)
     for mark in _QUOTES:
@@ -52,10 +49,9 @@ def quoted(text: str) -> str:
 
 
 def plain_json(text: str) -> str:
-    """JSON that a terminal can show, of the same value: what could steer one is an escape.
+    """Return the same JSON with characters escaped that could control a terminal.
 
-    JSON itself only asks that of what is below U+0020. Half a surrogate pair, which is no text, is
-    written in plain text and not as a character that readers of JSON refuse.
+    A lone surrogate, which JSON readers refuse, becomes the text of its escape.
     """
     return text if text.isascii() and "\x7f" not in text else _NOT_PLAIN.sub(_escaped, text)
 

@@ -1,1 +1,1 @@
-"""Deciding: pure functions from what the files say and what the API says to a `Plan`."""
+"""Decide what to change, from the configuration and live state. Pure: no I/O, no clock."""

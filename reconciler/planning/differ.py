@@ -1,7 +1,7 @@
-"""Two sides of one resource to field changes. Comes after the matcher, before the bodies.
+"""Compare a resource with its live object. Comes after the matcher, before the bodies.
 
-Only what the files declare is compared. With a git base, a key that was declared there and is
-gone now is reset, and each difference is told apart by the side it comes from.
+Only declared fields are compared. With a git base, a key that was removed since is reset, and each
+difference has the side that it comes from.
 """
 
 from __future__ import annotations
@@ -10,63 +10,52 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from reconciler.model.change import FieldChange, Origin
+from reconciler.model.comparison import comparable, compared, display_value, is_equal
 from reconciler.model.field_types import MergedObject
-from reconciler.model.kind import Field, Kind, Variant
+from reconciler.model.kind import Field, Kind
+from reconciler.model.leaves import Leaf, field_leaves
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Lifecycle, Resource
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, path_text, value_at
-from reconciler.planning.leaves import Leaf, comparable, display_value, leaves
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What differs. `unreset` are removed keys that nothing can reset: they stay as they are."""
+    """What differs, in field order.
+
+    `toggles` are changed by requests of their own. `unreset` are keys that were removed from the
+    files and that the API can't reset: they keep their live value.
+    """
 
     changes: tuple[FieldChange, ...]
-    unreset: tuple[Path, ...] = ()
+    toggles: tuple[FieldChange, ...]
+    unreset: tuple[Path, ...]
 
 
 def difference(
     kind: Kind, resource: Resource, live: LiveObject, *, base: Resource | None = None
 ) -> Difference:
-    """The managed fields in which the live object is not as the files say, in field order."""
-    found = {leaf.path: leaf for leaf in leaves(kind.fields, live.body, live=True)}
-    before = _declared(kind, base.spec) if base is not None else {}
-    tag_moves = _tag_moves(kind, resource.spec, live.body)
-    changes: list[FieldChange] = []
+    """Return the managed fields in which the live object does not match the configuration."""
+    current = {leaf.path: leaf.value for leaf in field_leaves(kind.fields, live.body, live=True)}
     declared = _declared(kind, resource.spec)
-    for leaf in declared.values():
-        if leaf.field.secret or leaf.field.toggle or is_ignored(leaf.path, resource.lifecycle):
-            continue
-        change = _compared(leaf, found.get(leaf.path), was=before.get(leaf.path), based=base)
-        if change is not None:
-            changes.append(change)
+    before = _declared(kind, base.spec) if base is not None else None
+    changes: list[FieldChange] = []
+    toggles: list[FieldChange] = []
     unreset: list[Path] = []
-    for path, leaf in before.items():
-        gone = path not in declared and not leaf.field.secret and not leaf.field.toggle
-        if not gone or is_ignored(path, resource.lifecycle) or path[0] in tag_moves:
+    for path, leaf in declared.items():
+        is_unset_toggle = leaf.field.toggle is not None and leaf.value is None
+        if is_unset_toggle or not _is_compared(leaf, resource.lifecycle):
             continue
-        reset = _reset(leaf, found.get(path))
+        change = _field_change(leaf, current.get(path, MISSING), before)
+        if change is not None:
+            (toggles if leaf.field.toggle else changes).append(change)
+    for leaf in _removed(kind, resource, live, declared, before or {}):
+        reset = _reset(leaf, current.get(leaf.path, MISSING))
         if reset is None:
-            unreset.append(path)
+            unreset.append(leaf.path)
         elif reset.before != reset.after:
             changes.append(reset)
-    return Difference(tuple(changes), tuple(unreset))
-
-
-def toggled(kind: Kind, resource: Resource, live: LiveObject) -> Iterator[tuple[Field, bool]]:
-    """Booleans with calls of their own that differ: the field and the wanted state."""
-    for field in kind.fields:
-        if field.toggle is None or resource.spec.get(field.name) is None:
-            continue
-        wanted = comparable(field, resource.spec[field.name])
-        is_now = comparable(field, field.live_value(live.body))
-        if wanted != is_now and not is_ignored((field.name,), resource.lifecycle):
-            yield field, bool(wanted)
-
-
-def _declared(kind: Kind, spec: JSONObject) -> dict[Path, Leaf]:
-    return {leaf.path: leaf for leaf in leaves(kind.fields, spec, live=False)}
+    return Difference(tuple(changes), tuple(toggles), tuple(unreset))
 
 
 def is_ignored(path: Path, lifecycle: Lifecycle) -> bool:
@@ -78,80 +67,82 @@ def is_ignored(path: Path, lifecycle: Lifecycle) -> bool:
     )
 
 
-def _tag_moves(kind: Kind, spec: JSONObject, body: JSONObject) -> frozenset[str]:
-    """Variant fields whose tag changes: the old tag's keys mean nothing under the new one."""
-    return frozenset(
-        field.name
-        for field, variant in kind.variants
-        if value_at(spec, (field.name, variant.tag)) is not MISSING
-        and comparable(variant.tag_field, value_at(spec, (field.name, variant.tag)))
-        != comparable(variant.tag_field, value_at(body, (field.name, variant.tag)))
-    )
+def _declared(kind: Kind, spec: JSONObject) -> dict[Path, Leaf]:
+    return {leaf.path: leaf for leaf in field_leaves(kind.fields, spec, live=False)}
 
 
-def _compared(
-    leaf: Leaf, found: Leaf | None, *, was: Leaf | None, based: Resource | None
-) -> FieldChange | None:
-    if isinstance(leaf.value, SecretRef):
-        return None
-    raw = found.value if found is not None else MISSING
-    was_raw = was.value if was is not None else MISSING
-    want, have = _sides(leaf.field, leaf.value, raw)
-    removed_keys = _removed_parts(leaf, was_raw, raw)
+def _is_compared(leaf: Leaf, lifecycle: Lifecycle) -> bool:
+    is_secret = leaf.field.secret or isinstance(leaf.value, SecretRef)
+    return not is_secret and not is_ignored(leaf.path, lifecycle)
+
+
+def _field_change(leaf: Leaf, live: JSON, before: Mapping[Path, Leaf] | None) -> FieldChange | None:
+    """Return the change of a declared field, None if it is equal."""
+    field = leaf.field
+    at_base = before[leaf.path].value if before and leaf.path in before else MISSING
+    want, have = compared(field, leaf.value, live)
+    removed_keys = _removed_keys(leaf, at_base, live)
     if want == have and not removed_keys:
         return None
-    origin = Origin.UNKNOWN
-    if based is not None:
-        origin = _origin(leaf.field, leaf.value, raw, was_raw)
-    if removed_keys and isinstance(want, dict):
+    origin = Origin.UNKNOWN if before is None else _origin(field, leaf.value, live, at_base)
+    if removed_keys:
         have = {**(have if isinstance(have, dict) else {}), **removed_keys}
         want = {**want, **dict.fromkeys(removed_keys)}
-    if leaf.field.verbatim:
-        have, want = display_value(leaf.field, raw), display_value(leaf.field, leaf.value)
+    if field.verbatim:
+        have, want = display_value(field, live), display_value(field, leaf.value)
     return FieldChange(leaf.path, have, want, reset=bool(removed_keys), origin=origin)
 
 
-def _sides(field: Field, desired: JSON, live: JSON) -> tuple[JSON, JSON]:
-    """Both values in the form in which they are equal when the server needs no call."""
-    want = comparable(field, desired)
-    have = comparable(field, live)
-    if isinstance(field.type, MergedObject) and isinstance(want, dict):
-        want = field.type.without_nulls(want)
-        have = field.type.part_of(have, comparable(field, desired))
-        have = have if have is not None else {}
-    return want, have
-
-
-def _removed_parts(leaf: Leaf, was: JSON, live: JSON) -> dict[str, JSON]:
-    """Keys of a merged object that the base declared, the files no longer do, and are live."""
-    if not isinstance(leaf.field.type, MergedObject):
-        return {}
-    if not (isinstance(was, Mapping) and isinstance(leaf.value, Mapping)):
-        return {}
+def _removed_keys(leaf: Leaf, at_base: JSON, live: JSON) -> dict[str, JSON]:
+    """Return live keys of a merged object that were removed from the files since the git base."""
     have = comparable(leaf.field, live)
-    if not isinstance(have, dict):
+    if not isinstance(leaf.field.type, MergedObject) or not isinstance(have, dict):
+        return {}
+    if not (isinstance(at_base, Mapping) and isinstance(leaf.value, Mapping)):
         return {}
     return {
-        key: have[key] for key in sorted(was) if key not in leaf.value and have.get(key) is not None
+        key: have[key]
+        for key in sorted(at_base)
+        if key not in leaf.value and have.get(key) is not None
     }
 
 
-def _origin(field: Field, desired: JSON, live: JSON, base: JSON) -> Origin:
-    """Which side moved since the git base. A key that is new in the files moved there."""
-    if base is MISSING:
+def _origin(field: Field, wanted: JSON, live: JSON, at_base: JSON) -> Origin:
+    """Return which side changed since the git base. A new key is a change of the files."""
+    if at_base is MISSING:
         return Origin.FILES
-    files_moved = comparable(field, base) != comparable(field, desired)
-    want, have = _sides(field, base, live)
-    if not files_moved:
+    if comparable(field, at_base) == comparable(field, wanted):
         return Origin.LIVE
-    return Origin.BOTH if want != have else Origin.FILES
+    return Origin.FILES if is_equal(field, at_base, live) else Origin.BOTH
 
 
-def _reset(leaf: Leaf, found: Leaf | None) -> FieldChange | None:
-    """The way back of a key that was removed from the files (traps 8 and 9), if there is one."""
+def _removed(
+    kind: Kind,
+    resource: Resource,
+    live: LiveObject,
+    declared: Mapping[Path, Leaf],
+    before: Mapping[Path, Leaf],
+) -> Iterator[Leaf]:
+    """Yield the fields that were removed from the files since the git base.
+
+    Those of a variant whose tag changes are no fields of the new one.
+    """
+    tag_changes = {
+        field.name
+        for field, variant in kind.variants
+        if (tag := value_at(resource.spec, (field.name, variant.tag))) is not MISSING
+        and not is_equal(variant.tag_field, tag, value_at(live.body, (field.name, variant.tag)))
+    }
+    for path, leaf in before.items():
+        if path in declared or path[0] in tag_changes or leaf.field.toggle:
+            continue
+        if not leaf.field.secret and not is_ignored(path, resource.lifecycle):
+            yield leaf
+
+
+def _reset(leaf: Leaf, live: JSON) -> FieldChange | None:
+    """Return what resets a removed key (docs/service.md, 15.8 and 15.9), None if nothing can."""
     field = leaf.field
-    raw = found.value if found is not None else MISSING
-    have, shown = comparable(field, raw), display_value(field, raw)
     if field.reset is not MISSING:
         after = field.reset
     elif field.clearable:
@@ -160,44 +151,7 @@ def _reset(leaf: Leaf, found: Leaf | None) -> FieldChange | None:
         after = comparable(field, None)
     else:
         return None
-    if have == comparable(field, after):
-        after = shown
-    return FieldChange(leaf.path, shown, after, reset=True, origin=Origin.FILES)
-
-
-def same_at_a_glance(kind: Kind, resource: Resource, live: LiveObject) -> bool:
-    """Whether every declared value is literally what was answered: no need to look closer.
-
-    True implies an empty difference; False says nothing. Most of a large plan ends here, which
-    is what makes ten thousand unchanged resources cheap.
-    """
-    body = live.body
-    for name, value in resource.spec.items():
-        answered = body.get(name, MISSING)
-        if answered == value and answered is not MISSING:
-            continue
-        field = kind.field_named(name)
-        if field is None or field.variant is None:
-            if field is not None and field.secret:
-                continue
-            return False
-        if not _same_tagged(field.variant, value, answered):
-            return False
-    return True
-
-
-def _same_tagged(tagged: Variant, value: JSON, answered: JSON) -> bool:
-    if not (isinstance(value, Mapping) and isinstance(answered, Mapping)):
-        return False
-    for name, inner in value.items():
-        if name != tagged.body:
-            if answered.get(name, MISSING) != inner:
-                return False
-            continue
-        config = answered.get(name)
-        if not (isinstance(config, Mapping) and isinstance(inner, Mapping)):
-            return False
-        for key, wanted in inner.items():
-            if config.get(key, MISSING) != wanted and not isinstance(wanted, SecretRef):
-                return False
-    return True
+    before = display_value(field, live)
+    if comparable(field, live) == comparable(field, after):
+        after = before
+    return FieldChange(leaf.path, before, after, reset=True, origin=Origin.FILES)

@@ -1,17 +1,13 @@
-"""Identity: which live object is which resource (design, section 4). Never guesses.
-
-Comes before the differ. What must not be touched (ignored names) and what nobody claims leaves
-here, so that the differ sees only pairs.
-"""
+"""Match resources with live objects, by id, name and former name. Never guesses."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from reconciler.errors import AmbiguousIdentity
 from reconciler.model.address import Address
+from reconciler.model.globs import fits_any
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.policy import Policy
@@ -19,17 +15,20 @@ from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.values import MISSING, value_at
 from reconciler.model.wording import printable, quoted
 
+_ScopedName = tuple[str | None, str]
+"""The id of the parent, and a name in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One resource and its live object, None where it does not exist.
+    """A resource and its live object, None if it does not exist.
 
-    `parent_id` is the live id of its parent, None while that is to be created (or where there is
-    none). `moved` says that the object lives under another parent than the files want.
+    `parent_id` is the live id of its parent, None if that does not exist yet or there is none.
+    `moved`: the object has another parent than the configuration says.
     """
 
     resource: Resource
-    live: LiveObject | None
+    live: LiveObject | None = None
     parent_id: str | None = None
     parent_address: Address | None = None
     moved: bool = False
@@ -37,36 +36,22 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """The outcome: every resource with its object, and the objects that nobody claims."""
+    """The outcome: every resource with its object, and the objects that no resource claims.
+
+    removed
+        Live resources that the configuration had at the git base and has no longer.
+    untouchable
+        Resources whose own name, or that of the object they pin, is in `policy.ignore`.
+    near_names
+        Resources to create although a live name differs in case only.
+    """
 
     matches: Mapping[Address, Match]
     removed: Mapping[Address, Match]
-    """Resources that stand in the files at the git base and are gone now, where still live."""
     unmanaged: tuple[LiveObject, ...]
     ignored: tuple[LiveObject, ...]
     untouchable: tuple[Address, ...]
-    """Resources whose own name, or that of the object they pin, is in `policy.ignore`."""
     near_names: tuple[tuple[Address, LiveObject], ...] = ()
-    """Resources to create although a live name differs in case only."""
-
-
-@dataclass(slots=True)
-class _State:
-    """What is known while the kinds are matched one after another, parents first."""
-
-    kinds: Mapping[str, Kind]
-    base: Desired | None
-    matches: dict[Address, Match] = field(default_factory=dict)
-    claims: dict[tuple[str, str], list[Address]] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-    hints: list[str] = field(default_factory=list)
-    near_names: list[tuple[Address, LiveObject]] = field(default_factory=list)
-
-    def claim(self, match: Match) -> None:
-        self.matches[match.resource.address] = match
-        if match.live is not None:
-            claimed = self.claims.setdefault((match.live.kind, match.live.id), [])
-            claimed.append(match.resource.address)
 
 
 def match(
@@ -77,309 +62,288 @@ def match(
     kinds: Sequence[Kind],
     base: Desired | None = None,
 ) -> Matching:
-    """Pair every resource with its live object.
+    """Match every resource with its live object.
 
     Raises:
         AmbiguousIdentity: two live objects could be one resource, two resources claim one
-            object, a pinned id or a parent does not exist. Tells all of them, with the ids and
-            the lines to paste.
+            object, a pinned id or a parent does not exist. Lists all of them, with ids and the
+            lines to paste.
 
     """
-    state = _State({kind.name: kind for kind in kinds}, base)
-    ignored: list[LiveObject] = []
+    matcher = _Matcher(live, base)
+    ignored = {
+        (item.kind, item.id): item
+        for kind in kinds
+        for item in live.of(kind.name)
+        if _is_ignored(item.name, policy)
+    }
+    objects = {
+        kind.name: [item for item in live.of(kind.name) if (kind.name, item.id) not in ignored]
+        for kind in kinds
+    }
     untouchable: list[Address] = []
-    open_objects: dict[str, list[LiveObject]] = {}
     for kind in kinds:
-        objects = open_objects.setdefault(kind.name, [])
-        ignored_ids = set()
-        for each in live.of(kind.name):
-            if _is_ignored(each.name, policy):
-                ignored.append(each)
-                ignored_ids.add(each.id)
-            else:
-                objects.append(each)
-        resources = [each for each in desired.in_order() if each.address.kind == kind.name]
-        touched = []
-        for resource in resources:
-            if _is_ignored(resource.name, policy) or resource.pinned_id in ignored_ids:
+        resources: list[Resource] = []
+        for resource in desired.in_order():
+            if resource.address.kind != kind.name:
+                continue
+            pinned = (kind.name, resource.pinned_id)
+            if _is_ignored(resource.name, policy) or pinned in ignored:
                 untouchable.append(resource.address)
             else:
-                touched.append(resource)
-        _match_kind(kind, touched, objects, live, state)
-    _complain_of_shared_claims(state)
-    if state.problems:
-        raise AmbiguousIdentity("\n".join(state.problems), hint="\n".join(state.hints) or None)
-    removed = _removed(desired, base, open_objects, live, state)
-    claimed = set(state.claims)
-    unmanaged = tuple(
-        each
-        for kind in kinds
-        for each in sorted(open_objects[kind.name], key=lambda each: (each.name, each.id))
-        if (each.kind, each.id) not in claimed
-    )
+                resources.append(resource)
+        matcher.match_kind(kind, resources, objects[kind.name])
+    matcher.raise_problems()
+    removed = matcher.removed(desired, objects, {kind.name: kind for kind in kinds})
     return Matching(
-        matches=state.matches,
+        matches=matcher.matches,
         removed=removed,
-        unmanaged=unmanaged,
-        ignored=tuple(sorted(ignored, key=lambda each: (each.kind, each.name, each.id))),
+        unmanaged=tuple(
+            item
+            for kind in kinds
+            for item in sorted(objects[kind.name], key=_place)
+            if matcher.is_free(item)
+        ),
+        ignored=tuple(sorted(ignored.values(), key=_place)),
         untouchable=tuple(sorted(untouchable)),
-        near_names=tuple(state.near_names),
+        near_names=tuple(matcher.near_names),
     )
 
 
 def _is_ignored(name: str, policy: Policy) -> bool:
-    return any(fnmatchcase(name.strip(), glob) for glob in policy.ignore)
+    return fits_any(name.strip(), policy.ignore)
 
 
-def _match_kind(
-    kind: Kind,
-    resources: Sequence[Resource],
-    objects: Sequence[LiveObject],
-    live: Live,
-    state: _State,
-) -> None:
-    pinned_ids = {each.pinned_id for each in resources if each.pinned_id is not None}
-    free = [each for each in objects if each.id not in pinned_ids]
-    by_id = {each.id: each for each in objects}
-    waiting: list[tuple[Resource, Match]] = []
-    by_scope = _by_scope_and_name(kind, free)
-    for resource in resources:
-        start = _with_parent(kind, resource, live, state)
-        if resource.pinned_id is not None:
-            _match_pinned(start, by_id.get(resource.pinned_id), state)
-            continue
-        found = by_scope.get((_scope(kind, start), resource.name), [])
-        if not found or (resource.parent is not None and start.parent_id is None):
-            waiting.append((resource, start))
-        else:
-            _take(kind, start, found, state)
-    for resource, start in waiting:
-        _match_by_former_name(kind, start, by_scope, state)
-        if state.matches[resource.address].live is None:
-            _note_near_names(kind, start, free, state)
+def _place(live: LiveObject) -> tuple[str, str, str]:
+    return (live.kind, live.name, live.id)
 
 
-def _by_scope_and_name(
-    kind: Kind, objects: Sequence[LiveObject]
-) -> dict[tuple[str | None, str], list[LiveObject]]:
-    """Objects by parent and name.
+@dataclass(slots=True)
+class _Matcher:
+    """The kinds that are matched so far, parents first."""
 
-    Those of a kind with parents are also found without one: an export of the organization may
-    live in any project.
-    """
-    found: dict[tuple[str | None, str], list[LiveObject]] = {}
-    for each in objects:
-        found.setdefault((each.parent_id, each.name.strip()), []).append(each)
-        if kind.parent is not None and each.parent_id is not None:
-            found.setdefault((None, each.name.strip()), []).append(each)
-    return found
+    live: Live
+    base: Desired | None
+    matches: dict[Address, Match] = field(default_factory=dict)
+    claims: dict[tuple[str, str], list[Address]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+    near_names: list[tuple[Address, LiveObject]] = field(default_factory=list)
 
+    def match_kind(
+        self, kind: Kind, resources: Sequence[Resource], objects: Sequence[LiveObject]
+    ) -> None:
+        """Match by id, then by name; what is left by former names."""
+        by_id = {item.id: item for item in objects}
+        pinned = {resource.pinned_id for resource in resources}
+        free = [item for item in objects if item.id not in pinned]
+        by_name = _by_scoped_name(kind, free)
+        unmatched: list[Match] = []
+        for resource in resources:
+            start = self._with_parent(kind, resource)
+            if resource.pinned_id is not None:
+                self._match_pinned(start, by_id.get(resource.pinned_id))
+            elif (resource.parent is None or start.parent_id is not None) and (
+                candidates := by_name.get((start.parent_id, resource.name))
+            ):
+                self._claim_single(kind, start, candidates)
+            else:
+                unmatched.append(start)
+        for start in unmatched:
+            self._claim_single(kind, start, self._of_former_name(kind, start, by_name))
+            if self.matches[start.resource.address].live is None:
+                self._note_near_names(kind, start.resource, free)
 
-def _scope(kind: Kind, start: Match) -> str | None:
-    return start.parent_id if kind.parent is not None else None
+    def is_free(self, live: LiveObject) -> bool:
+        """Return whether no resource claims an object."""
+        return (live.kind, live.id) not in self.claims
 
+    def removed(
+        self,
+        desired: Desired,
+        objects: Mapping[str, Sequence[LiveObject]],
+        kinds: Mapping[str, Kind],
+    ) -> dict[Address, Match]:
+        """Claim live objects of resources that were removed since the git base."""
+        removed: dict[Address, Match] = {}
+        for resource in self.base.in_order() if self.base is not None else ():
+            address = resource.address
+            kind = kinds.get(address.kind)
+            if address in desired.resources or resource.state is State.ABSENT or kind is None:
+                continue
+            candidates = [
+                item
+                for item in objects[kind.name]
+                if self.is_free(item) and self._was_of(kind, resource, item, removed)
+            ]
+            if len(candidates) == 1:
+                live = candidates[0]
+                self.claims[live.kind, live.id] = [address]
+                removed[address] = Match(resource, live, parent_id=live.parent_id)
+        return removed
 
-def _with_parent(kind: Kind, resource: Resource, live: Live, state: _State) -> Match:
-    """The resource with its parent resolved as far as it exists."""
-    ref = resource.parent
-    if ref is None or kind.parent is None:
-        return Match(resource, None)
-    if ref.key is not None:
-        address = Address(kind.parent, ref.key)
-        parent = state.matches.get(address)
-        parent_id = parent.live.id if parent is not None and parent.live is not None else None
-        return Match(resource, None, parent_id=parent_id, parent_address=address)
-    if ref.id is not None:
-        return Match(resource, None, parent_id=ref.id)
-    found = [each for each in live.of(kind.parent) if each.name.strip() == (ref.name or "").strip()]
-    if len(found) == 1:
-        return Match(resource, None, parent_id=found[0].id)
-    state.problems.append(
-        f"{resource.address}: {len(found) or 'no'} live {kind.parent}s are named "
-        f"{quoted(ref.name or '')}"
-    )
-    ids = printable(", ".join(sorted(each.id for each in found)))
-    way = f"one of {ids}" if found else "the id of one that exists"
-    state.hints.append(f"name it by id: {kind.parent_key}: {{id: …}} with {way}")
-    return Match(resource, None)
+    def raise_problems(self) -> None:
+        """Raise AmbiguousIdentity for all problems, if there are any."""
+        for (kind, live_id), addresses in sorted(self.claims.items()):
+            if len(addresses) > 1:
+                listed = " and ".join(map(str, sorted(addresses)))
+                self._report(
+                    f"{listed} claim the same live {kind}, id {printable(live_id)}",
+                    f"give all but one of {listed} another name, or pin them by `id`",
+                )
+        if self.problems:
+            raise AmbiguousIdentity("\n".join(self.problems), hint="\n".join(self.hints))
 
+    def _report(self, problem: str, hint: str) -> None:
+        self.problems.append(problem)
+        self.hints.append(hint)
 
-def _match_pinned(start: Match, found: LiveObject | None, state: _State) -> None:
-    resource = start.resource
-    if found is None:
-        pinned = printable(str(resource.pinned_id))
-        if resource.state is State.PRESENT:
-            state.problems.append(
-                f"{resource.address}: no live {resource.address.kind} has the id {pinned}"
+    def _with_parent(self, kind: Kind, resource: Resource) -> Match:
+        """Return the resource with its parent, resolved as far as it exists."""
+        ref = resource.parent
+        if ref is None or kind.parent is None:
+            return Match(resource)
+        ids = self._parent_ids(kind.parent, ref)
+        if len(ids) != 1 and ref.name is not None:
+            choice = printable(f"one of {', '.join(ids)}" if ids else "the id of an existing one")
+            self._report(
+                f"{resource.address}: {len(ids) or 'no'} live {kind.parent}s are named "
+                f"{quoted(ref.name)}",
+                f"name it by id: {kind.parent_key}: {{id: …}} with {choice}",
             )
-            state.hints.append(
-                f"remove `id: {pinned}` from {resource.address} to find it by name or "
-                "create it, or correct the id"
+        address = Address(kind.parent, ref.key) if ref.key is not None else None
+        parent_id = ids[0] if len(ids) == 1 else None
+        return Match(resource, parent_id=parent_id, parent_address=address)
+
+    def _parent_ids(
+        self, kind: str, ref: ParentRef, removed: Mapping[Address, Match] | None = None
+    ) -> list[str]:
+        """Return the ids of the live objects that a reference may mean: several of one name."""
+        if ref.key is not None:
+            address = Address(kind, ref.key)
+            match = self.matches.get(address) or (removed or {}).get(address)
+            return [match.live.id] if match is not None and match.live is not None else []
+        if ref.id is not None:
+            return [ref.id]
+        name = (ref.name or "").strip()
+        return sorted(item.id for item in self.live.of(kind) if item.name.strip() == name)
+
+    def _match_pinned(self, start: Match, live: LiveObject | None) -> None:
+        resource = start.resource
+        if live is None and resource.state is State.PRESENT:
+            pinned = printable(str(resource.pinned_id))
+            self._report(
+                f"{resource.address}: no live {resource.address.kind} has the id {pinned}",
+                f"remove `id: {pinned}` from {resource.address} to match it by name or create it, "
+                "or correct the id",
             )
-        state.claim(start)
-        return
-    state.claim(_found(start, found))
+        self._claim(start, live)
 
+    def _claim_single(self, kind: Kind, start: Match, candidates: Sequence[LiveObject]) -> None:
+        """Claim the only candidate; report duplicates."""
+        if len(candidates) > 1:
+            self._report_duplicates(kind, start.resource, candidates)
+        self._claim(start, candidates[0] if len(candidates) == 1 else None)
 
-def _found(start: Match, found: LiveObject) -> Match:
-    wants_parent = start.parent_address is not None or start.parent_id is not None
-    moved = wants_parent and found.parent_id != start.parent_id
-    return Match(
-        start.resource,
-        found,
-        parent_id=start.parent_id,
-        parent_address=start.parent_address,
-        moved=moved,
-    )
+    def _claim(self, start: Match, live: LiveObject | None) -> None:
+        address = start.resource.address
+        if live is not None:
+            self.claims.setdefault((live.kind, live.id), []).append(address)
+            has_parent = start.parent_address is not None or start.parent_id is not None
+            start = replace(
+                start, live=live, moved=has_parent and live.parent_id != start.parent_id
+            )
+        self.matches[address] = start
 
+    def _of_former_name(
+        self, kind: Kind, start: Match, by_name: Mapping[_ScopedName, Sequence[LiveObject]]
+    ) -> Sequence[LiveObject]:
+        """Return the unclaimed objects of the first former name that has any."""
+        resource = start.resource
+        names: list[_ScopedName] = []
+        if resource.parent is None or start.parent_id is not None:
+            names += [(start.parent_id, name.strip()) for name in resource.lifecycle.renamed_from]
+        for name in (*names, *self._name_at_base(kind, resource)):
+            if candidates := [item for item in by_name.get(name, ()) if self.is_free(item)]:
+                return candidates
+        return ()
 
-def _take(kind: Kind, start: Match, found: Sequence[LiveObject], state: _State) -> None:
-    if len(found) == 1:
-        state.claim(_found(start, found[0]))
-        return
-    _complain_of_twins(kind, start.resource, found, state)
-    state.claim(start)
-
-
-def _match_by_former_name(
-    kind: Kind,
-    start: Match,
-    by_scope: Mapping[tuple[str | None, str], list[LiveObject]],
-    state: _State,
-) -> None:
-    resource = start.resource
-    places = [(_scope(kind, start), name.strip()) for name in resource.lifecycle.renamed_from]
-    if resource.parent is not None and start.parent_id is None:
-        places = []
-    places += _places_at_base(kind, resource, start, state)
-    for place in places:
-        found = [
-            each for each in by_scope.get(place, []) if (each.kind, each.id) not in state.claims
-        ]
-        if found:
-            _take(kind, start, found, state)
+    def _name_at_base(self, kind: Kind, resource: Resource) -> Iterator[_ScopedName]:
+        """Yield the name and parent of the key at the git base, which shows renames and moves."""
+        before = self.base.resources.get(resource.address) if self.base is not None else None
+        if before is None or before.pinned_id is not None:
             return
-    state.claim(start)
+        if before.parent is None or kind.parent is None:
+            yield (None, before.name)
+        elif len(ids := self._parent_ids(kind.parent, before.parent)) == 1:
+            yield (ids[0], before.name)
+
+    def _note_near_names(
+        self, kind: Kind, resource: Resource, objects: Iterable[LiveObject]
+    ) -> None:
+        if not kind.unique_names or resource.state is State.ABSENT:
+            return
+        self.near_names += (
+            (resource.address, item)
+            for item in objects
+            if item.name.strip().casefold() == resource.name.casefold() and self.is_free(item)
+        )
+
+    def _report_duplicates(
+        self, kind: Kind, resource: Resource, duplicates: Sequence[LiveObject]
+    ) -> None:
+        by_age = sorted(duplicates, key=_age)
+        listed = [f"  {printable(_duplicate(kind, item))}" for item in by_age]
+        name = quoted(duplicates[0].name)
+        pin = f"{{{resource.address.key}: {{id: {printable(by_age[0].id)}}}}}"
+        self._report(
+            "\n".join(
+                [
+                    f"{resource.address}: {len(by_age)} live {kind.collection} are named {name}",
+                    *listed,
+                ]
+            ),
+            f"pin the intended one: {kind.collection}: {pin}, and declare or delete the other",
+        )
+
+    def _was_of(
+        self,
+        kind: Kind,
+        resource: Resource,
+        live: LiveObject,
+        removed: Mapping[Address, Match],
+    ) -> bool:
+        """Return whether an object was that of a resource at the git base."""
+        if resource.pinned_id is not None:
+            return live.id == resource.pinned_id
+        if live.name.strip() != resource.name:
+            return False
+        if kind.parent is None or resource.parent is None:
+            return True
+        return live.parent_id in self._parent_ids(kind.parent, resource.parent, removed)
 
 
-def _places_at_base(
-    kind: Kind, resource: Resource, start: Match, state: _State
-) -> list[tuple[str | None, str]]:
-    """Where the same key stood at the git base: tells renames and moves without a word more."""
-    before = state.base.resources.get(resource.address) if state.base is not None else None
-    if before is None or before.pinned_id is not None:
-        return []
-    if kind.parent is None:
-        return [(None, before.name)]
-    parent_id = _base_parent_id(kind, before.parent, state)
-    if before.parent is not None and parent_id is None:
-        return []
-    same_place = before.parent == resource.parent
-    return [(start.parent_id if same_place else parent_id, before.name)]
+def _by_scoped_name(
+    kind: Kind, objects: Iterable[LiveObject]
+) -> dict[_ScopedName, list[LiveObject]]:
+    """Return objects by parent and name.
+
+    Those of a kind with parents are also listed without one: an export of the organization may
+    be in any project.
+    """
+    by_name: dict[_ScopedName, list[LiveObject]] = {}
+    for item in objects:
+        scopes = {item.parent_id, None} if kind.parent is not None else {None}
+        for scope in scopes:
+            by_name.setdefault((scope, item.name.strip()), []).append(item)
+    return by_name
 
 
-def _base_parent_id(kind: Kind, ref: ParentRef | None, state: _State) -> str | None:
-    if ref is None or kind.parent is None:
-        return None
-    if ref.key is not None:
-        parent = state.matches.get(Address(kind.parent, ref.key))
-        return parent.live.id if parent is not None and parent.live is not None else None
-    return ref.id
+def _age(live: LiveObject) -> tuple[str, str]:
+    return (str(live.body.get("created_at")), live.id)
 
 
-def _note_near_names(
-    kind: Kind, start: Match, objects: Sequence[LiveObject], state: _State
-) -> None:
-    if not kind.unique_names or start.resource.state is State.ABSENT:
-        return
-    wanted = start.resource.name.casefold()
-    for each in objects:
-        if each.name.strip().casefold() == wanted and (each.kind, each.id) not in state.claims:
-            state.near_names.append((start.resource.address, each))
-
-
-def _complain_of_twins(
-    kind: Kind, resource: Resource, found: Sequence[LiveObject], state: _State
-) -> None:
-    name = quoted(found[0].name)
-    lines = [f"{resource.address}: {len(found)} live {kind.collection} are named {name}"]
-    lines += [f"  {printable(_twin(kind, each))}" for each in sorted(found, key=_by_age)]
-    state.problems.append("\n".join(lines))
-    example = printable(min(found, key=_by_age).id)
-    state.hints.append(
-        f"pin the one that is meant, in {kind.collection}: {{{resource.address.key}: "
-        f"{{id: {example}}}}}, and declare or delete the other"
-    )
-
-
-def _by_age(each: LiveObject) -> tuple[str, str]:
-    return (str(each.body.get("created_at")), each.id)
-
-
-def _twin(kind: Kind, each: LiveObject) -> str:
-    last = value_at(each.body, kind.activity) if kind.activity else MISSING
+def _duplicate(kind: Kind, live: LiveObject) -> str:
+    last = value_at(live.body, kind.activity) if kind.activity else MISSING
     run = "" if last in (MISSING, None) else f", last run {last}"
-    return f"id: {each.id}   created {each.body.get('created_at')}{run}"
-
-
-def _complain_of_shared_claims(state: _State) -> None:
-    for (kind, live_id), addresses in sorted(state.claims.items()):
-        if len(addresses) > 1:
-            listed = " and ".join(str(each) for each in sorted(addresses))
-            state.problems.append(f"{listed} claim the same live {kind}, id {printable(live_id)}")
-            state.hints.append(f"give all but one of {listed} another name, or pin them by `id`")
-
-
-def _removed(
-    desired: Desired,
-    base: Desired | None,
-    objects: Mapping[str, Sequence[LiveObject]],
-    live: Live,
-    state: _State,
-) -> dict[Address, Match]:
-    """What stood in the files at the git base, is gone from them, and is still live."""
-    if base is None:
-        return {}
-    removed: dict[Address, Match] = {}
-    for resource in base.in_order():
-        address = resource.address
-        kind = state.kinds.get(address.kind)
-        if address in desired.resources or resource.state is State.ABSENT or kind is None:
-            continue
-        found = [
-            each
-            for each in objects[kind.name]
-            if (each.kind, each.id) not in state.claims
-            and _was_it(kind, resource, each, removed, live, state)
-        ]
-        if len(found) == 1:
-            state.claims[found[0].kind, found[0].id] = [address]
-            removed[address] = Match(resource, found[0], parent_id=found[0].parent_id)
-    return removed
-
-
-def _was_it(
-    kind: Kind,
-    resource: Resource,
-    each: LiveObject,
-    removed: Mapping[Address, Match],
-    live: Live,
-    state: _State,
-) -> bool:
-    if resource.pinned_id is not None:
-        return each.id == resource.pinned_id
-    if each.name.strip() != resource.name:
-        return False
-    if kind.parent is None or resource.parent is None:
-        return True
-    ref = resource.parent
-    if ref.key is not None:
-        address = Address(kind.parent, ref.key)
-        parent = state.matches.get(address) or removed.get(address)
-        return parent is not None and parent.live is not None and parent.live.id == each.parent_id
-    if ref.id is not None:
-        return each.parent_id == ref.id
-    return any(
-        parent.id == each.parent_id and parent.name.strip() == (ref.name or "").strip()
-        for parent in live.of(kind.parent)
-    )
+    return f"id: {live.id}   created {live.body.get('created_at')}{run}"

@@ -1,32 +1,30 @@
-"""Decides every change. A pure function of its arguments: no I/O, no clock, no randomness."""
+"""Decide every change. A pure function of its arguments: no I/O, no clock, no randomness."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from hashlib import sha256
 
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
-from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan, PlanSource, Selection, Unmanaged
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired
 from reconciler.model.wording import printable, quoted
-from reconciler.planning.changes import PlanContext, deletion_of, resource_changes
-from reconciler.planning.guards import Proposal, refusals
+from reconciler.planning.changes import ChangeContext, deletion_of, resource_changes
+from reconciler.planning.guards import GuardContext, refusals
 from reconciler.planning.matcher import Matching, match
-from reconciler.planning.ordering import in_order
-from reconciler.planning.pruning import PrunedObject, to_prune
-from reconciler.planning.selection import is_selected, selected_addresses
+from reconciler.planning.ordering import Ordered, in_order
+from reconciler.planning.pruning import to_prune
+from reconciler.planning.selection import Selector, selected_addresses
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The workspace as it stands at a git commit."""
+    """The configuration at a git commit."""
 
     desired: Desired
     commit: str
@@ -34,7 +32,7 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """The options of one plan.
+    """The options of a plan.
 
     `rotate` are address globs whose secrets are sent again; ("*",) means all. `only` limits the
     plan to some addresses without making it a partial plan for the reader, as undo needs it.
@@ -47,22 +45,16 @@ class PlanOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What a plan depends on besides files, API and policy.
+class PlanContext:
+    """What a plan depends on besides configuration, live state and policy.
 
-    `now` is when the live side was read: rules such as "end_at has passed" need it, and a pure
-    function can't look at a clock.
+    `now` is when live state was read: rules such as "end_at has passed" need it.
     """
 
     now: datetime
     tool_version: str
     base: Base | None = None
     options: PlanOptions = field(default_factory=PlanOptions)
-
-    @property
-    def timestamp(self) -> str:
-        """`now` as plans show it: ISO 8601, to the second, in UTC."""
-        return self.now.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def make_plan(
@@ -71,163 +63,137 @@ def make_plan(
     policy: Policy,
     kinds: Sequence[Kind],
     *,
-    given: Circumstances,
+    context: PlanContext,
 ) -> Plan:
-    """Decide every change that turns `live` into `desired`.
+    """Return every change that turns `live` into `desired`.
 
-    Pure: equal arguments give equal bytes. Changes come in the order in which they can be carried
-    out: parents first, deletions last and children first; no-ops follow, by address.
+    Pure: equal arguments give equal bytes. Changes are in the order in which they can be applied:
+    parents first, deletions last and children first; no-ops follow, by address.
 
     Raises:
         AmbiguousIdentity: two live objects could be one resource, or two resources claim one
             object. Lists their ids; never picks one.
 
     """
-    base = given.base.desired if given.base is not None else None
+    base = context.base.desired if context.base is not None else None
+    by_name = {kind.name: kind for kind in kinds}
     matching = match(desired, live, policy=policy, kinds=kinds, base=base)
-    context = PlanContext(
-        kinds={kind.name: kind for kind in kinds},
-        live=live,
-        base=base,
-        now=given.now,
-        rotate=given.options.rotate,
+    ordered, notes = _decided(
+        matching,
+        policy,
+        context.options,
+        ChangeContext(by_name, live, base, context.now, context.options.rotate),
     )
-    pruned = tuple(_selected_pruned(to_prune(matching, policy, context), given, kinds))
-    changes, notes, circles = _decided(matching, pruned, context, given, kinds)
-    proposal = Proposal(
-        changes=changes,
-        policy=policy,
-        kinds=kinds,
-        resources={**(base.resources if base else {}), **desired.resources},
-        managed=sum(each.live is not None for each in matching.matches.values()),
-        allow_replace=given.options.allow_replace,
-        untouchable=matching.untouchable,
-        circles=circles,
-    )
-    gone = {(each.address.kind, each.live_id) for each in changes if each.action is Action.DELETE}
+    unmanaged = _unmanaged(matching, ordered.changes, by_name)
     return Plan(
-        source=_source(desired, live, kinds, given),
-        changes=changes,
-        unmanaged=tuple(_told(_left_alone(matching, gone, context.kinds), live, context.kinds)),
-        ignored=tuple(_told(matching.ignored, live, context.kinds)),
-        notes=(*notes, *_notes(matching, policy, given)),
-        refusals=refusals(proposal),
-        selection=given.options.selection,
-        created_at=given.timestamp,
+        source=PlanSource(
+            environment=desired.environment,
+            organization=desired.organization,
+            base_url=desired.base_url,
+            tool_version=context.tool_version,
+            config_digest=desired.digest,
+            dialect=live.dialect,
+            base=context.base.commit if context.base is not None else None,
+        ),
+        changes=ordered.changes,
+        unmanaged=tuple(_described(unmanaged, live, by_name)),
+        ignored=tuple(_described(matching.ignored, live, by_name)),
+        notes=(*notes, *_notes(matching, policy, context)),
+        refusals=refusals(
+            GuardContext(
+                changes=ordered.changes,
+                policy=policy,
+                kinds=kinds,
+                resources={**(base.resources if base else {}), **desired.resources},
+                managed=sum(match.live is not None for match in matching.matches.values()),
+                allow_replace=context.options.allow_replace,
+                untouchable=matching.untouchable,
+                name_cycles=ordered.name_cycles,
+            )
+        ),
+        selection=context.options.selection,
+        created_at=context.now.isoformat(timespec="seconds").replace("+00:00", "Z"),
     )
 
 
 def _decided(
-    matching: Matching,
-    pruned: Sequence[PrunedObject],
-    context: PlanContext,
-    given: Circumstances,
-    kinds: Sequence[Kind],
-) -> tuple[tuple[Change, ...], tuple[Note, ...], tuple[tuple[Address, ...], ...]]:
-    """The changes in order, what a reader must know, and names that go round in a circle."""
-    selected, selection_notes = selected_addresses(matching.matches, given.options.selection, kinds)
-    if given.options.only is not None:
-        selected &= given.options.only
+    matching: Matching, policy: Policy, options: PlanOptions, context: ChangeContext
+) -> tuple[Ordered, tuple[Note, ...]]:
+    """Return the changes in order, no-ops last, and notes."""
+    selector = Selector.of(options.selection, list(context.kinds.values()))
+    selected, selection_notes = selected_addresses(matching.matches, selector)
+    if options.only is not None:
+        selected &= options.only
     changes: list[Change] = []
+    no_ops: list[Change] = []
     notes = list(selection_notes)
     for address in sorted(selected):
-        outcome = resource_changes(matching.matches[address], context)
+        decided = resource_changes(matching.matches[address], context)
         mark = matching.matches[address].resource.mark
-        changes += (
-            change if change.action is Action.NO_OP else replace(change, at=mark)
-            for change in outcome.changes
-        )
-        notes += outcome.notes
-    changes += [deletion_of(each.match, each.reason, context) for each in pruned]
-    ordered = in_order([each for each in changes if each.action is not Action.NO_OP], kinds)
-    idle = [each for each in changes if each.action is Action.NO_OP]
-    return (*ordered.changes, *idle), tuple(notes), ordered.circles
-
-
-def _source(
-    desired: Desired, live: Live, kinds: Sequence[Kind], given: Circumstances
-) -> PlanSource:
-    return PlanSource(
-        environment=desired.environment,
-        organization=desired.organization,
-        base_url=desired.base_url,
-        tool_version=given.tool_version,
-        config_digest=desired.digest,
-        live_digest=live_digest(live, kinds),
-        dialect=live.dialect,
-        base=given.base.commit if given.base is not None else None,
+        for change in decided.changes:
+            if change.action is Action.NO_OP:
+                no_ops.append(change)
+            else:
+                changes.append(replace(change, at=mark))
+        notes += decided.notes
+    changes += (
+        deletion_of(pruned.match, pruned.live, pruned.reason, context)
+        for pruned in to_prune(matching, policy, context.kinds)
+        if selector.selects(pruned.match.resource.address, pruned.parent_key)
     )
+    ordered = in_order(changes, list(context.kinds.values()))
+    return replace(ordered, changes=(*ordered.changes, *no_ops)), tuple(notes)
 
 
-def _selected_pruned(
-    pruned: Iterable[PrunedObject], given: Circumstances, kinds: Sequence[Kind]
-) -> Iterator[PrunedObject]:
-    roots = frozenset(kind.parent for kind in kinds if kind.parent is not None)
-    for item in pruned:
-        address = item.match.resource.address
-        if is_selected(address, given.options.selection, parent=item.parent_word, roots=roots):
-            yield item
-
-
-def _left_alone(
-    matching: Matching, gone: set[tuple[str, str | None]], kinds: Mapping[str, Kind]
+def _unmanaged(
+    matching: Matching, changes: Iterable[Change], kinds: Mapping[str, Kind]
 ) -> list[LiveObject]:
-    """What nobody claims and nothing happens to: it does not go with a parent either."""
-    removed = [each.live for each in matching.removed.values() if each.live is not None]
-    objects = [
-        each
-        for each in (*matching.unmanaged, *removed)
-        if (each.kind, each.id) not in gone
-        and (kinds[each.kind].parent or "", each.parent_id) not in gone
+    """Return the objects that no resource claims, except deleted ones and children of those."""
+    deleted = {
+        (change.address.kind, change.live_id)
+        for change in changes
+        if change.action is Action.DELETE
+    }
+    removed = [match.live for match in matching.removed.values() if match.live is not None]
+    unmanaged = [
+        item
+        for item in (*matching.unmanaged, *removed)
+        if not {(item.kind, item.id), (kinds[item.kind].parent, item.parent_id)} & deleted
     ]
-    return sorted(objects, key=lambda each: (each.kind, each.name, each.id))
+    return sorted(unmanaged, key=lambda item: (item.kind, item.name, item.id))
 
 
-def _told(
-    objects: Sequence[LiveObject], live: Live, kinds: Mapping[str, Kind]
+def _described(
+    objects: Iterable[LiveObject], live: Live, kinds: Mapping[str, Kind]
 ) -> Iterator[Unmanaged]:
-    names = {(each.kind, each.id): each.name for found in live.objects.values() for each in found}
-    for each in objects:
-        parent_kind = kinds[each.kind].parent
-        parent_name = names.get((parent_kind, each.parent_id)) if parent_kind else None  # type: ignore[arg-type]
-        yield Unmanaged(
-            Address.of_unmanaged(each.kind, each.id), each.name, each.parent_id, parent_name
-        )
+    names = {(kind, item.id): item.name for kind in kinds for item in live.of(kind)}
+    for item in objects:
+        address = Address.of_unmanaged(item.kind, item.id)
+        parent = (kinds[item.kind].parent or "", item.parent_id or "")
+        yield Unmanaged(address, item.name, item.parent_id, names.get(parent))
 
 
-def _notes(matching: Matching, policy: Policy, given: Circumstances) -> Iterator[Note]:
-    if given.base is None:
+def _notes(matching: Matching, policy: Policy, context: PlanContext) -> Iterator[Note]:
+    if context.base is None:
         yield Note(
             "no-git-base",
-            "without a git base (--base REF) it can't be told what was removed from the files, "
-            "which side a difference comes from, or whether a secret reference changed",
+            "no git base. Removed resources, the origin of differences and changed secret "
+            "references are not detected. Use --base REF.",
         )
-    elif matching.removed:
-        kept = [
-            address
-            for address in sorted(matching.removed)
-            if policy.prune_of(address.kind) is Prune.NEVER
-        ]
-        if kept:
-            yield Note(
-                "removed-but-kept",
-                f"removed from the files and still live: {', '.join(map(str, kept))}; nothing is "
-                "deleted without `prune: git`, `prune: true` or `state: absent`",
-            )
+    kept = [
+        str(address)
+        for address in sorted(matching.removed)
+        if policy.prune_of(address.kind) is Prune.NEVER
+    ]
+    if kept:
+        yield Note(
+            "removed-but-kept",
+            f"removed from the configuration but still live: {', '.join(kept)}; to delete, use "
+            "`prune: git`, `prune: true` or `state: absent`",
+        )
     for address, near in matching.near_names:
         yield Note(
             "near-name",
-            f"{address} will be created although {quoted(near.name)} (id {printable(near.id)}) "
-            "differs from its name in case only; newer servers refuse that",
+            f"{address} is created although {quoted(near.name)} (id {printable(near.id)}) differs "
+            "from its name in case only; newer servers refuse that",
         )
-
-
-def live_digest(live: Live, kinds: Sequence[Kind]) -> str:
-    """SHA-256 (hex) over what files can manage of every object that was read, in any order."""
-    digest = sha256()
-    for kind in kinds:
-        names = [each.name for each in kind.fields if not each.secret]
-        for each in sorted(live.of(kind.name), key=lambda each: each.id):
-            kept = {name: each.body[name] for name in names if name in each.body}
-            digest.update(canonical_text([kind.name, each.id, each.parent_id, kept]).encode())
-    return digest.hexdigest()

@@ -1,4 +1,7 @@
-"""Which secrets a change sends, and why: the API hides them, so they can't be compared (trap 1)."""
+"""Decide which secrets a change sends. They can't be compared: the API hides them.
+
+See docs/service.md, 15.1.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,10 @@ from reconciler.model.change import FieldChange, SecretNote, SecretUse
 from reconciler.model.kind import Kind
 from reconciler.model.resource import Resource
 from reconciler.model.values import Path, SecretRef, secret_refs, value_at
-from reconciler.planning.bodies import secret_needed
 
 
 def secrets_of_create(resource: Resource) -> tuple[SecretNote, ...]:
-    """A create sends all of them."""
+    """Return every secret of the resource: a create sends them all."""
     return tuple(
         SecretNote(path, ref, SecretUse.CREATE) for path, ref in secret_refs(resource.spec)
     )
@@ -26,30 +28,37 @@ def secrets_of_update(
     base: Resource | None,
     rotate: bool,
 ) -> tuple[SecretNote, ...]:
-    """Every secret of the resource with the reason why it is or isn't sent."""
-    return tuple(
-        SecretNote(path, ref, _use(kind, resource, path, ref, changes, base=base, rotate=rotate))
-        for path, ref in secret_refs(resource.spec)
-    )
+    """Return every secret of the resource with the reason why it is or isn't sent."""
 
-
-def _use(  # noqa: PLR0913 - every one of these is a reason to send
-    kind: Kind,
-    resource: Resource,
-    path: Path,
-    ref: SecretRef,
-    changes: Sequence[FieldChange],
-    *,
-    base: Resource | None,
-    rotate: bool,
-) -> SecretUse:
-    if rotate:
-        return SecretUse.ROTATE
-    if base is not None:
-        if base.secret_version != resource.secret_version:
+    def use(path: Path, ref: SecretRef) -> SecretUse:
+        if rotate:
+            return SecretUse.ROTATE
+        if base is not None and base.secret_version != resource.secret_version:
             return SecretUse.VERSION_CHANGED
-        if value_at(base.spec, path) != ref:
+        if base is not None and value_at(base.spec, path) != ref:
             return SecretUse.REFERENCE_CHANGED
-    if secret_needed(kind, path, changes):
-        return SecretUse.NEEDED
-    return SecretUse.UNREADABLE
+        if any(_requires_secret(kind, change.path, path) for change in changes):
+            return SecretUse.NEEDED
+        return SecretUse.UNREADABLE
+
+    return tuple(SecretNote(path, ref, use(path, ref)) for path, ref in secret_refs(resource.spec))
+
+
+def _requires_secret(kind: Kind, changed: Path, secret: Path) -> bool:
+    """Return whether a PATCH of a changed path must contain the secret at another path.
+
+    So it is if the secret is inside the changed value, if its variant changes its tag, and if it
+    must be sent with a changed field beside it.
+    """
+    if secret[: len(changed)] == changed:
+        return True
+    field = kind.field_named(str(changed[0]))
+    if secret[0] != changed[0] or field is None or field.variant is None:
+        return False
+    if changed == (field.name, field.variant.tag):
+        return True
+    return any(
+        inner.name == changed[-1] and secret[-1] in inner.sent_with
+        for fields in field.variant.variants.values()
+        for inner in fields
+    )

@@ -1,77 +1,83 @@
-"""What of the workspace a plan is about: `--target`, `--exclude`, `--kind` and `--project`.
+"""Select the resources of a plan: `--target`, `--exclude`, `--kind` and `--project`.
 
-Matching always sees everything, so that narrowing never changes who is who.
+Matching always sees everything, so that a selection never changes which object is which resource.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
+from dataclasses import dataclass
 
 from reconciler.model.address import Address
+from reconciler.model.globs import fits_any
 from reconciler.model.kind import Kind
 from reconciler.model.plan import Note, Selection
 from reconciler.planning.matcher import Match
 
 
-def is_selected(
-    address: Address, selection: Selection, *, parent: str | None, roots: frozenset[str]
-) -> bool:
-    """Whether an address is asked for by itself, without looking at what it depends on.
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """The test for a selection. `parent_kinds` make `--project web` select the project too."""
 
-    `parent` is the key (or id, or name) of its parent; `roots` are the kinds that are parents, so
-    that `--project web` takes the project itself as well as what is in it.
-    """
-    if selection.targets and not address.matches(selection.targets):
-        return False
-    if address.matches(selection.excludes):
-        return False
-    if selection.kinds and not any(fnmatchcase(address.kind, glob) for glob in selection.kinds):
-        return False
-    if not selection.parents:
-        return True
-    place = address.key if address.kind in roots else parent
-    return place is not None and any(fnmatchcase(place, glob) for glob in selection.parents)
+    selection: Selection
+    parent_kinds: frozenset[str]
 
+    @classmethod
+    def of(cls, selection: Selection, kinds: Sequence[Kind]) -> Selector:
+        """Return the selector of a selection."""
+        return cls(selection, frozenset(kind.parent for kind in kinds if kind.parent is not None))
 
-def parent_word(match: Match) -> str | None:
-    """How `--project` may name the parent of a resource: by key, id or name."""
-    ref = match.resource.parent
-    return None if ref is None else ref.key or ref.id or ref.name
+    def selects(self, address: Address, parent: str | None) -> bool:
+        """Return whether an address is selected itself. `parent` is a key, an id or a name."""
+        selection = self.selection
+        if selection.targets and not address.matches(selection.targets):
+            return False
+        if address.matches(selection.excludes):
+            return False
+        if selection.kinds and not fits_any(address.kind, selection.kinds):
+            return False
+        if not selection.parents:
+            return True
+        name = address.key if address.kind in self.parent_kinds else parent
+        return name is not None and fits_any(name, selection.parents)
 
 
 def selected_addresses(
-    matches: Mapping[Address, Match], selection: Selection, kinds: Sequence[Kind]
+    matches: Mapping[Address, Match], selector: Selector
 ) -> tuple[frozenset[Address], tuple[Note, ...]]:
-    """The resources a plan is about, with the parents that must be created for them."""
-    if not selection.partial:
+    """Return the resources of a plan, with the parents that must be created for them."""
+    if not selector.selection.partial:
         return frozenset(matches), ()
-    roots = frozenset(kind.parent for kind in kinds if kind.parent is not None)
-    chosen = {
+    selected = {
         address
         for address, match in matches.items()
-        if is_selected(address, selection, parent=parent_word(match), roots=roots)
+        if selector.selects(address, _parent_name(match))
     }
-    followed = {
-        match.parent_address
-        for address, match in matches.items()
-        if address in chosen
-        and match.parent_address is not None
-        and match.parent_address in matches
-        and matches[match.parent_address].live is None
-        and match.live is None
+    parents = {
+        parent.resource.address
+        for address in selected
+        if matches[address].live is None
+        if (parent := _parent_match(matches, address)) is not None and parent.live is None
     }
     notes = [
         Note(
             "partial",
-            "this plan is partial: what --target, --exclude, --kind or --project leave out is "
-            "not looked at",
+            "partial plan: what --target, --exclude, --kind or --project leave out is not compared",
         )
     ]
-    added = followed - chosen
-    if added:
-        listed = ", ".join(str(each) for each in sorted(added))
-        notes.append(Note("dependencies-follow", f"included since others need it: {listed}"))
-    if not chosen:
-        notes.append(Note("nothing-selected", "no resource of this workspace is selected"))
-    return frozenset(chosen | added), tuple(notes)
+    if added := parents - selected:
+        listed = ", ".join(map(str, sorted(added)))
+        notes.append(Note("dependencies-follow", f"included because others need it: {listed}"))
+    if not selected:
+        notes.append(Note("nothing-selected", "the selection matches no resource"))
+    return frozenset(selected | parents), tuple(notes)
+
+
+def _parent_name(match: Match) -> str | None:
+    ref = match.resource.parent
+    return None if ref is None else ref.key or ref.id or ref.name
+
+
+def _parent_match(matches: Mapping[Address, Match], address: Address) -> Match | None:
+    parent_address = matches[address].parent_address
+    return matches.get(parent_address) if parent_address is not None else None

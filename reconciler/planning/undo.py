@@ -13,17 +13,19 @@ from typing import Any
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change, FieldChange, Reason
 from reconciler.model.codec.plan import digest
+from reconciler.model.comparison import is_equal, live_values
+from reconciler.model.field_types import MergedObject
 from reconciler.model.kind import Field, Kind
+from reconciler.model.leaves import unknown_field
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy
-from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
+from reconciler.model.redaction import is_redacted
+from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.values import JSON, MISSING, Path, path_text, put_at, value_at
 from reconciler.model.wording import printable
 from reconciler.planning.differ import is_ignored
-from reconciler.planning.leaves import comparable, live_fields, unknown_field
-from reconciler.planning.masking import holds_mask
-from reconciler.planning.planner import Circumstances, make_plan
+from reconciler.planning.planner import PlanContext, make_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def undo_plan(
     policy: Policy,
     kinds: Sequence[Kind],
     *,
-    given: Circumstances,
+    context: PlanContext,
 ) -> Plan:
     """Return the plan that undoes an applied one: `make_plan` of the former state. Pure.
 
@@ -61,14 +63,13 @@ def undo_plan(
     """
     former = _FormerState(applied, desired, live, {kind.name: kind for kind in kinds})
     former.collect()
+    options = replace(context.options, only=frozenset(former.resources))
     plan = make_plan(
         former.as_desired(),
         live,
         replace(policy, prune={}),
         kinds,
-        given=replace(
-            given, base=None, options=replace(given.options, only=frozenset(former.resources))
-        ),
+        context=replace(context, base=None, options=options),
     )
     return replace(
         plan,
@@ -81,7 +82,7 @@ def undo_plan(
 
 
 def _reasons(change: Change) -> tuple[Reason, ...]:
-    """UNDO first. `state: absent` is not in the configuration, so it is no reason."""
+    """Return UNDO and the reasons. `state: absent` is not in the configuration, so it is none."""
     rest = (reason for reason in change.reasons if reason is not Reason.STATE_ABSENT)
     return (Reason.UNDO, *rest)
 
@@ -145,29 +146,31 @@ class _FormerState:
         self._add(change, spec, pinned_id=candidates[0].id, state=State.ABSENT)
 
     def _restore_deleted(self, change: Change) -> None:
-        """Create it again: with a new id, without history and without secrets."""
+        """Create the object again: with a new id, without history and without secrets."""
         kind = self.kinds[change.address.kind]
         if any(
             live.name.strip() == change.name.strip() and live.parent_id == change.parent_id
             for live in self.live.of(kind.name)
         ):
-            self._note(change, "an object of its name exists again: nothing is created")
+            self._note(change, "an object with this name exists: nothing is created")
             return
         parent = self._parent(kind, change)
         if parent is None and change.parent_id is not None:
             self._note(change, f"its {kind.parent} no longer exists: nothing is created")
             return
         spec: dict[str, JSON] = {}
+        redacted = []
         for entry in change.fields:
-            if not holds_mask(entry.before):
+            if is_redacted(entry.before):
+                redacted.append(path_text(entry.path))
+            else:
                 put_at(spec, entry.path, entry.before)
-        masked = [path_text(entry.path) for entry in change.fields if holds_mask(entry.before)]
-        if masked:
-            self._note(change, f"{', '.join(masked)} contained a secret, which is needed again")
+        if redacted:
+            self._note(change, f"{', '.join(redacted)} contained a secret, which is needed again")
         self._add(change, spec, parent=parent)
-        lost = "it comes back with a new id and without history"
+        lost = "it is created again with a new id and without history"
         if _has_secrets(kind, spec):
-            lost += "; its secrets are needed again, and are not in this plan"
+            lost += "; its secrets are not in this plan and must be set again"
         self._note(change, lost)
 
     def _parent(self, kind: Kind, change: Change) -> ParentRef | None:
@@ -190,14 +193,14 @@ class _FormerState:
         if live is None:
             self._note(first, "already deleted: nothing is restored")
             return
-        former: dict[Path, JSON] = {}
+        former: list[FieldChange] = []
         for change in changes:
             for entry in change.fields:
                 reason = self._not_restorable(kind, change, entry, live)
                 if reason is None:
-                    former[entry.path] = entry.before
+                    former.append(entry)
                 else:
-                    self._note(change, f"{path_text(entry.path)}{reason}")
+                    self._note(change, f"{path_text(entry.path)} is not restored: {reason}")
         if former:
             spec = {"name": live.name, **_former_spec(kind, former, live)}
             parent = ParentRef(id=live.parent_id) if live.parent_id is not None else None
@@ -209,30 +212,31 @@ class _FormerState:
         """Return why a field is not restored, None if it can be."""
         tag = _tag_path(kind, entry.path)
         if entry.secret:
-            return ": a secret that was sent stays"
-        if holds_mask(entry.before) or holds_mask(entry.after):
-            return " contained a secret: it stays as it is now"
+            return "the former secret is not known"
+        if is_redacted(entry.before) or is_redacted(entry.after):
+            return "it contained a secret"
         if tag is not None and any(other.path == tag for other in change.fields):
-            return f": a change of {path_text(tag)} can't be undone, the old settings are not known"
-        if is_ignored(entry.path, self._lifecycle(change.address)):
-            return " is in ignore_changes: it stays as it is now"
-        if not _is_unmodified(kind, entry, live):
-            return " moved since: it stays as it is now"
+            return f"{path_text(tag)} changed, and the former settings are not known"
+        if is_ignored(entry.path, self._declared(change.address).lifecycle):
+            return "it is in ignore_changes"
+        current = live_values(kind, live.body).get(path_text(entry.path))
+        if not is_equal(_field(kind, entry.path, live), entry.after, current):
+            return "modified since"
         return None
 
-    def _lifecycle(self, address: Address) -> Lifecycle:
-        declared = self.desired.resources.get(address)
-        return declared.lifecycle if declared is not None else Lifecycle()
+    def _declared(self, address: Address) -> Resource:
+        return self.desired.resources.get(address) or Resource(address, {})
 
     def _add(self, change: Change, spec: Mapping[str, JSON], **parts: Any) -> None:
         """Add a resource, with the lifecycle and the position of the declared one."""
-        declared = self.desired.resources.get(change.address)
+        declared = self._declared(change.address)
+        lifecycle = replace(declared.lifecycle, renamed_from=())
         self.resources[change.address] = Resource(
             change.address,
             spec,
-            lifecycle=replace(self._lifecycle(change.address), renamed_from=()),
-            mark=declared.mark if declared is not None else None,
-            marks=declared.marks if declared is not None else {},
+            lifecycle=lifecycle,
+            mark=declared.mark,
+            marks=declared.marks,
             **parts,
         )
 
@@ -241,41 +245,49 @@ class _FormerState:
 
 
 def _tag_path(kind: Kind, path: Path) -> Path | None:
-    """Return the path of the tag that decides what a path means, None outside tagged objects."""
+    """Return the path of the tag that decides what a path means, None outside of variants."""
     top = kind.field_named(str(path[0]))
     return (top.name, top.variant.tag) if top is not None and top.variant is not None else None
-
-
-def _is_unmodified(kind: Kind, entry: FieldChange, live: LiveObject) -> bool:
-    """Return whether a field has the value that the plan gave it."""
-    known = _field(kind, entry.path, live)
-    current = live_fields(kind, live.body).get(path_text(entry.path))
-    return bool(comparable(known, current) == comparable(known, entry.after))
 
 
 def _field(kind: Kind, path: Path, live: LiveObject) -> Field:
     return kind.field_at(path, live.body) or unknown_field(str(path[-1]))
 
 
-def _former_spec(kind: Kind, former: Mapping[Path, JSON], live: LiveObject) -> dict[str, JSON]:
-    """Return values by path as the fields of a resource, with the tag that they need."""
+def _former_spec(kind: Kind, former: Sequence[FieldChange], live: LiveObject) -> dict[str, JSON]:
+    """Return former values as the fields of a resource, with the tag that they need."""
     spec: dict[str, JSON] = {}
-    for path, value in former.items():
-        known = _field(kind, path, live)
-        absent = value is MISSING or value is None
-        if absent and not known.clearable and known.default is not MISSING:
-            put_at(spec, path, known.default)
-        else:
-            put_at(spec, path, None if absent else value)
-        tag = _tag_path(kind, path)
+    for entry in former:
+        put_at(spec, entry.path, _former_value(_field(kind, entry.path, live), entry))
+        tag = _tag_path(kind, entry.path)
         if tag is not None:
             put_at(spec, tag, value_at(live.body, tag))
     return spec
 
 
+def _former_value(restored: Field, entry: FieldChange) -> JSON:
+    """Return what a resource declares to get the former value."""
+    if entry.before is MISSING or entry.before is None:
+        has_default = not restored.clearable and restored.default is not MISSING
+        return restored.default if has_default else None
+    if isinstance(restored.type, MergedObject):
+        return _with_nulls(entry.before, entry.after, levels=restored.type.depth)
+    return entry.before
+
+
+def _with_nulls(before: JSON, after: JSON, *, levels: int) -> JSON:
+    """Return a merged object with null for keys that were added to it."""
+    if levels == 0 or not (isinstance(before, Mapping) and isinstance(after, Mapping)):
+        return before
+    former = {
+        key: _with_nulls(value, after.get(key), levels=levels - 1) for key, value in before.items()
+    }
+    return {**dict.fromkeys(after), **former}
+
+
 def _has_secrets(kind: Kind, spec: Mapping[str, JSON]) -> bool:
     return any(
         inner.secret
-        for known, variant in kind.variants
-        for inner in variant.fields_of(spec.get(known.name))
+        for top, variant in kind.variants
+        for inner in variant.fields_of(spec.get(top.name))
     )

@@ -1,8 +1,4 @@
-"""The registry of reference providers: one module a provider, found by its `PROVIDER`.
-
-A provider serves `${NAME:ARGUMENT}`, `${secret:NAME:ARGUMENT}`, or both. Nothing else
-lists them.
-"""
+"""The registry of reference providers: every module here with a `PROVIDER`."""
 
 from __future__ import annotations
 
@@ -12,12 +8,12 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from reconciler.model.reference import SECRET
-from reconciler.providers.provider import Filling, LookUp, Provider
+from reconciler.providers.provider import FillContext, Provider, SecretContext
 
 __all__ = [
-    "Filling",
-    "LookUp",
+    "FillContext",
     "Provider",
+    "SecretContext",
     "plain_names",
     "plain_usage",
     "providers",
@@ -28,7 +24,7 @@ _NOT_PROVIDERS = ("provider",)
 
 @cache
 def providers() -> Mapping[str, Provider]:
-    """Return every provider by name, in the order in which messages list them."""
+    """Return every provider by name, in the order of hints."""
     names = [module.name for module in iter_modules(__path__) if module.name not in _NOT_PROVIDERS]
     modules = [import_module(f"{__name__}.{name}") for name in names]
     ordered = sorted(
@@ -39,7 +35,7 @@ def providers() -> Mapping[str, Provider]:
 
 
 def plain_names() -> tuple[str, ...]:
-    """Return what may follow `${`: the providers of plain values, and `secret`."""
+    """Return the words that may follow `${`: providers of plain values, and `secret`."""
     return (*(p.name for p in providers().values() if p.fill is not None), SECRET)
 
 

@@ -9,31 +9,31 @@ from reconciler.errors import SecretUnavailable
 from reconciler.model.reference import with_default
 from reconciler.model.resolved import FieldOrigin
 from reconciler.model.values import JSON, SecretSource
-from reconciler.providers.provider import Filling, LookUp, Provider
+from reconciler.providers.provider import FillContext, Provider, SecretContext
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 
 
-def _fill(argument: str, filling: Filling) -> JSON:
+def _fill(argument: str, context: FillContext) -> JSON:
     name, default = with_default(argument)
     if not NAME.match(name):
-        return _refuse_name(name, filling)
-    value = filling.environ.get(name)
+        return _refuse_name(name, context)
+    value = context.environ.get(name)
     if value is not None and (value or default is None):
-        return value if _is_text(value) else _refuse_bytes(name, filling)
+        return value if _is_text(value) else _refuse_bytes(name, context)
     if default is not None:
         return default
-    if filling.assume_env:
-        return filling.unknown_text(f"({name})")
-    return filling.refuse(
+    if context.assume_env:
+        return context.unknown_text(f"({name})")
+    return context.refuse(
         "unset-environment-variable",
-        f"the environment variable {name} is not set",
-        f"set it, or give a default: ${{env:{name}:-default}}",
+        f"environment variable {name} is not set",
+        f"set it, or add a default: ${{env:{name}:-default}}",
     )
 
 
 def _is_text(value: str) -> bool:
-    """Return False for what a system makes of bytes that are not UTF-8: no JSON can hold it."""
+    """Return whether JSON can hold a value: Python decodes invalid UTF-8 to surrogates."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -41,40 +41,38 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def _refuse_bytes(name: str, filling: Filling) -> JSON:
-    return filling.refuse(
-        "not-text",
-        f"the value of the environment variable {name} is not UTF-8 text",
-        "set it again",
+def _refuse_bytes(name: str, context: FillContext) -> JSON:
+    return context.refuse(
+        "not-text", f"environment variable {name} is not valid UTF-8", "set it to UTF-8 text"
     )
 
 
-def _refuse_name(name: str, filling: Filling) -> JSON:
-    return filling.refuse(
+def _refuse_name(name: str, context: FillContext) -> JSON:
+    return context.refuse(
         "bad-reference",
-        f"'{name}' is not the name of an environment variable",
-        "names have letters, digits and _ only; a default goes after :- as in ${env:NAME:-default}",
+        f"invalid environment variable name '{name}'",
+        "use letters, digits and _ only; a default follows :- as in ${env:NAME:-default}",
     )
 
 
-def _accepts(argument: str, filling: Filling) -> bool:
+def _accepts(argument: str, context: FillContext) -> bool:
     name, default = with_default(argument)
     if default is not None:
-        # The default may be a secret: it is not shown.
-        filling.refuse(
+        # The default may be a secret: do not show it.
+        context.refuse(
             "bad-reference",
-            f"${{secret:env:{name}}} has a default, and a secret has none",
-            "remove it, and set the variable where it is needed",
+            f"${{secret:env:{name}}} must not have a default",
+            "remove the default, and set the variable where it is needed",
         )
     elif not NAME.match(name):
-        _refuse_name(name, filling)
+        _refuse_name(name, context)
     else:
         return True
     return False
 
 
-def _look_up(source: SecretSource, place: LookUp) -> str:
-    value = place.environ.get(source.argument)
+def _look_up(source: SecretSource, context: SecretContext) -> str:
+    value = context.environ.get(source.argument)
     if value is None:
         raise SecretUnavailable(
             f"secret {source} is not set", hint=f"set the environment variable {source.argument}"

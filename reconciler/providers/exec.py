@@ -1,4 +1,4 @@
-"""`${secret:exec:COMMAND}`: what a command prints, where the policy permits it."""
+"""`${secret:exec:COMMAND}`: the output of a command, if the policy allows it."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ import subprocess
 
 from reconciler.errors import SecretUnavailable
 from reconciler.model.values import SecretSource
-from reconciler.providers.provider import Filling, LookUp, Provider, without_line_end
+from reconciler.providers.provider import FillContext, Provider, SecretContext, without_line_end
 
 SECONDS = 10.0
-_PERMIT = "set `policy: {allow_exec_secrets: true}` in reconciler.yaml"
+_HOW_TO_ALLOW = "set `policy: {allow_exec_secrets: true}` in reconciler.yaml"
 
 
-def _accepts(command: str, filling: Filling) -> bool:
+def _accepts(command: str, context: FillContext) -> bool:
     del command
-    if not filling.allow_exec:
-        filling.refuse(
-            "exec-not-allowed", "this workspace does not allow secrets from commands", _PERMIT
+    if not context.allow_exec:
+        context.refuse(
+            "exec-not-allowed", "secrets from commands are not allowed by the policy", _HOW_TO_ALLOW
         )
-    return filling.allow_exec
+    return context.allow_exec
 
 
-def _look_up(source: SecretSource, place: LookUp) -> str:
-    if not place.settings.allow_exec:
-        raise SecretUnavailable(f"secret {source} may not be run", hint=_PERMIT)
+def _look_up(source: SecretSource, context: SecretContext) -> str:
+    if not context.settings.allow_exec:
+        raise SecretUnavailable(f"secret {source} is not allowed by the policy", hint=_HOW_TO_ALLOW)
     try:
-        result = subprocess.run(  # noqa: S603 - the workspace permits it, and no shell is used
+        result = subprocess.run(  # noqa: S603 - the policy allows it, and no shell is used
             shlex.split(source.argument),
-            cwd=place.settings.folder,
-            env=dict(place.environ),
+            cwd=context.settings.folder,
+            env=dict(context.environ),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=SECONDS,
@@ -37,16 +37,16 @@ def _look_up(source: SecretSource, place: LookUp) -> str:
             text=True,
         )
     except (OSError, ValueError) as error:
-        reason = f"it can't be started ({type(error).__name__})"
+        reason = f"cannot start the command ({type(error).__name__})"
     except subprocess.TimeoutExpired:
-        reason = f"it did not end within {SECONDS:g} seconds"
+        reason = f"the command timed out after {SECONDS:g} seconds"
     except subprocess.CalledProcessError as error:
-        reason = f"it ended with exit code {error.returncode}"
+        reason = f"the command failed with exit code {error.returncode}"
     else:
         return without_line_end(result.stdout)
-    # What the command printed may hold the secret: none of it is shown.
+    # The output may contain the secret: do not show it.
     raise SecretUnavailable(
-        f"secret {source}: {reason}", hint=f"run it manually to see why: {source.argument}"
+        f"secret {source}: {reason}", hint=f"run it manually: {source.argument}"
     )
 
 

@@ -1,17 +1,17 @@
-"""Secrets that are written in the files, where the policy permits it: no reference names them."""
+"""Secrets that are written in the files, if the policy allows it. No reference names them."""
 
 from __future__ import annotations
 
 from reconciler.errors import SecretUnavailable
 from reconciler.model.values import SecretSource
-from reconciler.providers.provider import LookUp, Provider
+from reconciler.providers.provider import Provider, SecretContext
 
 
-def _look_up(source: SecretSource, place: LookUp) -> str:
-    value = place.settings.literals.get(source.argument)
+def _look_up(source: SecretSource, context: SecretContext) -> str:
+    value = context.settings.literals.get(source.argument)
     if value is None:
         raise SecretUnavailable(
-            f"the literal secret of {source.argument} is no longer in the files",
+            f"literal secret of {source.argument} is not in the files any more",
             hint="make the plan again from these files",
         )
     return value.reveal()

@@ -1,4 +1,4 @@
-"""What a provider is, and what it sees: while files are loaded, and when a secret is sent."""
+"""The interface of reference providers."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from reconciler.model.values import JSON, SecretSource
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
-    """What a provider sees while the configuration is loaded.
+class FillContext:
+    """What a provider can use while files are loaded.
 
     environ
         The environment variables.
     variables
         The variables of the workspace and the environment, as written.
     allow_exec
-        Whether the policy permits secrets from commands.
+        Whether the policy allows secrets from commands.
     assume_env
-        Whether environment variables that are not set count as set to unknown text.
+        Whether unset environment variables have an unknown value.
     expanding
         The variables that are being expanded, outermost first.
     expand
         Return a variable with its own references filled in.
     read
-        Return a file of the workspace, None where it can't be read.
+        Return the content of a file of the workspace, None if it cannot be read.
     is_outside
-        Return whether a path leads out of the workspace.
+        Return whether a path is outside the workspace.
     unknown_text
-        Return text whose content is not known here.
+        Return text with unknown content.
     report
         Record an error at the reference, by code, message and hint.
     failed
-        The value that stands for "unknown" after an error.
+        The unknown value, for use after an error.
     """
 
     environ: Mapping[str, str]
@@ -52,21 +52,21 @@ class Filling:
     failed: JSON
 
     def refuse(self, code: str, message: str, hint: str) -> JSON:
-        """Report an error at the reference. Returns the value that stands for "unknown"."""
+        """Report an error at the reference, and return the unknown value."""
         self.report(code, message, hint)
         return self.failed
 
 
 @dataclass(frozen=True, slots=True)
-class LookUp:
-    """What a provider sees when a secret is needed."""
+class SecretContext:
+    """What a provider can use to look up a secret."""
 
     settings: SecretSettings
     environ: Mapping[str, str]
 
 
-Fill: TypeAlias = Callable[[str, Filling], JSON]
-Accepts: TypeAlias = Callable[[str, Filling], bool]
+Fill: TypeAlias = Callable[[str, FillContext], JSON]
+Accepts: TypeAlias = Callable[[str, FillContext], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,39 +74,39 @@ class Provider:
     """One provider of values.
 
     argument
-        The word for the argument in hints, for example PATH.
+        The name of the argument in hints, for example PATH.
     fill
-        Return the value of a plain reference. None: the provider serves secrets only.
+        Return the value of a plain reference. None for a provider of secrets only.
     accepts
-        Return whether a secret reference is valid, and report why not. None: the provider serves
-        no references to secrets in files.
+        Return whether a secret reference is valid, and report errors. None for a provider without
+        secret references.
     look_up
         Return the value of a secret. Raises SecretUnavailable.
     effortless
-        Whether looking up has no effect and takes no time, so that it is done before anything is
-        printed, in order to mask the value.
+        Whether the look-up is instant and has no effects. The values of such secrets are known
+        before anything is printed, so that they can be masked.
     origin
         Return where the value of a plain reference comes from, for `show`.
     position
-        The place in lists of providers; equal ones are sorted by name.
+        The position in hints. Equal ones are sorted by name.
     """
 
     name: str
     argument: str = "NAME"
     fill: Fill | None = None
     accepts: Accepts | None = None
-    look_up: Callable[[SecretSource, LookUp], str] | None = None
+    look_up: Callable[[SecretSource, SecretContext], str] | None = None
     effortless: bool = False
     origin: Callable[[str, Mapping[str, str]], FieldOrigin] | None = None
     position: int = 100
 
     def origin_of(self, argument: str, environ: Mapping[str, str]) -> FieldOrigin:
-        """Return where a value comes from; the name of the provider where it doesn't say more."""
+        """Return where a value comes from; by default, the name of the provider."""
         if self.origin is None:
             return FieldOrigin(self.name, None)
         return self.origin(argument, environ)
 
 
 def without_line_end(text: str) -> str:
-    """Return text without one line end, which editors and commands add."""
+    """Return text without the final line break that editors and commands add."""
     return text.removesuffix("\n").removesuffix("\r")

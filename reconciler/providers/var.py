@@ -5,26 +5,26 @@ from __future__ import annotations
 from reconciler.model.reference import with_default
 from reconciler.model.suggestion import choice
 from reconciler.model.values import JSON
-from reconciler.providers.provider import Filling, Provider
+from reconciler.providers.provider import FillContext, Provider
 
 
-def _fill(name: str, filling: Filling) -> JSON:
-    if name in filling.expanding:
-        circle = " → ".join([*filling.expanding, name])
-        return filling.refuse(
+def _fill(name: str, context: FillContext) -> JSON:
+    if name in context.expanding:
+        cycle = " → ".join([*context.expanding, name])
+        return context.refuse(
             "variable-cycle",
-            f"the variable {name} needs itself: {circle}",
-            "give one of them a value of its own",
+            f"variable cycle: {cycle}",
+            "set one of them to a value without a reference",
         )
-    if name not in filling.variables:
-        known = sorted(filling.variables) or ["none"]
+    if name not in context.variables:
+        known = sorted(context.variables) or ["none"]
         hint = (
-            choice(name, known, "variables here")
+            choice(name, known, "variables")
             if with_default(name)[1] is None
-            else "a variable has no default here: give it a value in `vars:`"
+            else "remove the default, and set the value in `vars:`"
         )
-        return filling.refuse("unknown-variable", f"there is no variable '{name}'", hint)
-    return filling.expand(name)
+        return context.refuse("unknown-variable", f"unknown variable '{name}'", hint)
+    return context.expand(name)
 
 
 PROVIDER = Provider("var", fill=_fill, position=1)

@@ -1,4 +1,4 @@
-"""Turns the API into values. Comes after the configuration and before the planner."""
+"""Read live state through the API, for planning and import."""
 
 from reconciler.reading.live import Depth, read_live
 

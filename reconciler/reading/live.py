@@ -1,8 +1,8 @@
-"""The fewest calls that answer what is live.
+"""Read live state with as few calls as possible.
 
-One list a kind for the whole organization; the full shape only of the objects that a resource
-could claim, where a kind's list has a short shape. Keys that are limited to projects may not list
-an organization (service-facts, trap 41): then the projects that the files name are read one by one.
+One list per kind covers the organization. Where a list has a short shape, only the objects that a
+resource may match are read in full. A key that is limited to projects may not list the
+organization (docs/service.md, 15.41): then projects are read by id, and exports by project.
 """
 
 from __future__ import annotations
@@ -11,204 +11,184 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from reconciler.client import Service, all_pages
+from reconciler.client import Transport, all_pages
 from reconciler.errors import Forbidden, NotFound
 from reconciler.model.kind import Kind
 from reconciler.model.live import Dialect, Live, LiveObject
-from reconciler.model.request import Repeat, Request
 from reconciler.model.resource import Desired, Resource
+from reconciler.model.routes import Routes
 from reconciler.model.values import JSONObject
 
-_AN_ID = re.compile(r"[A-Za-z0-9-]+")
-
-
-def _nothing_more(each: LiveObject) -> bool:
-    del each
-    return False
+_ID = re.compile(r"[A-Za-z0-9-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """What is read beyond what the files could mean.
+    """What is read beyond what the configuration may match.
 
-    `in_full` tells of an object in the short shape of its list whether to read it whole. `ids` are
-    objects to look for even if no list shows them, `holders` parents that may be named by id: they
-    are tried where the key may list none.
+    in_full
+        Whether to read an object of a short list in full.
+    ids
+        Objects to read even if no list contains them.
+    parents
+        Names or ids of parents, tried as ids where the key may not list parents.
     """
 
-    in_full: Callable[[LiveObject], bool] = _nothing_more
+    in_full: Callable[[LiveObject], bool] = lambda _: False
     ids: frozenset[str] = frozenset()
-    holders: frozenset[str] = frozenset()
-
-    @property
-    def tried(self) -> frozenset[str]:
-        """What may be an id, of all that is looked for."""
-        return frozenset(each for each in self.ids | self.holders if _AN_ID.fullmatch(each))
-
-
-_JUST_THE_FILES = Depth()
+    parents: frozenset[str] = frozenset()
 
 
 async def read_live(
-    service: Service,
-    desired: Desired,
-    *,
-    kinds: Sequence[Kind],
-    depth: Depth = _JUST_THE_FILES,
+    transport: Transport, desired: Desired, *, kinds: Sequence[Kind], depth: Depth
 ) -> Live:
-    """Read every object of the organization that the files could speak about.
+    """Read every object of the organization that the configuration may match.
 
     Raises ServiceError.
     """
-    resources = desired.in_order()
-    surveys = await asyncio.gather(*(_survey(service, kind) for kind in kinds))
+    reader = _Reader(transport, desired.organization, desired.in_order(), depth)
+    surveys = await asyncio.gather(*(reader.survey(kind) for kind in kinds))
     objects: dict[str, tuple[LiveObject, ...]] = {}
     unlisted: set[str] = set()
     for kind, survey in zip(kinds, surveys, strict=True):
-        if survey is None:
-            if kind.parent is None:
-                unlisted.add(kind.name)
-            bodies = await _one_by_one(service, kind, resources, objects, tried=depth.tried)
+        if survey is not None:
+            bodies = [*survey, *await reader.hidden(kind, survey)]
+        elif kind.parent is None:
+            unlisted.add(kind.name)
+            bodies = await reader.by_id(kind)
         else:
-            wanted = depth.ids | _pinned(kind, resources)
-            bodies = [*survey, *await _hidden(service, kind, wanted, survey)]
-        found = [_live_object(kind, body) for body in bodies]
-        if kind.detail:
-            found = await _detailed(service, kind, resources, found, in_full=depth.in_full)
-        objects[kind.name] = tuple(found)
+            bodies = await reader.by_parent(kind, objects.get(kind.parent, ()))
+        items = [_live_object(kind, body) for body in bodies]
+        objects[kind.name] = tuple(await reader.in_full(kind, items) if kind.detail else items)
     return Live(objects, _dialect(kinds, objects), frozenset(unlisted))
 
 
-async def _survey(service: Service, kind: Kind) -> list[JSONObject] | None:
-    """All objects of the organization, or None where the key or the server has no such list."""
-    template = kind.paths.survey or kind.paths.collection
-    path = template.format(organization=service.organization)
-    try:
-        return list(await all_pages(service, path))
-    except Forbidden as error:
-        if error.lacks_scope:
-            raise
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    transport: Transport
+    organization: str
+    resources: Sequence[Resource]
+    depth: Depth
+
+    async def survey(self, kind: Kind) -> list[JSONObject] | None:
+        """Return all objects of the organization, None where the key or server has no such list."""
+        if kind.parent is not None and kind.paths.survey is None:
+            return None
+        try:
+            return await self._list(Routes(kind, self.organization))
+        except Forbidden as error:
+            if error.lacks_scope:
+                raise
+        except NotFound:
+            # Without a parent this is the organization's own path: the organization is unknown.
+            if kind.parent is None:
+                raise
         return None
-    except NotFound:
-        # Without a parent the path is the organization's own: it is unknown, and that is final.
-        if kind.parent is None:
-            raise
-        return None
 
+    async def hidden(self, kind: Kind, listed: Sequence[JSONObject]) -> list[JSONObject]:
+        """Return objects that are named by id but not listed, such as exports of hidden types."""
+        ids = self.depth.ids | _pinned(kind, self.resources)
+        return await self._read_all(kind, ids - {str(body.get("id")) for body in listed})
 
-def _pinned(kind: Kind, resources: Iterable[Resource]) -> frozenset[str]:
-    return frozenset(
-        each.pinned_id for each in resources if each.address.kind == kind.name and each.pinned_id
-    )
+    async def by_id(self, kind: Kind) -> list[JSONObject]:
+        """Return the objects that are named by id, where no list is allowed.
 
-
-async def _hidden(
-    service: Service, kind: Kind, wanted: frozenset[str], listed: Sequence[JSONObject]
-) -> list[JSONObject]:
-    """Objects that are named by id and no list shows, such as exports of hidden types."""
-    seen = {str(body.get("id")) for body in listed}
-    missing = sorted(wanted - seen)
-    read = await asyncio.gather(*(_read(service, kind, each) for each in missing))
-    return [body for body in read if body is not None]
-
-
-async def _one_by_one(
-    service: Service,
-    kind: Kind,
-    resources: Sequence[Resource],
-    objects: Mapping[str, tuple[LiveObject, ...]],
-    *,
-    tried: frozenset[str],
-) -> list[JSONObject]:
-    """What can be reached without the organization: objects by id, or the lists of parents.
-
-    Whether something is not there can't be told that way, so everything must be pinned.
-    """
-    if kind.parent is None:
+        A name can't be looked up then, so every resource of the kind needs an id.
+        """
         unpinned = [
-            str(each.address)
-            for each in resources
-            if each.address.kind == kind.name and each.pinned_id is None
+            str(resource.address)
+            for resource in self.resources
+            if resource.address.kind == kind.name and resource.pinned_id is None
         ]
-        ids = sorted({*_named_ids(kind, resources), *tried})
+        ids = _named_ids(kind, self.resources) | {
+            text for text in self.depth.ids | self.depth.parents if _ID.fullmatch(text)
+        }
         if unpinned or not ids:
-            which = f": {', '.join(unpinned)} can't be found by name" if unpinned else ""
+            without_id = f"; without `id`: {', '.join(unpinned)}" if unpinned else ""
             raise Forbidden(
-                f"this API key may not list the {kind.collection} of organization "
-                f"{service.organization}{which}",
-                hint=f"use a key that is not limited, or name each {kind.name} by its id: `id:` in "
-                "the files, --project ID for an import",
+                f"the API key may not list the {kind.collection} of organization "
+                f"{self.organization}{without_id}",
+                hint=f"use a key that is not limited to projects, or set `id` for each {kind.name} "
+                "(for an import: --project ID)",
                 status=403,
             )
-        bodies = await asyncio.gather(*(_read(service, kind, each) for each in ids))
-        return [body for body in bodies if body is not None]
-    parents = sorted(
-        {each.id for each in objects.get(kind.parent, ())}
-        | {each.parent.id for each in resources if each.parent is not None and each.parent.id}
-    )
-    lists = await asyncio.gather(
-        *(all_pages(service, kind.paths.collection.format(parent=parent)) for parent in parents)
-    )
-    return [body for found in lists for body in found]
+        return await self._read_all(kind, ids)
 
+    async def by_parent(self, kind: Kind, parents: Sequence[LiveObject]) -> list[JSONObject]:
+        """Return the objects below each parent that is live or named by id."""
+        ids = {parent.id for parent in parents} | _parent_ids(self.resources)
+        lists = (
+            self._list(Routes(kind, self.organization, parent_id)) for parent_id in sorted(ids)
+        )
+        return [body for bodies in await asyncio.gather(*lists) for body in bodies]
 
-def _named_ids(kind: Kind, resources: Iterable[Resource]) -> list[str]:
-    """The ids that the files name, as pins or as parents."""
-    parents = {each.parent.id for each in resources if each.parent is not None and each.parent.id}
-    return sorted(_pinned(kind, resources) | parents)
+    async def in_full(self, kind: Kind, items: Sequence[LiveObject]) -> list[LiveObject]:
+        """Replace objects that may match by their full shape; drop those pending deletion."""
+        names, ids = _matchable(kind, self.resources)
 
+        async def full(item: LiveObject) -> LiveObject | None:
+            matchable = item.id in ids or item.name.strip().casefold() in names
+            if not (matchable or self.depth.in_full(item)):
+                return item
+            body = await self._read(kind, item.id)
+            if body is None or kind.pending_deletion(body):
+                return None
+            return _live_object(kind, body)
 
-async def _read(service: Service, kind: Kind, identity: str) -> JSONObject | None:
-    """One object in full, None if it is not there."""
-    template = kind.paths.survey or kind.paths.collection
-    path = template.format(organization=service.organization) + f"{identity}/"
-    try:
-        answer = await service.send(Request("GET", path, Repeat.SAFE))
-    except NotFound:
-        return None
-    return answer.body if isinstance(answer.body, Mapping) else None
+        read = await asyncio.gather(*(full(item) for item in items))
+        return [item for item in read if item is not None]
 
+    async def _list(self, routes: Routes) -> list[JSONObject]:
+        return await all_pages(self.transport, routes.collection)
 
-async def _detailed(
-    service: Service,
-    kind: Kind,
-    resources: Sequence[Resource],
-    found: Sequence[LiveObject],
-    *,
-    in_full: Callable[[LiveObject], bool],
-) -> list[LiveObject]:
-    """The full shape of what a resource could claim; objects on their way out are left out."""
-    names, ids = _claimable(kind, resources)
+    async def _read_all(self, kind: Kind, ids: Iterable[str]) -> list[JSONObject]:
+        read = await asyncio.gather(*(self._read(kind, live_id) for live_id in sorted(ids)))
+        return [body for body in read if body is not None]
 
-    async def detailed(each: LiveObject) -> LiveObject | None:
-        claimable = each.id in ids or each.name.strip().casefold() in names
-        if not (claimable or in_full(each)):
-            return each
-        body = await _read(service, kind, each.id)
-        if body is None or kind.pending_deletion(body):
+    async def _read(self, kind: Kind, live_id: str) -> JSONObject | None:
+        """Return one object in full, None if it does not exist."""
+        try:
+            body = (await self.transport.send(Routes(kind, self.organization).read(live_id))).body
+        except NotFound:
             return None
-        return _live_object(kind, body)
-
-    read = await asyncio.gather(*(detailed(each) for each in found))
-    return [each for each in read if each is not None]
+        return body if isinstance(body, Mapping) else None
 
 
-def _claimable(kind: Kind, resources: Sequence[Resource]) -> tuple[set[str], set[str]]:
-    """Names (folded) and ids under which the files could mean an object of this kind."""
+def _pinned(kind: Kind, resources: Iterable[Resource]) -> set[str]:
+    return {
+        resource.pinned_id
+        for resource in resources
+        if resource.address.kind == kind.name and resource.pinned_id
+    }
+
+
+def _parent_ids(resources: Iterable[Resource]) -> set[str]:
+    return {
+        resource.parent.id
+        for resource in resources
+        if resource.parent is not None and resource.parent.id
+    }
+
+
+def _named_ids(kind: Kind, resources: Sequence[Resource]) -> set[str]:
+    """Return the ids in the configuration, as `id` or as parents."""
+    return _pinned(kind, resources) | _parent_ids(resources)
+
+
+def _matchable(kind: Kind, resources: Sequence[Resource]) -> tuple[set[str], set[str]]:
+    """Return the names (case-folded) and ids by which resources may match objects of a kind."""
     names: set[str] = set()
-    ids = set(_named_ids(kind, resources))
-    for each in resources:
-        if each.address.kind == kind.name:
-            names |= {name.strip().casefold() for name in each.lifecycle.renamed_from}
-            names.add(each.name.casefold())
-        elif each.parent is not None and each.parent.name is not None:
-            names.add(each.parent.name.strip().casefold())
-    return names, ids
+    for resource in resources:
+        if resource.address.kind == kind.name:
+            names |= {name.strip().casefold() for name in resource.lifecycle.renamed_from}
+            names.add(resource.name.casefold())
+        elif resource.parent is not None and resource.parent.name is not None:
+            names.add(resource.parent.name.strip().casefold())
+    return names, _named_ids(kind, resources)
 
 
-def _live_object(kind: Kind, body: Mapping[str, Any]) -> LiveObject:
+def _live_object(kind: Kind, body: JSONObject) -> LiveObject:
     parent = body.get(kind.parent_field) if kind.parent_field else None
     return LiveObject(
         kind=kind.name,
@@ -222,10 +202,6 @@ def _live_object(kind: Kind, body: Mapping[str, Any]) -> LiveObject:
 def _dialect(
     kinds: Sequence[Kind], objects: Mapping[str, tuple[LiveObject, ...]]
 ) -> Dialect | None:
-    """The first that any object tells (trap 46)."""
-    for kind in kinds:
-        for each in objects[kind.name]:
-            dialect = kind.dialect_of(each.body)
-            if dialect is not None:
-                return dialect
-    return None
+    """Return the dialect of the first object that shows it (docs/service.md, 15.46)."""
+    dialects = (kind.dialect_of(item.body) for kind in kinds for item in objects[kind.name])
+    return next((dialect for dialect in dialects if dialect is not None), None)

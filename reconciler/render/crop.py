@@ -1,7 +1,7 @@
-"""A source line cropped to the width of a terminal, around a marked place.
+"""A source line, cropped to the width of a terminal around a marked place.
 
-Columns of files count characters; terminals count cells. A wide character takes two cells, a
-combining one none, and a control character is shown as an escape of several.
+Columns of files count characters, terminals count cells: two for a wide character, none for a
+combining one, several for a control character, which is shown as an escape.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Cropped:
 
 
 def crop(line: str, start: int, length: int, *, width: int) -> Cropped:
-    """Return the part of a line around `length` characters from `start` (from 0).
+    """Return at most `width` cells of a line around `length` characters from `start` (from 0).
 
-    The part has at most `width` cells. A place behind the end of the line is marked there.
+    A place after the end of the line is marked at the end.
     """
     start = max(0, min(start, len(line)))
-    # A file may be one line of megabytes with a thousand problems: read only what can be visible.
+    # A line may have megabytes and a thousand diagnostics: read only what can be visible.
     skipped = max(0, start - _FAR * width)
     beyond = len(line) > start + _FAR * width
     cells = _cells(line[skipped : start + _FAR * width])
@@ -40,7 +40,7 @@ def crop(line: str, start: int, length: int, *, width: int) -> Cropped:
     end = min(start + length, len(cells))
     first, last = 0, len(cells)
     if skipped or beyond or sum(widths) + (start == len(cells)) > width:
-        first, last = _window(widths, start, end, room=width - 2 * len(_CUT))
+        first, last = _window(widths, start, end, space=width - 2 * len(_CUT))
     before = _CUT if skipped or first else ""
     after = _CUT if beyond or last < len(cells) else ""
     return Cropped(
@@ -61,19 +61,19 @@ def _cells(line: str) -> list[str]:
     return shown
 
 
-def _window(widths: list[int], start: int, end: int, *, room: int) -> tuple[int, int]:
-    """Return first and last of the characters that fit: the marked ones, then both sides."""
+def _window(widths: list[int], start: int, end: int, *, space: int) -> tuple[int, int]:
+    """Return the range of the characters that fit: the marked ones first, then both sides."""
     first = last = start
-    while last < end and room >= widths[last]:
-        room -= widths[last]
+    while last < end and space >= widths[last]:
+        space -= widths[last]
         last += 1
     grown = True
     while grown:
         grown = False
-        if first > 0 and room >= widths[first - 1]:
-            first, room, grown = first - 1, room - widths[first - 1], True
-        if last < len(widths) and room >= widths[last]:
-            last, room, grown = last + 1, room - widths[last], True
+        if first > 0 and space >= widths[first - 1]:
+            first, space, grown = first - 1, space - widths[first - 1], True
+        if last < len(widths) and space >= widths[last]:
+            last, space, grown = last + 1, space - widths[last], True
     while first < start and not widths[first]:
         # A combining character whose base is cropped would combine with the ellipsis.
         first += 1

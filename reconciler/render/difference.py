@@ -1,28 +1,24 @@
-"""A unified difference of a file, for people and for programs that colour it."""
+"""The unified difference of files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
+from reconciler.model.file_change import FileChange
 from reconciler.render.style import PLAIN, Colour, Style
 
 _CONTEXT = 3
 """Unchanged lines around a change."""
 
 
-def difference_as_text(
-    name: str,
-    before: Sequence[str],
-    after: Sequence[str],
-    *,
-    shown: tuple[Sequence[str], Sequence[str]],
-    style: Style = PLAIN,
-) -> str:
-    """Return what changes from `before` to `after`, lines with their ends.
+def differences_as_text(changes: Mapping[str, FileChange], style: Style = PLAIN) -> str:
+    """Return the unified difference of files, by name. Prints lines with secrets masked."""
+    return "".join(_difference(name, change, style) for name, change in changes.items())
 
-    Lines are compared as they are, and printed as `shown` has them: without ends, secrets masked.
-    """
+
+def _difference(name: str, change: FileChange, style: Style) -> str:
+    before, after = change.before.lines, change.after.lines
     old = f"a/{name}" if before else "/dev/null"
     lines = [style.paint(Colour.BOLD, f"--- {old}"), style.paint(Colour.BOLD, f"+++ b/{name}")]
     matcher = SequenceMatcher(None, before, after, autojunk=False)
@@ -32,11 +28,11 @@ def difference_as_text(
         lines.append(style.paint(Colour.CYAN, hunk))
         for tag, low, high, new_low, new_high in group:
             if tag == "equal":
-                lines += _signed(" ", before, shown[0], low, high)
+                lines += _signed(" ", before, change.before.shown, low, high)
                 continue
-            removed = _signed("-", before, shown[0], low, high)
+            removed = _signed("-", before, change.before.shown, low, high)
             lines += (style.paint(Colour.RED, line) for line in removed)
-            added = _signed("+", after, shown[1], new_low, new_high)
+            added = _signed("+", after, change.after.shown, new_low, new_high)
             lines += (style.paint(Colour.GREEN, line) for line in added)
     return "\n".join(lines) + "\n"
 
@@ -51,10 +47,7 @@ def _signed(
 
 
 def _range(start: int, end: int) -> str:
-    """Return lines from 1, as unified differences count them.
-
-    An empty range names the line above it.
-    """
+    """Return a range of a unified difference: from line 1, an empty one by the line above."""
     length = end - start
     if length == 1:
         return str(start + 1)

@@ -1,17 +1,17 @@
-"""What import wrote and what it left out: lines, a difference for a dry run, JSON."""
+"""The result of an import as lines, as a unified difference for a dry run, and as JSON."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-import orjson
-
 from reconciler.model.imported import Imported, Left
 from reconciler.model.live import LiveObject
+from reconciler.model.redaction import redact_value
 from reconciler.model.values import JSON
 from reconciler.model.wording import printable, several
-from reconciler.render.difference import difference_as_text
+from reconciler.render.diagnostics import safe_json
+from reconciler.render.difference import differences_as_text
 from reconciler.render.style import PLAIN, Style
 
 _FORMAT_VERSION = 1
@@ -19,12 +19,12 @@ _MOST_NAMES = 10
 
 
 def imported_as_text(imported: Imported, style: Style = PLAIN) -> str:
-    """Return each resource with its file, the count, and the secrets to set.
+    """Return the resources with their files, the counts, and the secrets to set.
 
-    If nothing was written, return what would be, as a unified difference that `patch` takes.
+    If nothing was written, return a unified difference that `patch` accepts.
     """
     if not imported.written:
-        return _difference(imported, style)
+        return imported.mask(differences_as_text(imported.changes, style))
     lines = [
         f'+ {resource.address} "{printable(resource.name)}" in {resource.file}'
         for resource in imported.adopted
@@ -37,18 +37,8 @@ def imported_as_text(imported: Imported, style: Style = PLAIN) -> str:
     return _joined(imported, lines)
 
 
-def _difference(imported: Imported, style: Style) -> str:
-    files = [
-        difference_as_text(
-            name, before.lines, after.lines, shown=(before.shown, after.shown), style=style
-        )
-        for name, (before, after) in imported.sides.items()
-    ]
-    return imported.mask("".join(files))
-
-
 def import_as_json(imported: Imported) -> str:
-    """Return one object for programs; its keys are stable."""
+    """Return an object for programs. Its keys are stable."""
     value: dict[str, JSON] = {
         "format_version": _FORMAT_VERSION,
         "written": imported.written,
@@ -66,14 +56,11 @@ def import_as_json(imported: Imported) -> str:
             {"variable": name, "address": str(address)} for name, address in imported.secrets
         ],
         "left_out": [
-            {**_object(imported, left.live), "field": left.what, "why": imported.mask(left.why)}
+            {**_object(left.live), "field": left.what, "why": left.why}
             for left in imported.left_out
         ],
-        "not_imported": [
-            {**_object(imported, left.live), "why": imported.mask(left.why)}
-            for left in imported.refused
-        ],
-        "ignored": [_object(imported, live) for live in imported.ignored],
+        "not_imported": [{**_object(left.live), "why": left.why} for left in imported.refused],
+        "ignored": [_object(live) for live in imported.ignored],
         "unmatched": list(imported.unmatched),
         "dropped": [{"file": file, "what": what} for file, what in imported.gone],
         "namesakes": [
@@ -83,53 +70,52 @@ def import_as_json(imported: Imported) -> str:
         "in_the_files_already": imported.claimed,
         "calls": imported.calls,
     }
-    return imported.mask(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()) + "\n"
+    return safe_json(redact_value(value, imported.mask))
 
 
 def remarks_on_import(imported: Imported) -> str:
-    """Return what is not in the files, and why: nothing is left out silently."""
+    """Return what was not imported, and why."""
     lines: list[str] = []
     if not imported.written:
-        lines.append(f"Would import: {_counts(imported)}. Nothing was written")
+        lines.append(f"Would import: {_counts(imported)}. No file was written.")
         lines += _secrets(imported) if imported.secrets else []
     lines += [f"Not imported: {_left(left)}" for left in imported.refused]
-    lines += [f"Left to the service: {_left(left)}" for left in imported.left_out]
+    lines += [f"Field not imported: {_left(left)}" for left in imported.left_out]
     if imported.ignored:
         names = [f"'{printable(live.name)}'" for live in imported.ignored]
-        lines.append(f"Ignored, as the policy says: {_first_of(names)}")
-    lines += [f"Nothing live fits {part}" for part in imported.unmatched]
+        lines.append(f"Ignored by policy.ignore: {_first_of(names)}")
+    lines += [f"No live object matches {part}" for part in imported.unmatched]
     lines += [
-        f"{file} can't be extended line by line and stays as it is: see {beside} beside it"
+        f"{file} can't be extended and is unchanged. New resources are in {beside}"
         for file, beside in imported.beside.items()
     ]
-    lines += [f"No more in {file}: {printable(what)}" for file, what in imported.gone]
+    lines += [f"Removed from {file}: {printable(what)}" for file, what in imported.gone]
     if imported.namesakes:
         pairs = [f"{pair.address} ({pair.elsewhere})" for pair in imported.namesakes]
-        lines.append(f"Other environments have resources of the same names: {_first_of(pairs)}")
+        lines.append(f"Same name as a resource of another environment: {_first_of(pairs)}")
         lines.append(
-            "  they are kept apart; where two should be one, let it name both environments, with "
-            "what differs in `overrides:`, and remove the other"
+            "  hint: to merge two resources, list both environments in one of them, put what "
+            "differs into `overrides:`, and remove the other"
         )
-    lines.append(f"{imported.calls} calls to read")
+    lines.append(f"{several(imported.calls, 'API call')}")
     return _joined(imported, lines)
 
 
 def _secrets(imported: Imported) -> Iterator[str]:
     width = max(len(name) for name, _ in imported.secrets)
-    yield f"Secrets that nobody can read back, to be set as variables: {len(imported.secrets)}"
+    count = several(len(imported.secrets), "secret")
+    yield f"Set {count} as environment variables (the API does not return secrets):"
     yield from (f"  {name:{width}}  {address}" for name, address in imported.secrets)
-    yield "A plan needs none of them; creating and changing a destination does."
+    yield "They are needed to create or update a destination, not to plan."
 
 
-def _object(imported: Imported, live: LiveObject) -> dict[str, JSON]:
-    return {"kind": live.kind, "id": live.id, "name": imported.mask(live.name)}
+def _object(live: LiveObject) -> dict[str, JSON]:
+    return {"kind": live.kind, "id": live.id, "name": live.name}
 
 
 def _left(left: Left) -> str:
-    live = left.live
     field = f" {left.what}" if left.path else ""
-    name = printable(live.name)
-    return f"{live.kind} '{name}' (id {live.id}){field}: {printable(left.why)}"
+    return printable(f"{left.live.kind} '{left.live.name}' (id {left.live.id}){field}: {left.why}")
 
 
 def _first_of(names: Sequence[str]) -> str:
@@ -143,10 +129,9 @@ def _counts(imported: Imported) -> str:
     extended = len(imported.before)
     if imported.files:
         files = several(len(imported.files), "file")
-        parts.append(f"into {files}" + (f", {extended} of them there before" if extended else ""))
-    if imported.claimed:
-        parts.append(f"({imported.claimed} in the files already)")
-    return " ".join(parts)
+        parts.append(f"into {files}" + (f" ({extended} existing)" if extended else ""))
+    managed = f"; {imported.claimed} already in the configuration" if imported.claimed else ""
+    return " ".join(parts) + managed
 
 
 def _joined(imported: Imported, lines: list[str]) -> str:

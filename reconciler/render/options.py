@@ -1,4 +1,4 @@
-"""What a caller chooses about output besides its format."""
+"""Options of output besides its format."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from reconciler.render.style import PLAIN, Style
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
-    """How to write a result. A format ignores what it has no use for.
+    """How to write a result. A format ignores options that do not concern it.
 
-    `root` is the path of the workspace folder in its repository, with forward slashes and "" for
-    the root itself: annotations and code scanning find files from there.
+    `root` is the path from the root of the repository to the workspace folder, with forward
+    slashes, "" if they are the same. GitHub places annotations and code scanning results by it.
     """
 
     style: Style = PLAIN
     show_unmanaged: bool = False
     root: str = ""
+
+    def repository_path(self, file: str) -> str:
+        """Return the path of a file of the workspace from the root of the repository."""
+        return f"{self.root}/{file}" if self.root else file
 
 
 DEFAULTS = RenderOptions()

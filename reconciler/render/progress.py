@@ -1,9 +1,9 @@
-"""Progress, report and errors of a run as lines of text."""
+"""Progress, report and errors of a run as lines."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from reconciler.errors import InvalidConfiguration, ReconcilerError
@@ -25,33 +25,15 @@ from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.render.plan.words import SIGNS, title
 from reconciler.render.style import DEFAULT_WIDTH, PLAIN, Colour, Style
 
-_PAST = {
-    Action.CREATE: "created",
-    Action.UPDATE: "updated",
-    Action.REPLACE: "replaced",
-    Action.PAUSE: "paused",
-    Action.UNPAUSE: "unpaused",
-    Action.DELETE: "deleted",
-    Action.NO_OP: "left alone",
-}
-_PRESENT = {
-    Action.CREATE: "creating",
-    Action.UPDATE: "updating",
-    Action.REPLACE: "replacing",
-    Action.PAUSE: "pausing",
-    Action.UNPAUSE: "unpausing",
-    Action.DELETE: "deleting",
-    Action.NO_OP: "leaving alone",
-}
 _ERASED = "\r\x1b[K"
 
 
 @dataclass(slots=True)
 class Progress:
-    """A listener that writes a line as each change ends.
+    """A listener that writes a line when a change ends.
 
-    On a terminal (`live`) the last line shows which changes are running, and is overwritten. A log
-    has no such line: it would have two lines for each change.
+    On a terminal (`live`) the last line lists the running changes and is overwritten. A log has
+    no such line, since it would contain two lines for each change.
     """
 
     write: Callable[[str], None]
@@ -59,13 +41,13 @@ class Progress:
     width: int = DEFAULT_WIDTH
     _running: dict[str, Change] = field(default_factory=dict)
     _ended: int = 0
-    _all: int = 0
+    _total: int = 0
 
     def __call__(self, event: Event) -> None:
-        """Show an event."""
+        """Write the line of an event, and the status line on a terminal."""
         match event:
             case Planned(plan):
-                self._all = len(plan.effective)
+                self._total = len(plan.effective)
             case Started(change):
                 self._running[change.id] = change
             case Done(change) | Failed(change) | Skipped(change):
@@ -74,7 +56,7 @@ class Progress:
             case Sent():
                 return
         line = event_as_text(event)
-        text = f"{line}\n" if line is not None else ""
+        text = f"{line}\n" if line else ""
         if self.live:
             self.write(f"{_ERASED}{text}{self._status()}")
         elif text:
@@ -83,65 +65,64 @@ class Progress:
     def _status(self) -> str:
         if not self._running:
             return ""
-        doing = ", ".join(
-            f"{_PRESENT[change.action]} {change.address}" for change in self._running.values()
+        running = ", ".join(
+            f"{_present(change.action)} {change.address}" for change in self._running.values()
         )
-        status = printable(f"{self._ended} of {self._all} ended; {doing}")
-        # A line that fills the last cell would wrap, and could not be overwritten.
+        status = printable(f"{self._ended} of {self._total} finished; {running}")
+        # A line that fills the last cell wraps and can't be overwritten.
         return crop(status, 0, 0, width=self.width - 1).text
 
 
-def event_as_text(event: Event) -> str | None:
-    """Return a line for an event that a person wants to see, None for the rest.
+def _past(action: Action) -> str:
+    # Every action is a verb that ends with e: create, pause, replace.
+    return f"{action.value}d"
 
-    Text of a server can't forge a line: further lines are indented.
+
+def _present(action: Action) -> str:
+    return f"{action.value.removesuffix('e')}ing"
+
+
+def event_as_text(event: Event) -> str:
+    """Return the lines of a change that ended or of an interruption, "" for other events.
+
+    Lines after the first are indented, so that text of a server can't forge a line.
     """
     match event:
         case Done(change, live_id, notices):
-            result = f"{_PAST[change.action]} {title(change)} (id {printable(str(live_id))})"
-            return "\n".join([f"{SIGNS[change.action]} {result}", *map(_notice, notices)])
+            sign, verb = SIGNS[change.action], _past(change.action)
+            lines = [f"{sign} {verb} {title(change)} (id {live_id})"]
+            lines += [f"! {notice}" for notice in notices]
         case Failed(change, error, hint, _):
-            failure = _indented(f"✗ {change.action} of {title(change)} failed: {error}")
-            return failure if hint is None else f"{failure}\n    {_indented(hint)}"
+            lines = [f"✗ {change.action} of {title(change)} failed: {error}"]
+            lines += [f"hint: {hint}"] if hint else []
         case Skipped(change, because):
-            return _indented(f"○ {change.action} of {title(change)} skipped: {because}")
+            lines = [f"○ {change.action} of {title(change)} skipped: {because}"]
         case Interrupting():
-            return "Stopping: what is in flight is finished, nothing new is begun."
+            lines = ["Stopping: waiting for running changes, starting no new ones."]
         case _:
-            return None
-
-
-def _notice(text: str) -> str:
-    return f"    ! {_indented(text)}"
-
-
-def _indented(text: str) -> str:
-    return "\n    ".join(printable(line) for line in text.split("\n"))
+            lines = []
+    return "\n    ".join(printable(line) for text in lines for line in text.split("\n"))
 
 
 def report_as_text(report: Report) -> str:
     """Return `Applied: 3 created, 1 updated; 1 failed, 2 skipped`, and what to do next."""
-    counts = "; ".join(_counted(report))
-    lines = [f"{'Interrupted' if report.interrupted else 'Applied'}: {counts}"]
-    if report.failed or report.skipped:
-        lines.append("Running it again goes on from here: what is done is not done twice.")
-    return "\n".join(lines) + "\n"
-
-
-def _counted(report: Report) -> Iterator[str]:
     actions = Counter(done.change.action for done in report.done)
-    words = [f"{actions[action]} {_PAST[action]}" for action in Action if actions[action]]
-    yield ", ".join(words) or "nothing done"
-    rest = {"failed": len(report.failed), "skipped": len(report.skipped)}
-    if any(rest.values()):
-        yield ", ".join(f"{count} {word}" for word, count in rest.items() if count)
+    done = [f"{actions[action]} {_past(action)}" for action in Action if actions[action]]
+    counts = ", ".join(done) or "no changes"
+    outcomes = {"failed": len(report.failed), "skipped": len(report.skipped)}
+    if incomplete := ", ".join(f"{count} {word}" for word, count in outcomes.items() if count):
+        counts += f"; {incomplete}"
+    text = f"{'Interrupted' if report.interrupted else 'Applied'}: {counts}\n"
+    if incomplete:
+        text += "Run the command again to continue. Completed changes are not repeated.\n"
+    return text
 
 
 def error_as_text(error: ReconcilerError, style: Style = PLAIN) -> str:
-    """Return diagnostics, or each problem after the word error with details and hint indented.
+    """Return the diagnostics of an error, or its message and hint.
 
-    A message may hold several problems, each on its own line, and details on lines that begin
-    with spaces. It may hold live names: no line of one can pass for a line of ours.
+    A line of the message is a problem, or a detail if it begins with spaces. Every line has a
+    prefix, so that a live name in a message can't forge a line.
     """
     if isinstance(error, InvalidConfiguration):
         return diagnostics_as_text(error.diagnostics, style)
@@ -151,12 +132,12 @@ def error_as_text(error: ReconcilerError, style: Style = PLAIN) -> str:
         for line in error.message.split("\n")
     ]
     if error.hint:
-        lines += [f"  {printable(line)}" for line in error.hint.split("\n")]
+        lines += [f"  hint: {printable(line)}" for line in error.hint.split("\n")]
     return "\n".join(lines) + "\n"
 
 
 def bug_as_text(error: Exception, version: str) -> str:
-    """Return where an unexpected exception was raised, without values: they may be secret."""
+    """Return where an unexpected exception was raised, without values, which may be secret."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -166,7 +147,7 @@ def bug_as_text(error: Exception, version: str) -> str:
         place = f"{module}:{trace.tb_lineno}"
     return (
         f"error: this is a bug in reconciler {version}: {type(error).__name__} at {place}\n"
-        "  please report it, with the command that you ran\n"
+        "  hint: report it with the command that you ran\n"
     )
 
 

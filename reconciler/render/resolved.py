@@ -1,14 +1,12 @@
-"""A resolved resource as YAML with the origin of each line beside it, and as JSON.
+"""A resolved resource as YAML, with the origin of each line as a comment, and as JSON.
 
-The text is a resource file: loaded again, it gives the same resource (literal secrets aside).
+The YAML is a resource file: loading it gives the same resource, except for literal secrets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-
-import orjson
 
 from reconciler.errors import Mark
 from reconciler.model.resolved import (
@@ -20,6 +18,7 @@ from reconciler.model.resolved import (
 )
 from reconciler.model.values import JSON, MISSING, Path, path_text
 from reconciler.model.wording import printable
+from reconciler.render.diagnostics import place_as_json, safe_json
 from reconciler.render.plan.words import shortened
 from reconciler.render.yaml_line import scalar, yaml_line
 
@@ -29,23 +28,26 @@ _INDENT = "  "
 
 
 def resolved_as_text(resource: ResolvedResource) -> str:
-    """Return YAML, one field a line, with its origin as a comment."""
+    """Return YAML with one line for each field and its origin as a comment."""
     lines = [*((f"# {line}", "") for line in _head(resource)), (f"{resource.collection}:", "")]
     lines.append((f"{_INDENT}{scalar(resource.address.key)}:", ""))
-    before: Path = ()
+    previous: Path = ()
     for field in resource.fields:
-        lines += _parents(field.path, before)
+        lines += _parents(field.path, previous)
         value = yaml_line(field.value, escape=not field.secret)
         indent = _INDENT * (len(field.path) + 1)
         lines.append((f"{indent}{scalar(str(field.path[-1]))}: {value}", _comment(field)))
-        before = field.path
-    width = max((len(text) for text, note in lines if note and len(text) <= _WIDEST), default=0)
-    return "".join(f"{text:{width}}  # {note}\n" if note else f"{text}\n" for text, note in lines)
+        previous = field.path
+    width = max((len(text) for text, origin in lines if origin and len(text) <= _WIDEST), default=0)
+    return "".join(
+        f"{text:{width}}  # {origin}\n" if origin else f"{text}\n" for text, origin in lines
+    )
 
 
 def _head(resource: ResolvedResource) -> Iterator[str]:
     yield printable(f"{resource.address} in environment {resource.environment}")
-    yield f"declared at {_place(resource.declared_at)}, in {', '.join(resource.environments)}"
+    yield f"defined at {_place(resource.declared_at)}"
+    yield f"environments: {', '.join(resource.environments)}"
     if resource.in_organization:
         yield "belongs to the organization"
     elif resource.parent is not None:
@@ -54,17 +56,16 @@ def _head(resource: ResolvedResource) -> Iterator[str]:
 
 def _parent(parent: ResolvedParent) -> str:
     if parent.address is not None:
-        place = f", declared at {_place(parent.at)}" if parent.at is not None else ""
+        place = f", defined at {_place(parent.at)}" if parent.at is not None else ""
         return printable(f'{parent.address} "{parent.name}"{place}')
-    if parent.id is not None:
-        return printable(f"the live one with id {parent.id}, which the files do not declare")
-    return printable(f'the live one named "{parent.name}", which the files do not declare')
+    identity = f'named "{parent.name}"' if parent.id is None else f"with id {parent.id}"
+    return printable(f"the live object {identity}, which is not in the configuration")
 
 
-def _parents(path: Path, before: Path) -> Iterator[tuple[str, str]]:
-    """Yield lines with the keys above a field, except those that the field before shares."""
+def _parents(path: Path, previous: Path) -> Iterator[tuple[str, str]]:
+    """Yield a line for each key above a field that is not above the previous field."""
     shared = 0
-    while shared < min(len(path), len(before)) - 1 and path[shared] == before[shared]:
+    while shared < min(len(path), len(previous)) - 1 and path[shared] == previous[shared]:
         shared += 1
     for depth in range(shared, len(path) - 1):
         yield f"{_INDENT * (depth + 2)}{scalar(str(path[depth]))}:", ""
@@ -74,10 +75,10 @@ def _comment(field: ResolvedField) -> str:
     parts = [_origin_text(field.origin)]
     references = [reference.text for reference in field.references]
     if field.written is not MISSING and field.written not in references:
-        parts.append(f"written {_short(field.written)}")
+        parts.append(f"written as {_short(field.written)}")
     parts += [_reference(reference) for reference in field.references]
     parts += [
-        f"was {_short(override.written)} ({_origin_text(override.origin)})"
+        f"overrides {_short(override.written)} ({_origin_text(override.origin)})"
         for override in field.overrides
     ]
     return "; ".join(parts)
@@ -89,9 +90,9 @@ def _reference(reference: FilledReference) -> str:
         layer = "" if origin.layer == "file" else f" {origin.layer}"
         return f"{text} from {_place(origin.at)}{layer}"
     if origin.layer == "default":
-        return f"{text} from its default: it is not set"
-    layer = origin.layer
-    return f"{text} from {'the environment' if layer == 'environment' else printable(layer)}"
+        return f"{text} from its default (not set)"
+    layer = "the environment" if origin.layer == "environment" else printable(origin.layer)
+    return f"{text} from {layer}"
 
 
 def _origin_text(origin: FieldOrigin) -> str:
@@ -109,7 +110,7 @@ def _short(value: JSON) -> str:
 
 
 def resolved_as_json(resource: ResolvedResource) -> str:
-    """Return an object with a list of fields; names are stable."""
+    """Return an object with a list of fields. Its keys are stable."""
     value = {
         "address": str(resource.address),
         "environment": resource.environment,
@@ -118,7 +119,7 @@ def resolved_as_json(resource: ResolvedResource) -> str:
         "parent": _parent_as_json(resource.parent),
         "fields": [_field_as_json(field) for field in resource.fields],
     }
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return safe_json(value)
 
 
 def _parent_as_json(parent: ResolvedParent | None) -> dict[str, Any] | None:
@@ -148,11 +149,8 @@ def _field_as_json(field: ResolvedField) -> dict[str, Any]:
 
 
 def _origin(origin: FieldOrigin) -> dict[str, Any]:
-    return {"layer": origin.layer, **(_mark(origin.at) or _NOWHERE)}
-
-
-_NOWHERE = {"file": None, "line": None, "column": None}
+    return {"layer": origin.layer, **place_as_json(origin.at)}
 
 
 def _mark(at: Mark | None) -> dict[str, Any] | None:
-    return {"file": at.file, "line": at.line, "column": at.column} if at is not None else None
+    return place_as_json(at) if at is not None else None

@@ -1,7 +1,8 @@
-"""Colour, width and cells of a terminal: the only module that writes colour codes."""
+"""Colour, width and cells of a terminal. No other module writes colour codes."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +10,9 @@ from enum import StrEnum
 _FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE")
 _FIRST_COMBINING = "\u0300"
 DEFAULT_WIDTH = 100
-"""Cells of a line where the output is no terminal."""
+"""Cells of a line if the output is not a terminal."""
+NARROWEST = 40
+"""Cells of a line on a terminal that is narrower."""
 
 
 class Colour(StrEnum):
@@ -27,23 +30,35 @@ class Colour(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How text is printed: with colour or without, and how many cells a line has."""
+    """Whether text is coloured, and the number of cells of a line."""
 
     colour: bool = False
     width: int = DEFAULT_WIDTH
 
     def paint(self, colour: Colour | None, text: str) -> str:
-        """Return the text in a colour if the output takes colours."""
+        """Return the text, coloured if the output is."""
         if colour is None or not self.colour or not text:
             return text
         return f"\x1b[{colour.value}m{text}\x1b[0m"
+
+    def wrapped(self, text: str, prefix: str, indent: str) -> list[str]:
+        """Return text in lines, the first after `prefix`, the others after `indent`."""
+        return textwrap.wrap(
+            text,
+            width=max(NARROWEST, self.width),
+            initial_indent=prefix,
+            subsequent_indent=indent,
+            # References and commands stay whole to be copied; a terminal wraps what is too long.
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
 
 
 PLAIN = Style()
 
 
 def colour_wanted(environ: Mapping[str, str], *, terminal: bool) -> bool:
-    """Return whether to print colours: on a terminal, or where the environment forces them.
+    """Return whether to print colours: on a terminal, or if the environment forces them.
 
     NO_COLOR forbids colours and FORCE_COLOR forces them (https://no-color.org,
     https://force-color.org); CLICOLOR=0 and CLICOLOR_FORCE do the same.
@@ -58,9 +73,9 @@ def colour_wanted(environ: Mapping[str, str], *, terminal: bool) -> bool:
 
 
 def width_of(text: str) -> int:
-    """Return how many cells of a terminal printable text takes.
+    """Return the number of terminal cells of printable text.
 
-    wcwidth is imported only for scripts that have wide or combining characters: it takes 50 ms.
+    wcwidth, whose import takes 50 ms, is imported only for wide and combining characters.
     """
     if not text or max(text) < _FIRST_COMBINING:
         return len(text)

@@ -1,4 +1,4 @@
-"""Files to values: the workspace, resolved for one environment, or everything wrong with it."""
+"""Load a workspace: its files, resolved for one environment, or all errors in them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from reconciler.model.connection import Connection, SecretSettings
 from reconciler.model.kind import Kind
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
-from reconciler.model.values import JSONObject, SecretValue
+from reconciler.model.values import JSONObject
 from reconciler.workspace.checks.consistency import check_consistency
 from reconciler.workspace.checks.relations import ResolvedWorkspace
 from reconciler.workspace.declarations import (
     Declaration,
-    Doubts,
+    Undetermined,
     declarations,
     documents,
-    doubts,
     resource_globs,
+    undetermined_in,
 )
 from reconciler.workspace.digest import digest_of
 from reconciler.workspace.git_base import GitSource, base_commit
-from reconciler.workspace.layers import Resolving, resolve
+from reconciler.workspace.layers import EnvironmentContext, resolve
 from reconciler.workspace.origins import variable_places
 from reconciler.workspace.redact_lines import with_lines
 from reconciler.workspace.references import References
@@ -49,10 +49,18 @@ __all__ = ["FolderSource", "GitSource", "Loaded", "base_commit", "load", "load_a
 class Loaded:
     """A workspace for one environment.
 
-    `connection` is None where the environment lacks what is needed to reach it; `missing` says
-    what. `diagnostics` are warnings: errors raise. `places` are those of fields, and
-    `variables` those of variables. `declared` holds what other environments have, too, `defaults`
-    the filled-in defaults by kind, `globs` which files hold resources.
+    connection, missing
+        Where the environment is. The connection is None if settings are `missing`.
+    diagnostics
+        Warnings. Errors raise.
+    places, variables
+        The places of fields and of variables.
+    declared
+        All resources, those of other environments included.
+    defaults
+        The defaults by kind, with their references filled in.
+    globs
+        The patterns of resource files.
     """
 
     desired: Desired
@@ -69,42 +77,13 @@ class Loaded:
     globs: tuple[str, ...]
 
     def reachable(self) -> Connection:
-        """The connection. Raises ReconcilerError that says what is missing."""
+        """Return the connection. Raises ReconcilerError that lists the missing settings."""
         if self.connection is None:
             raise ReconcilerError(
                 f"environment {self.desired.environment} has no {', no '.join(self.missing)}",
                 hint="add it to the environment in reconciler.yaml, or set the variable",
             )
         return self.connection
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """From where, for which kinds and in which surroundings a workspace is read.
-
-    `assume_env` fills environment variables that are not set with a placeholder.
-    """
-
-    folder: Path
-    source: Source
-    kinds: Sequence[Kind]
-    environ: Mapping[str, str]
-    assume_env: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """A workspace that is read and parsed, before any environment is looked at."""
-
-    workspace: Workspace
-    documents: tuple[Document, ...]
-    declared: Mapping[Address, Declaration]
-    doubts: Doubts
-
-    def by_name(self) -> Mapping[str, Document]:
-        """All documents, the workspace file included."""
-        documents = {document.file: document for document in self.documents}
-        return {**documents, WORKSPACE_FILE: self.workspace.document}
 
 
 def load(
@@ -116,26 +95,26 @@ def load(
     strict: bool = False,
     drafts: Mapping[str, str] | None = None,
 ) -> Loaded:
-    """The workspace in a folder for one environment.
+    """Return the workspace in a folder for one environment.
 
-    `drafts` are texts to read as files, by path; a file of that path is as it will be then.
+    `drafts` are texts by path that replace or add files.
 
     Raises:
-        InvalidConfiguration: with every diagnostic of the run.
-        BadUsage: no such environment, or several and none named.
+        InvalidConfiguration: with all diagnostics of the run.
+        BadUsage: an unknown environment, or several and none selected.
 
     """
     problems = DiagnosticCollector(strict=strict)
     source: Source = FolderSource(folder)
     if drafts is not None:
         source = DraftSource(source, drafts)
+    loader = _Loader(folder, source, kinds, environ, problems)
     with collector_paused():
-        files = _read(source, kinds, problems)
+        files = loader.read()
         loaded = None
         if files.workspace.value:
             name = chosen_environment(files.workspace, environment, environ)
-            request = _Request(folder, source, kinds, environ)
-            loaded = _resolved(request, files, name, problems)
+            loaded = loader.resolve(files, name)
         diagnostics = with_lines(problems.in_order(), files.by_name())
     if problems.failed or loaded is None:
         raise InvalidConfiguration(diagnostics)
@@ -145,21 +124,18 @@ def load(
 def load_all(
     folder: Path, *, kinds: Sequence[Kind], environ: Mapping[str, str], strict: bool = False
 ) -> tuple[Diagnostic, ...]:
-    """Return all diagnostics of the files that need no network, over all environments.
+    """Return the diagnostics of the files over all environments.
 
-    Environment variables that are not set are no problem here: where a workspace is checked and
-    where it is applied are different places.
+    Unset environment variables are no errors, since they are set where the workspace is applied.
     """
     problems = DiagnosticCollector(strict=strict)
-    source = FolderSource(folder)
+    loader = _Loader(folder, FolderSource(folder), kinds, environ, problems, assume_env=True)
     with collector_paused():
-        files = _read(source, kinds, problems)
+        files = loader.read()
         if files.workspace.value:
             names = files.workspace.environments
-            names = names or (chosen_environment(files.workspace, None, environ),)
-            request = _Request(folder, source, kinds, environ, assume_env=True)
-            for name in names:
-                _resolved(request, files, name, problems)
+            for name in names or (chosen_environment(files.workspace, None, environ),):
+                loader.resolve(files, name)
         return with_lines(problems.in_order(), files.by_name())
 
 
@@ -171,99 +147,113 @@ def load_at(
     environment: str,
     environ: Mapping[str, str],
 ) -> Desired | None:
-    """The resources of an environment at a git commit; None if there was no such workspace.
+    """Return the resources of an environment at a git commit, None without a valid workspace.
 
-    Errors in the files of that commit are not reported: there is no base then.
-    Raises GitUnavailable.
+    Errors in the files of that commit are not reported. Raises GitUnavailable.
     """
     problems = DiagnosticCollector()
     source = GitSource(folder, commit)
     if WORKSPACE_FILE not in source.names():
         return None
+    loader = _Loader(folder, source, kinds, environ, problems, assume_env=True)
     with collector_paused():
-        files = _read(source, kinds, problems)
+        files = loader.read()
         if environment not in (files.workspace.environments or (environment,)):
             return None
-        request = _Request(folder, source, kinds, environ, assume_env=True)
-        loaded = _resolved(request, files, environment, problems)
+        loaded = loader.resolve(files, environment)
     return loaded.desired if not problems.failed else None
 
 
-def _read(source: Source, kinds: Sequence[Kind], problems: DiagnosticCollector) -> _Files:
-    workspace = read_workspace(source, problems)
-    files = documents(source, workspace, problems) if workspace.value else []
-    declared = declarations(files, kinds, problems)
-    lost = doubts(files, declared, kinds) if problems.failed else Doubts()
-    return _Files(workspace, tuple(files), declared, lost)
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The parsed files of a workspace, before an environment is selected."""
+
+    workspace: Workspace
+    documents: tuple[Document, ...]
+    declared: Mapping[Address, Declaration]
+    undetermined: Undetermined
+
+    def by_name(self) -> Mapping[str, Document]:
+        """Return all documents, the workspace file included."""
+        documents = {document.file: document for document in self.documents}
+        return {**documents, WORKSPACE_FILE: self.workspace.document}
 
 
-def _resolved(
-    request: _Request, files: _Files, environment: str, problems: DiagnosticCollector
-) -> Loaded:
-    workspace = files.workspace
-    policy = policy_of(workspace, environment, request.kinds)
-    variables = variable_places(workspace, environment)
-    references = References(
-        variables=variables_of(workspace, environment),
-        environ=request.environ,
-        source=request.source,
-        problems=problems,
-        places=variables,
-        allow_exec=policy.allow_exec_secrets,
-        assume_env=request.assume_env,
-    )
-    literals: dict[str, SecretValue] = {}
-    connection = connection_of(
-        workspace,
-        environment,
-        references,
-        literals=literals if policy.allow_literal_secrets else None,
-    )
-    given = Resolving(
-        environment=environment,
-        workspace=workspace,
-        kinds=request.kinds,
-        references=references,
-        problems=problems,
-        doubts=files.doubts.copied(),
-        literals=literals,
-        allow_literals=policy.allow_literal_secrets,
-    )
-    desired = resolve(files.declared, given)
-    kinds = {kind.name: kind for kind in request.kinds}
-    here = ResolvedWorkspace(workspace, kinds, files.declared, desired, given.places, given.doubts)
-    check_consistency(here, problems)
-    return Loaded(
-        desired=_located(desired, policy, connection),
-        policy=policy,
-        connection=connection,
-        secrets=SecretSettings(str(request.folder), references.allow_exec, literals),
-        diagnostics=(),
-        environments=workspace.environments,
-        missing=tuple(missing_of(workspace, environment, request.environ)),
-        places=given.places,
-        variables=variables,
-        declared=files.declared,
-        defaults=_defaults(workspace, request.kinds, references),
-        globs=resource_globs(workspace),
-    )
+@dataclass(frozen=True, slots=True)
+class _Loader:
+    """The steps of loading. `assume_env` gives unset environment variables an unknown value."""
 
+    folder: Path
+    source: Source
+    kinds: Sequence[Kind]
+    environ: Mapping[str, str]
+    problems: DiagnosticCollector
+    assume_env: bool = False
 
-def _located(desired: Desired, policy: Policy, connection: Connection | None) -> Desired:
-    """Return the resources with the place that they are for, and their digest."""
-    return replace(
-        desired,
-        base_url=connection.base_url if connection is not None else "",
-        organization=connection.organization if connection is not None else "",
-        digest=digest_of(desired, policy, connection),
-    )
+    def read(self) -> _Files:
+        """Return the parsed files and the resources that they declare."""
+        workspace = read_workspace(self.source, self.problems)
+        files = documents(self.source, workspace, self.problems) if workspace.value else []
+        declared = declarations(files, self.kinds, self.problems)
+        failed = self.problems.failed
+        undetermined = undetermined_in(files, declared, self.kinds) if failed else Undetermined()
+        return _Files(workspace, tuple(files), declared, undetermined)
+
+    def resolve(self, files: _Files, environment: str) -> Loaded:
+        """Return the workspace for one environment. Errors go to `problems`."""
+        workspace = files.workspace
+        policy = policy_of(workspace, environment, self.kinds)
+        variables = variable_places(workspace, environment)
+        references = References(
+            variables=variables_of(workspace, environment),
+            environ=self.environ,
+            source=self.source,
+            problems=self.problems,
+            places=variables,
+            allow_exec=policy.allow_exec_secrets,
+            assume_env=self.assume_env,
+        )
+        context = EnvironmentContext(
+            environment=environment,
+            workspace=workspace,
+            kinds={kind.name: kind for kind in self.kinds},
+            references=references,
+            problems=self.problems,
+            undetermined=files.undetermined.copied(),
+            literals={} if policy.allow_literal_secrets else None,
+        )
+        connection = connection_of(workspace, environment, references, context.literals)
+        desired = resolve(files.declared, context)
+        resolved = ResolvedWorkspace(
+            workspace, context.kinds, files.declared, desired, context.places, context.undetermined
+        )
+        check_consistency(resolved, self.problems)
+        return Loaded(
+            desired=replace(
+                desired,
+                base_url=connection.base_url if connection is not None else "",
+                organization=connection.organization if connection is not None else "",
+                digest=digest_of(desired, policy, connection),
+            ),
+            policy=policy,
+            connection=connection,
+            secrets=SecretSettings(str(self.folder), references.allow_exec, context.literals or {}),
+            diagnostics=(),
+            environments=workspace.environments,
+            missing=tuple(missing_of(workspace, environment, self.environ)),
+            places=context.places,
+            variables=variables,
+            declared=files.declared,
+            defaults=_defaults(workspace, self.kinds, references),
+            globs=resource_globs(workspace),
+        )
 
 
 def _defaults(
     workspace: Workspace, kinds: Sequence[Kind], references: References
 ) -> Mapping[str, JSONObject]:
     """Return the defaults of each kind, references filled in."""
-    # An error in a default is reported by the resource that takes it.
+    # An error in a default is reported by the resources that use it.
     silent = replace(references, problems=DiagnosticCollector())
     return {
         kind.name: silent.resolved(

@@ -1,4 +1,4 @@
-"""Finds what is declared: the resource files of a workspace, and each resource in them."""
+"""Find the resource files of a workspace, and the resources that they declare."""
 
 from __future__ import annotations
 
@@ -12,21 +12,19 @@ from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.suggestion import choice
 from reconciler.model.values import Path
-from reconciler.workspace.hints import (
-    shortened,
-)
+from reconciler.workspace.hints import shortened
 from reconciler.workspace.sources import WORKSPACE_FILE, Source, leaves_workspace, matching
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Document, Unknown
 from reconciler.workspace.yaml.loader import parse
 
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_EVERYTHING = ("**/*.yaml", "**/*.yml")
+_ALL_YAML = ("**/*.yaml", "**/*.yml")
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """A resource as a file declares it, and its place."""
+    """A resource as a file declares it."""
 
     address: Address
     document: Document
@@ -40,11 +38,11 @@ class Declaration:
 
 
 @dataclass(slots=True)
-class Doubts:
+class Undetermined:
     """What is unknown because of errors that are reported already.
 
-    Of `kinds` any resource may be declared, besides those that are found; `addresses` are declared,
-    or may be; of `states` it is unknown whether they shall exist.
+    Any resource of `kinds` may be declared. Those of `addresses` are declared or may be. The state
+    of those of `states` is unknown.
     """
 
     kinds: frozenset[str] = frozenset()
@@ -52,41 +50,42 @@ class Doubts:
     states: set[Address] = field(default_factory=set)
 
     def about(self, address: Address) -> bool:
-        """Whether a resource may be declared although it was not found."""
+        """Return whether a resource may be declared although it is not in the result."""
         return address.kind in self.kinds or address in self.addresses
 
-    def copied(self) -> Doubts:
-        """The same, to be added to: what is in doubt in one environment may not be in others."""
-        return Doubts(self.kinds, set(self.addresses), set(self.states))
+    def copied(self) -> Undetermined:
+        """Return a copy to add to, since environments differ in what is unknown."""
+        return Undetermined(self.kinds, set(self.addresses), set(self.states))
 
 
-def doubts(
+def undetermined_in(
     files: Sequence[Document], declared: Container[Address], kinds: Sequence[Kind]
-) -> Doubts:
-    """What is declared in the files and not found, since something is wrong with it."""
+) -> Undetermined:
+    """Return what the files may declare, besides what is declared without errors."""
     collections = {kind.collection: kind.name for kind in kinds}
-    every = frozenset(collections.values())
+    all_kinds = frozenset(collections.values())
     unclear: set[str] = set()
     addresses: set[Address] = set()
     for document in files:
         if not isinstance(document.value, dict):
-            unclear |= every if document.unread or document.value is not None else frozenset()
+            unclear |= all_kinds if document.unread or document.value is not None else frozenset()
             continue
         for collection, members in document.value.items():
-            kind = collections.get(collection)
+            # Below an unknown collection there may be resources of any kind.
+            names = {collections[collection]} if collection in collections else all_kinds
             if isinstance(members, dict):
-                # Below a name that is no collection there may be resources of any kind.
-                meant = every if kind is None else {kind}
-                addresses |= {Address(kind_name, key) for kind_name in meant for key in members}
+                addresses |= {Address(kind, key) for kind in names for key in members}
             elif members is not None:
-                unclear |= every if kind is None else {kind}
-    return Doubts(frozenset(unclear), {address for address in addresses if address not in declared})
+                unclear |= names
+    return Undetermined(
+        frozenset(unclear), {address for address in addresses if address not in declared}
+    )
 
 
 def documents(
     source: Source, workspace: Workspace, problems: DiagnosticCollector
 ) -> list[Document]:
-    """Every resource file, parsed, by name."""
+    """Return every resource file, parsed, sorted by name."""
     return [
         parse(raw, name, problems) if raw is not None else Document(name, unread=True)
         for name, raw in contents(source, workspace, problems)
@@ -96,56 +95,58 @@ def documents(
 def contents(
     source: Source, workspace: Workspace, problems: DiagnosticCollector
 ) -> Iterator[tuple[str, bytes | None]]:
-    """The name and bytes of every resource file, by name; None for one that can't be read."""
+    """Yield the name and bytes of every resource file, sorted; None for unreadable bytes."""
     names = [name for name in source.names() if name != WORKSPACE_FILE]
     globs = workspace.value.get("resources")
-    wanted: set[str] = set()
+    selected: set[str] = set()
     if not isinstance(globs, list):
-        wanted = {name for glob in resource_globs(workspace) for name in matching(names, glob)}
+        selected = {name for glob in resource_globs(workspace) for name in matching(names, glob)}
     else:
         for position, glob in enumerate(globs):
-            wanted |= _matched(names, str(glob), workspace.mark(("resources", position)), problems)
-    for name in sorted(wanted):
+            selected |= _matched(
+                names, str(glob), workspace.mark(("resources", position)), problems
+            )
+    for name in sorted(selected):
         raw = source.read(name)
         if raw is None:
             problems.error(
                 "unreadable-file",
-                f"{name} can't be read: it is a broken link, leads outside, or is protected",
+                f"cannot read {name}: no permission, or a link that is broken or leaves the folder",
                 at=Mark(name),
             )
         yield name, raw
 
 
 def resource_globs(workspace: Workspace) -> tuple[str, ...]:
-    """Which files hold resources: what the workspace says, else every YAML file."""
+    """Return the patterns of resource files; by default every YAML file."""
     globs = workspace.value.get("resources")
-    return tuple(map(str, globs)) if isinstance(globs, list) else _EVERYTHING
+    return tuple(map(str, globs)) if isinstance(globs, list) else _ALL_YAML
 
 
 def _matched(names: Sequence[str], glob: str, at: Mark, problems: DiagnosticCollector) -> set[str]:
     if leaves_workspace(glob):
         problems.error(
             "outside-workspace",
-            f"'{glob}' leads out of the workspace",
+            f"'{glob}' is outside the workspace",
             at=at,
-            hint="resource files are below reconciler.yaml",
+            hint="keep resource files below the folder of reconciler.yaml",
         )
         return set()
     matches = set(matching(names, glob))
     if not matches:
-        problems.warning("no-files", f"no file fits '{glob}'", at=at)
+        problems.warning("no-files", f"no file matches '{glob}'", at=at)
     return matches
 
 
 def declarations(
     files: Sequence[Document], kinds: Sequence[Kind], problems: DiagnosticCollector
 ) -> dict[Address, Declaration]:
-    """Every resource by address. A duplicate is reported with both places."""
+    """Return every resource by address. Report duplicates with both places."""
     collections = {kind.collection: kind for kind in kinds}
     declared: dict[Address, Declaration] = {}
     for document in files:
         if not isinstance(document.value, dict):
-            _report_odd_file(document, problems)
+            _report_no_mapping(document, problems)
             continue
         for collection, members in document.value.items():
             kind = collections.get(collection)
@@ -160,27 +161,27 @@ def declarations(
                 if members is not None and not isinstance(members, Unknown):
                     problems.error(
                         "not-a-mapping",
-                        f"{collection} is a mapping from a key to a resource",
+                        f"`{collection}` must be a mapping from keys to resources",
                         at=document.mark((collection,)),
-                        hint="write each as `key:` with its fields below",
+                        hint="write `key:` for each resource, with its fields below",
                     )
             else:
                 _collect(kind, document, collection, members, declared, problems)
     return declared
 
 
-def _report_odd_file(document: Document, problems: DiagnosticCollector) -> None:
+def _report_no_mapping(document: Document, problems: DiagnosticCollector) -> None:
     if document.unread or isinstance(document.value, Unknown):
         return
     if document.value is None:
         if not any(line.lstrip().startswith("#") for line in document.lines):
-            problems.warning("empty-file", "this file is empty", at=Mark(document.file))
+            problems.warning("empty-file", "empty file", at=Mark(document.file))
         return
     problems.error(
         "not-a-mapping",
-        "a resource file holds a mapping",
+        "a resource file must be a mapping",
         at=document.mark(()),
-        hint="begin it with a line such as `batch_exports:`",
+        hint="start it with a line such as `batch_exports:`",
     )
 
 
@@ -193,15 +194,15 @@ def _collect(
     problems: DiagnosticCollector,
 ) -> None:
     for key, body in members.items():
-        if "${" in key:  # reported when it was read
+        if "${" in key:  # The loader has reported it.
             continue
         declaration = Declaration(Address(kind.name, key), document, (collection, key), body)
         if not _KEY.fullmatch(key):
             problems.error(
                 "bad-key",
-                f"'{shortened(key)}' can't be the key of a resource",
+                f"invalid resource key '{shortened(key)}'",
                 at=declaration.mark,
-                hint="use letters, digits, _ - and . only; the `name:` may be anything",
+                hint="use letters, digits, _ - and . only; `name` may be any text",
             )
         elif isinstance(body, Unknown):
             continue
@@ -210,14 +211,14 @@ def _collect(
                 "not-a-mapping",
                 f"{declaration.address} has no fields",
                 at=declaration.mark,
-                hint="write its fields below the key, indented",
+                hint="indent its fields below the key",
             )
         elif declaration.address in declared:
             problems.error(
                 "declared-twice",
                 f"{declaration.address} is declared twice",
                 at=declaration.mark,
-                related=((declared[declaration.address].mark, "it is declared here first"),),
+                related=((declared[declaration.address].mark, "first declared here"),),
             )
         else:
             declared[declaration.address] = declaration

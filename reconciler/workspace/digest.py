@@ -1,4 +1,4 @@
-"""The digest of a resolved configuration: a saved plan holds it, to detect changed files."""
+"""The digest of a resolved configuration, by which `apply` detects changed files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reconciler.model.resource import Desired
 
 
 def digest_of(desired: Desired, policy: Policy, connection: Connection | None) -> str:
-    """SHA-256 over all that a plan depends on, secrets as references."""
+    """Return the SHA-256 of all that a plan depends on, secrets as references."""
     digest = sha256()
     for resource in desired.in_order():
         parts = (

@@ -1,7 +1,6 @@
-"""The workspace at a git commit: git is the state file.
+"""Read the workspace at a git commit.
 
-Git runs as a process, without a shell. In a CI job the environment of the job names the base:
-the merge base with the target branch, or the commit before a push.
+In a CI job, environment variables name the base: a target branch, or the commit before a push.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import orjson
 
 from reconciler.errors import GitUnavailable
 
-_NOTHING = re.compile(r"0+$")
+_ZEROS = re.compile(r"0+$")
 _SECONDS = 60.0
 
 
@@ -28,29 +27,27 @@ class GitSource:
         self._names: list[str] | None = None
 
     def names(self) -> Sequence[str]:
-        """Every file below the folder, sorted."""
+        """Return every file below the folder, sorted."""
         if self._names is None:
             listed = _git(self._folder, "ls-tree", "-r", "-z", "--name-only", self._commit, ".")
             self._names = sorted(name for name in listed.decode().split("\0") if name)
         return self._names
 
     def read(self, name: str) -> bytes | None:
-        """The bytes of a file at the commit."""
+        """Return the content of a file at the commit."""
         if name not in self.names():
             return None
         return _git(self._folder, "show", f"{self._commit}:./{name}")
 
 
 def base_commit(folder: Path, *, ref: str | None, environ: Mapping[str, str]) -> str | None:
-    """The commit to compare with, None where there is no git or no base.
+    """Return the commit to compare with, None without git or a base.
 
-    Raises:
-        GitUnavailable: a base was asked for, or named by the CI job, and can't be read.
-
+    Raises GitUnavailable if the base of the caller or of the CI job cannot be read.
     """
     if ref is not None:
         if ref.startswith("-"):
-            raise GitUnavailable(f"'{ref}' is not a git reference")
+            raise GitUnavailable(f"invalid git reference '{ref}'")
         return _merge_base(folder, ref)
     named = _named_by_ci(environ)
     if named is None or not _inside_git(folder):
@@ -59,7 +56,7 @@ def base_commit(folder: Path, *, ref: str | None, environ: Mapping[str, str]) ->
 
 
 def _named_by_ci(environ: Mapping[str, str]) -> str | None:
-    """The base that a CI job's environment names."""
+    """Return the base that the environment of a CI job names."""
     if not environ.get("CI") and not environ.get("TF_BUILD"):
         return None
     candidates = (
@@ -73,7 +70,7 @@ def _named_by_ci(environ: Mapping[str, str]) -> str | None:
         _branch(environ.get("CHANGE_TARGET")),
     )
     for candidate in candidates:
-        if candidate and not _NOTHING.match(candidate):
+        if candidate and not _ZEROS.match(candidate):
             return candidate
     return None
 
@@ -83,7 +80,7 @@ def _branch(name: str | None) -> str | None:
 
 
 def _before_push(environ: Mapping[str, str]) -> str | None:
-    """The commit before a push, from the event file of the job."""
+    """Return the commit before a push, from the event file of the job."""
     path = environ.get("GITHUB_EVENT_PATH")
     if environ.get("GITHUB_EVENT_NAME") != "push" or not path:
         return None
@@ -105,19 +102,19 @@ def _inside_git(folder: Path) -> bool:
 def _merge_base(folder: Path, ref: str) -> str:
     if not _inside_git(folder):
         raise GitUnavailable(
-            f"{folder} is not in a git repository", hint="leave --base out, or run it in a clone"
+            f"{folder} is not in a git repository", hint="omit --base, or run in a git clone"
         )
     try:
         commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
     except GitUnavailable:
         raise GitUnavailable(
-            f"git knows no commit '{ref}' here", hint=_how_to_fetch(folder, ref)
+            f"unknown git commit '{ref}'", hint=_how_to_fetch(folder, ref)
         ) from None
     try:
         return _git(folder, "merge-base", "HEAD", commit.decode().strip()).decode().strip()
     except GitUnavailable:
         raise GitUnavailable(
-            f"git finds no common ancestor of HEAD and '{ref}'", hint=_how_to_fetch(folder, ref)
+            f"no common ancestor of HEAD and '{ref}'", hint=_how_to_fetch(folder, ref)
         ) from None
 
 
@@ -128,15 +125,15 @@ def _how_to_fetch(folder: Path, ref: str) -> str:
         shallow = False
     if not shallow:
         branch = ref.removeprefix("origin/")
-        return f"fetch it first: git fetch origin {branch}"
+        return f"fetch it: git fetch origin {branch}"
     return (
-        "this clone is shallow: fetch the history (`git fetch --unshallow`, or fetch-depth: 0 in "
-        "the checkout step of the job)"
+        "fetch the history of this shallow clone: `git fetch --unshallow`, or fetch-depth: 0 in "
+        "the checkout step of the job"
     )
 
 
 def _git(folder: Path, *arguments: str) -> bytes:
-    """What git prints. Raises GitUnavailable."""
+    """Return what git prints. Raises GitUnavailable."""
     try:
         return subprocess.run(  # noqa: S603 - no shell, and references are checked before
             ["git", "-C", str(folder), "--no-pager", *arguments],  # noqa: S607 - git of the PATH
@@ -148,6 +145,8 @@ def _git(folder: Path, *arguments: str) -> bytes:
     except FileNotFoundError:
         raise GitUnavailable("git is not installed") from None
     except subprocess.TimeoutExpired:
-        raise GitUnavailable(f"git {arguments[0]} did not end in {_SECONDS:g} seconds") from None
+        raise GitUnavailable(f"git {arguments[0]} timed out after {_SECONDS:g} seconds") from None
     except subprocess.CalledProcessError as error:
-        raise GitUnavailable(f"git {arguments[0]} failed ({error.returncode})") from None
+        raise GitUnavailable(
+            f"git {arguments[0]} failed with exit code {error.returncode}"
+        ) from None

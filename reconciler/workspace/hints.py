@@ -1,4 +1,4 @@
-"""Words and hints of diagnostics about values that do not fit."""
+"""Words and hints of diagnostics about invalid values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from reconciler.workspace.yaml.document import UnknownText
 
 PLACEHOLDER = "(secret)"
 _LONGEST = 60
-_TYPED = "${env:…} is always text, a variable keeps its type"
+_TYPED = "${env:…} is always text, ${var:…} keeps its type"
 _TYPES = {
     "string": "text",
     "integer": "a whole number",
     "number": "a number",
-    "boolean": "true or false",
+    "boolean": "a boolean",
     "array": "a list",
     "object": "a mapping",
     "null": "null",
@@ -23,9 +23,9 @@ _TYPES = {
 
 
 def shown(value: JSON) -> str:
-    """A value in a message, without its content where that might be long or a secret."""
+    """Return a value for a message, without its content if that is long or secret."""
     if isinstance(value, UnknownText):
-        return "text from a variable of the machine"
+        return "text from an environment variable"
     if isinstance(value, str):
         return "text" if len(value) > _LONGEST else f"'{value}'"
     if value is None or isinstance(value, bool):
@@ -37,26 +37,24 @@ def shown(value: JSON) -> str:
 
 
 def shortened(text: str) -> str:
-    """A name in a message, cut where it is too long for one."""
+    """Return a name for a message, cut if it is too long."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def types(wanted: Sequence[str]) -> str:
-    """The types that a field takes, in words."""
-    words = [_TYPES[type_name] for type_name in wanted]
-    if len(words) < 3:
-        return " or ".join(words)
-    return f"{', '.join(words[:-1])} or {words[-1]}"
+def type_words(types: Sequence[str]) -> str:
+    """Return the types that a field accepts, in words."""
+    *words, last = (_TYPES[type_name] for type_name in types)
+    return f"{', '.join(words)} or {last}" if words else last
 
 
 def type_hint(value: JSON, wanted: Sequence[str], node: Mapping[str, Any]) -> str | None:
-    """Return a hint for a value of another type than its field. `node` is the field's schema."""
+    """Return a hint for a value of the wrong type. `node` is the schema of its field."""
     if node.get("x-secret"):
         return "write a reference such as ${secret:env:NAME}"
     if "enum" in node:
         return f"allowed: {', '.join(map(word, node['enum']))}"
     if value is None:
-        return "give it a value, or remove the line"
+        return "add a value, or remove the line"
     if isinstance(value, UnknownText):
         return f"{_TYPED}: use ${{var:NAME}}"
     if isinstance(value, str):
@@ -65,7 +63,7 @@ def type_hint(value: JSON, wanted: Sequence[str], node: Mapping[str, Any]) -> st
 
 
 def word(value: JSON) -> str:
-    """A value that is allowed, as it is written."""
+    """Return an allowed value as it is written."""
     return value if isinstance(value, str) else shown(value)
 
 
@@ -79,39 +77,40 @@ def _hint_for_other(value: JSON, wanted: Sequence[str], node: Mapping[str, Any])
 
 def _hint_to_quote(value: JSON, node: Mapping[str, Any]) -> str:
     if node.get("format") == "date-time":
-        return "write it like 2026-01-31T00:00:00Z"
+        return "use ISO 8601, such as 2026-01-31T00:00:00Z"
     if "pattern" in node:
-        return "write a whole number, or a share such as 20%"
+        return "write a whole number, or a percentage such as 20%"
     if "id" in node.get("properties", {}) and not isinstance(value, bool):
-        return f"a key is quoted: '{value}'; for what is not declared write {{id: {value}}}"
+        return f"quote a key: '{value}'; for an undeclared project write {{id: {value}}}"
     # A decimal such as 1.10 has lost its last digit on the way here.
-    return "put it in quotes as it is" if isinstance(value, float) else f"quote it: '{word(value)}'"
+    return "quote it" if isinstance(value, float) else f"quote it: '{word(value)}'"
 
 
 def _hint_for_text(value: str, wanted: Sequence[str]) -> str | None:
     if "integer" in wanted or "number" in wanted:
         digits = value.strip().lstrip("+-").replace(".", "", 1).isdigit()
-        return f"remove the quotes; {_TYPED}" if digits else "write a number, with digits only"
+        return f"remove the quotes; {_TYPED}" if digits else "write a number without a unit or text"
     if "boolean" in wanted:
         quoted = value.lower() in ("true", "false")
         return f"write true or false{f', without quotes; {_TYPED}' if quoted else ''}"
     if "array" in wanted:
         if value.startswith(("-", "–", "—")):
-            return "each item of a list begins with a dash and a space: `- item`"
+            return "start each item with a dash and a space: `- item`"
         return f"write a list: [{value}]" if len(value) <= _LONGEST else "write a list"
     return "write `name: value` lines below it, indented" if "object" in wanted else None
 
 
 def range_words(keyword: str, value: JSON, node: Mapping[str, Any]) -> str:
-    """What is wrong with a value of the right type, by the keyword that refuses it."""
+    """Return what a value of the right type must be, by the keyword that it violates."""
     limit, text = node[keyword], shown(value)
+    names = ", ".join(node.get("properties", {}))
     words = {
-        "minimum": f"{text} is less than {limit}",
-        "maximum": f"{text} is more than {limit}",
-        "minLength": "it is empty" if limit == 1 else f"it has less than {limit} characters",
-        "maxLength": f"it has more than {limit} characters",
-        "pattern": f"{text} is neither a whole number nor a share such as 20%",
-        "minProperties": f"it is empty, and takes one of {', '.join(node.get('properties', {}))}",
-        "maxProperties": f"it takes only one of {', '.join(node.get('properties', {}))}",
+        "minimum": f"be at least {limit}, not {text}",
+        "maximum": f"be at most {limit}, not {text}",
+        "minLength": "not be empty" if limit == 1 else f"have at least {limit} characters",
+        "maxLength": f"have at most {limit} characters",
+        "pattern": f"be a whole number or a percentage such as 20%, not {text}",
+        "minProperties": f"have one of {names}",
+        "maxProperties": f"have only one of {names}",
     }
-    return words.get(keyword, "the value does not fit")
+    return words.get(keyword, f"satisfy `{keyword}: {limit}`")

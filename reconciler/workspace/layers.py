@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,129 +15,127 @@ from reconciler.model.schema_files import common_properties
 from reconciler.model.suggestion import choice
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, SecretValue, path_text, value_at
 from reconciler.workspace.checks.values import check_fields
-from reconciler.workspace.declarations import Declaration, Doubts
+from reconciler.workspace.declarations import Declaration, Undetermined
 from reconciler.workspace.references import References
 from reconciler.workspace.schema.annotations import annotated
-from reconciler.workspace.schema.validation import Checked, check
+from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Layer, Places, Unknown, is_misread
 
 COMMON = frozenset(common_properties())
-_UNFILLED = ("overrides", "environments")
+_PER_ENVIRONMENT = ("overrides", "environments")
 
 
 @dataclass(slots=True)
-class Resolving:
-    """What resolving the resources of one environment needs."""
+class EnvironmentContext:
+    """What resolving the resources of one environment needs, and what it collects.
+
+    `literals` collects literal secrets; None where the policy forbids them.
+    """
 
     environment: str
     workspace: Workspace
-    kinds: Sequence[Kind]
+    kinds: Mapping[str, Kind]
     references: References
     problems: DiagnosticCollector
-    doubts: Doubts = field(default_factory=Doubts)
-    literals: dict[str, SecretValue] = field(default_factory=dict)
-    allow_literals: bool = False
+    undetermined: Undetermined = field(default_factory=Undetermined)
+    literals: dict[str, SecretValue] | None = None
     places: dict[Address, Places] = field(default_factory=dict)
     _reported: set[object] = field(default_factory=set)
 
-    def once(self, address: Address, since: int) -> None:
-        """Keep what was reported since then, unless another resource reported it of the same place.
+    def drop_repeated(self, address: Address, since: int) -> None:
+        """Remove new diagnostics that another resource has reported at the same place.
 
         A mistake in defaults, or in a merged mapping, is one mistake.
         """
         new = self.problems.diagnostics[since:]
         del self.problems.diagnostics[since:]
         for diagnostic in new:
-            what = (diagnostic.code, diagnostic.at, diagnostic.message.replace(str(address), ""))
-            if what not in self._reported:
-                self._reported.add(what)
+            message = diagnostic.message.replace(str(address), "")
+            identity = (diagnostic.code, diagnostic.at, message)
+            if identity not in self._reported:
+                self._reported.add(identity)
                 self.problems.diagnostics.append(diagnostic)
 
 
-def resolve(declared: Mapping[Address, Declaration], given: Resolving) -> Desired:
-    """The resources of one environment. The digest, base URL and organization are still empty."""
+def resolve(declared: Mapping[Address, Declaration], context: EnvironmentContext) -> Desired:
+    """Return the resources of one environment, without digest, base URL and organization."""
     resources: dict[Address, Resource] = {}
-    kinds = {kind.name: kind for kind in given.kinds}
     for address in sorted(declared, key=lambda address: (address.kind, address.key)):
         declaration = declared[address]
-        if not _is_here(declaration, given):
+        if not _is_in_environment(declaration, context):
             continue
-        since = len(given.problems.diagnostics)
-        resource = _resolved(kinds[address.kind], declaration, given)
-        if len(given.problems.diagnostics) > since:
-            given.once(address, since)
+        since = len(context.problems.diagnostics)
+        resource = _resolved(context.kinds[address.kind], declaration, context)
+        if len(context.problems.diagnostics) > since:
+            context.drop_repeated(address, since)
         if resource is not None:
             resources[address] = resource
         else:
-            given.doubts.addresses.add(address)
-    return Desired(given.environment, "", "", resources)
+            context.undetermined.addresses.add(address)
+    return Desired(context.environment, "", "", resources)
 
 
-def _is_here(declaration: Declaration, given: Resolving) -> bool:
-    """Return whether the resource exists in this environment; unknown names are reported."""
+def _is_in_environment(declaration: Declaration, context: EnvironmentContext) -> bool:
+    """Return whether the environment has the resource. Report unknown environments."""
     listed = declaration.body.get("environments")
     overrides = declaration.body.get("overrides")
     if listed is None and overrides is None:
         return True
-    names = given.workspace.environments or (given.environment,)
-    mentioned = [
-        *(
-            ((("environments", at), name) for at, name in enumerate(listed))
-            if isinstance(listed, list)
-            else ()
-        ),
-        *(
-            ((("overrides", override), override) for override in overrides)
-            if isinstance(overrides, dict)
-            else ()
-        ),
-    ]
+    names = context.workspace.environments or (context.environment,)
+    listed_names = enumerate(listed if isinstance(listed, list) else ())
+    mentioned: list[tuple[Path, Any]] = [(("environments", at), name) for at, name in listed_names]
+    mentioned += [(("overrides", name), name) for name in _mapping(overrides)]
     for path, name in mentioned:
-        reported = isinstance(name, Unknown) or (path[0] == "overrides" and "${" in str(name))
-        if name not in names and path[0] == "environments":
-            given.doubts.addresses.add(declaration.address)
-        if name not in names and not reported:
-            where = (*declaration.path, *path)
-            place = declaration.document
-            at = place.key_mark(where) if path[0] == "overrides" else place.mark(where)
-            given.problems.error(
-                "unknown-environment",
-                f"unknown environment '{name}' in {declaration.address}",
-                at=at,
-                hint=choice(name, names, "there are"),
-            )
-    return not isinstance(listed, list) or given.environment in listed
-
-
-def layers_of(declaration: Declaration, given: Resolving, kind: Kind) -> tuple[Layer, ...]:
-    """Where the fields of a resource come from, topmost first."""
-    document, path = declaration.document, declaration.path
-    layers = [Layer(document, path, "resource")]
-    if isinstance(value_at(declaration.body, ("overrides", given.environment)), dict):
-        override = (*path, "overrides", given.environment)
-        layers.insert(0, Layer(document, override, f"override {given.environment}"))
-    if given.workspace.section("defaults", kind.name):
-        layers.append(Layer(given.workspace.document, ("defaults", kind.name), "defaults"))
-    return tuple(layers)
+        if name in names:
+            continue
+        is_key = path[0] == "overrides"
+        if not is_key:
+            context.undetermined.addresses.add(declaration.address)
+        if isinstance(name, Unknown) or (is_key and "${" in name):
+            continue  # It is reported already.
+        mark = declaration.document.key_mark if is_key else declaration.document.mark
+        context.problems.error(
+            "unknown-environment",
+            f"unknown environment '{name}' in {declaration.address}",
+            at=mark((*declaration.path, *path)),
+            hint=choice(name, names, "environments"),
+        )
+    return not isinstance(listed, list) or context.environment in listed
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
     """A resource with its layers merged and its references filled in.
 
-    `unfilled` are fields about environments: they are checked as they are written.
+    `unfilled` are the fields about environments, which are checked as they are written.
     """
 
     values: Mapping[str, JSON]
     unfilled: Mapping[str, JSON]
     places: Places
-    look: Checked
+    check: CheckContext
 
 
-def filled(kind: Kind, declaration: Declaration, given: Resolving) -> Filled:
-    """Return a declaration in the environment; errors in its references are reported."""
-    layers = layers_of(declaration, given, kind)
+def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext) -> Resource | None:
+    """Return the resource: merge, fill in, check. None if it has no name because of an error."""
+    merged = filled(kind, declaration, context)
+    context.places[declaration.address] = merged.places
+    before = len(context.problems.diagnostics)
+    check(kind.name, {**merged.values, **merged.unfilled}, merged.check)
+    is_reported = len(context.problems.diagnostics) > before and context.problems.failed
+    if "name" not in merged.values and is_reported:
+        return None
+    if isinstance(merged.values.get("state"), Unknown):
+        context.undetermined.states.add(declaration.address)
+    spec = managed_fields(kind, merged, context)
+    check_fields(kind, spec, merged.check)
+    return _resource(kind, declaration, merged, spec)
+
+
+def filled(kind: Kind, declaration: Declaration, context: EnvironmentContext) -> Filled:
+    """Return a declaration in the environment. Report errors in its references."""
+    layers = _layers_of(kind, declaration, context)
     places = Places(layers)
     merged: Any = layers[-1].value
     for layer in reversed(layers[:-1]):
@@ -145,54 +143,50 @@ def filled(kind: Kind, declaration: Declaration, given: Resolving) -> Filled:
         merged = laid_over(below, above)
         for name in _replaced(kind, below, above):
             merged[name] = above[name]
-    own = {key: value for key, value in merged.items() if key not in _UNFILLED}
+    own = {key: value for key, value in merged.items() if key not in _PER_ENVIRONMENT}
     body = declaration.body
     return Filled(
-        values=given.references.resolved(own, places.near),
-        unfilled={name: body[name] for name in _UNFILLED if name in body},
+        values=context.references.resolved(own, places.near),
+        unfilled={name: body[name] for name in _PER_ENVIRONMENT if name in body},
         places=places,
-        look=Checked(str(declaration.address), places.near, places.key),
+        check=CheckContext(str(declaration.address), places.near, places.key, context.problems),
     )
+
+
+def _layers_of(
+    kind: Kind, declaration: Declaration, context: EnvironmentContext
+) -> tuple[Layer, ...]:
+    """Return the layers of a resource, topmost first."""
+    document, path = declaration.document, declaration.path
+    layers = [Layer(document, path, "resource")]
+    if isinstance(value_at(declaration.body, ("overrides", context.environment)), dict):
+        override = (*path, "overrides", context.environment)
+        layers.insert(0, Layer(document, override, f"override {context.environment}"))
+    if context.workspace.section("defaults", kind.name):
+        layers.append(Layer(context.workspace.document, ("defaults", kind.name), "defaults"))
+    return tuple(layers)
 
 
 def _replaced(kind: Kind, below: Any, above: Any) -> Iterator[str]:
     """Yield the fields that replace the layer below instead of being merged with it.
 
-    A parent, since {name: …} and {id: …} are not one with both; and what has another tag, since the
-    fields of one type mean nothing to another.
+    These are a parent, since {name: …} and {id: …} exclude each other, and a variant with another
+    tag, since the fields of one type have no meaning in another.
     """
     if kind.parent_key is not None and kind.parent_key in above:
         yield kind.parent_key
     for name, value in above.items():
-        # Few fields are in two layers: look closer only at those.
+        # Few fields are in two layers: only those are worth a closer look.
         if isinstance(value, dict) and isinstance(below.get(name), dict):
-            known = kind.field_named(name)
-            if known is not None and known.variant is not None:
-                tags = [side.get(known.variant.tag, MISSING) for side in (below[name], value)]
+            field = kind.field_named(name)
+            if field is not None and field.variant is not None:
+                tags = [side.get(field.variant.tag, MISSING) for side in (below[name], value)]
                 if MISSING not in tags and tags[0] != tags[1]:
                     yield name
 
 
-def _resolved(kind: Kind, declaration: Declaration, given: Resolving) -> Resource | None:
-    merged = filled(kind, declaration, given)
-    given.places[declaration.address] = merged.places
-    before = len(given.problems.diagnostics)
-    check(kind.name, {**merged.values, **merged.unfilled}, merged.look, given.problems)
-    if (
-        "name" not in merged.values
-        and len(given.problems.diagnostics) > before
-        and given.problems.failed
-    ):
-        return None
-    if isinstance(merged.values.get("state"), Unknown):
-        given.doubts.states.add(declaration.address)
-    spec = managed_fields(kind, merged, given)
-    check_fields(kind, spec, merged.look, given.problems)
-    return _resource(kind, declaration, merged, spec)
-
-
 def laid_over(below: Any, above: Any) -> Any:
-    """Mappings are merged key by key, anything else is replaced."""
+    """Return two layers merged: mappings key by key, anything else is replaced."""
     if not (isinstance(below, dict) and isinstance(above, dict)):
         return above
     merged = {**below, **above}
@@ -202,37 +196,36 @@ def laid_over(below: Any, above: Any) -> Any:
     return merged
 
 
-def managed_fields(kind: Kind, merged: Filled, given: Resolving) -> dict[str, JSON]:
-    """The managed fields under the kind's own names, literal secrets taken out."""
+def managed_fields(kind: Kind, merged: Filled, context: EnvironmentContext) -> dict[str, JSON]:
+    """Return the managed fields under the kind's own names, literal secrets replaced."""
     spec: dict[str, JSON] = {}
-    look = merged.look
     for name, value in merged.values.items():
         if name in COMMON or name == kind.parent_key:
             continue
-        known = kind.field_named(name)
-        canonical = known.name if known is not None else name
+        field = kind.field_named(name)
+        canonical = field.name if field is not None else name
         if canonical in spec:
-            given.problems.error(
-                "same-field-twice",
-                f"{look.subject}: '{name}' is another name of a field that is set already",
-                at=look.key_mark((name,)),
-            )
+            message = f"{merged.check.subject} sets '{canonical}' twice, under two names"
+            merged.check.error_at_key("same-field-twice", (name,), message)
             continue
         spec[canonical] = value
     for path, _ in list(annotated(kind.name, "x-secret", spec)):
-        _take_out_literal(spec, path, merged, given)
+        _replace_literal(spec, path, merged, context)
     return spec
 
 
-def _take_out_literal(spec: dict[str, JSON], path: Path, merged: Filled, given: Resolving) -> None:
+def _replace_literal(
+    spec: dict[str, JSON], path: Path, merged: Filled, context: EnvironmentContext
+) -> None:
+    """Replace a literal secret by a reference to it, or report it."""
     value = value_at(spec, path)
     if isinstance(value, SecretRef) or value is None or is_misread(value):
         return
-    if not given.allow_literals or not str(value).strip():
-        _report_literal(path, merged, given.problems)
+    if context.literals is None or not str(value).strip():
+        _report_literal(path, merged)
         return
-    argument = f"{merged.look.subject}:{path_text(path)}"
-    given.literals[argument] = SecretValue(str(value))
+    argument = f"{merged.check.subject}:{path_text(path)}"
+    context.literals[argument] = SecretValue(str(value))
     holder: Any = spec
     for part in path[:-1]:
         holder[part] = dict(holder[part])
@@ -240,32 +233,27 @@ def _take_out_literal(spec: dict[str, JSON], path: Path, merged: Filled, given: 
     holder[path[-1]] = SecretRef.of("literal", argument)
 
 
-def _report_literal(path: Path, merged: Filled, problems: DiagnosticCollector) -> None:
+def _report_literal(path: Path, merged: Filled) -> None:
     source = merged.places.source_of(path)
     written = value_at(source[0].value, source[1]) if source is not None else None
-    named = f"{path_text(path)} of {merged.look.subject} is a secret"
+    named = merged.check.named(path)
     if isinstance(written, str) and holds_reference(written):
-        message = f"{named}, and this reference would be filled in as plain text"
-        hint = "write ${secret:env:NAME}, or ${secret:file:PATH}"
+        message = f"{named} is a secret, but this reference is filled in as plain text"
+        hint = "use ${secret:env:NAME} or ${secret:file:PATH}"
     else:
-        message = f"{named} and is written in the file"
+        message = f"{named} is a secret and must not be written in a file"
         hint = (
-            "write a reference such as ${secret:env:NAME}, and change the secret if the file was "
+            "use a reference such as ${secret:env:NAME}, and rotate the secret if the file was "
             "ever shared"
         )
-    problems.error("literal-secret", message, at=merged.look.value_mark(path), hint=hint)
+    merged.check.error("literal-secret", path, message, hint)
 
 
 def _resource(
-    kind: Kind,
-    declaration: Declaration,
-    merged: Filled,
-    spec: Mapping[str, JSON],
+    kind: Kind, declaration: Declaration, merged: Filled, spec: Mapping[str, JSON]
 ) -> Resource:
     values = merged.values
-    lifecycle = values.get("lifecycle")
-    lifecycle = lifecycle if isinstance(lifecycle, dict) else {}
-    pinned, version = values.get("id"), values.get("secret_version")
+    lifecycle = _mapping(values.get("lifecycle"))
     return Resource(
         address=declaration.address,
         spec=spec,
@@ -277,23 +265,28 @@ def _resource(
             renamed_from=_texts(lifecycle.get("renamed_from")),
         ),
         state=State.ABSENT if values.get("state") == "absent" else State.PRESENT,
-        pinned_id=_text(pinned),
-        secret_version=_text(version),
+        pinned_id=_text(values.get("id")),
+        secret_version=_text(values.get("secret_version")),
         mark=declaration.mark,
         marks=merged.places,
     )
 
 
+def _mapping(value: JSON) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _as_text(value: JSON) -> str:
+    # Text stays as it is, since an unknown value is a subclass of text.
+    return value if isinstance(value, str) else str(value)
+
+
 def _texts(value: JSON) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        return ()
-    # As it is, where it is text: what is not known is a sort of it.
-    return tuple(item if isinstance(item, str) else str(item) for item in value)
+    return tuple(_as_text(item) for item in value) if isinstance(value, list) else ()
 
 
 def _text(value: JSON) -> str | None:
-    """Text as it is, since a value that is not known is a sort of text."""
-    return value if value is None or isinstance(value, str) else str(value)
+    return None if value is None else _as_text(value)
 
 
 def _parent(value: JSON) -> ParentRef | None:

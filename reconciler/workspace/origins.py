@@ -1,7 +1,4 @@
-"""Where each field of a resolved resource comes from: its layer, its line, its references.
-
-The value of a field is what planning sees; this adds what was written, and by whom it was set.
-"""
+"""The origin of each field of a resolved resource: its layer, its line and its references."""
 
 from __future__ import annotations
 
@@ -21,18 +18,15 @@ from reconciler.workspace.schema.annotations import annotated
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Layer, Places
 
-LITERAL_SECRET = "(literal secret)"  # noqa: S105 - words in the place of one
-"""Stands for a secret that is written in the files: never a value, and no reference either."""
+LITERAL_SECRET = "(literal secret)"  # noqa: S105 - a placeholder
+"""Replaces a secret that is written in the files."""
 
 _MAPPING = "(a mapping)"
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What fields can come from: the layers of the resource, variables, the environment.
-
-    `variables` are the mappings of variables as layers, topmost first.
-    """
+class OriginContext:
+    """The sources of fields: the layers of the resource, variables and the environment."""
 
     places: Places
     variables: Places
@@ -46,34 +40,33 @@ def variable_places(workspace: Workspace, environment: str) -> Places:
 
 
 def fields_with_origin(
-    resource: Resource, kind: Kind, around: Surroundings
+    resource: Resource, kind: Kind, context: OriginContext
 ) -> tuple[ResolvedField, ...]:
-    """Every managed field of a resource, what is above the fields of the service included."""
+    """Return every field of a resource with its origin, parent and lifecycle included."""
     secret = {path for path, _ in annotated(kind.name, "x-secret", resource.spec)}
     resolved: list[ResolvedField] = []
-    for path, value in _values(resource, kind, around.places):
-        written_path = _as_written(path, kind, around.places)
+    for path, value in _values(resource, kind, context.places):
+        written_path = _as_written(path, kind, context.places)
         hidden = path in secret or isinstance(value, SecretRef)
-        resolved.append(_field(path, written_path, value, around, hidden=hidden))
+        resolved.append(_field(path, written_path, value, context, hidden=hidden))
     return tuple(resolved)
 
 
 def _values(resource: Resource, kind: Kind, places: Places) -> Iterator[tuple[Path, JSON]]:
-    """The leaves of a resource: its parent and itself first, what surrounds it last."""
+    """Yield the leaves of a resource: parent and id first, lifecycle last."""
     if kind.parent_key is not None and resource.parent is not None:
         yield from mapped_leaves(_parent_value(resource.parent), (kind.parent_key,))
     if resource.pinned_id is not None:
         yield ("id",), resource.pinned_id
     if resource.state is not State.PRESENT or places.layer_of(("state",)) is not None:
         yield ("state",), resource.state.value
-    order = {known.name: place for place, known in enumerate(kind.fields)}
+    order = {field.name: position for position, field in enumerate(kind.fields)}
     for name in sorted(resource.spec, key=lambda field_name: order.get(field_name, len(order))):
         yield from mapped_leaves(resource.spec[name], (name,))
-    usual = Lifecycle()
     for field in fields(Lifecycle):
         path: Path = ("lifecycle", field.name)
         value = getattr(resource.lifecycle, field.name)
-        if value != getattr(usual, field.name) or places.layer_of(path) is not None:
+        if value != field.default or places.layer_of(path) is not None:
             yield path, list(value) if isinstance(value, tuple) else value
     if resource.secret_version is not None:
         yield ("secret_version",), resource.secret_version
@@ -86,7 +79,7 @@ def _parent_value(ref: ParentRef) -> JSON:
 
 
 def _as_written(path: Path, kind: Kind, places: Places) -> Path:
-    """The path under the name that the files use, which may be an alias of the field."""
+    """Return the path under the name that the files use, which may be an alias."""
     known = kind.field_named(str(path[0]))
     for name in (known.name, *known.aliases) if known is not None else ():
         if places.layer_of((name,)) is not None:
@@ -95,13 +88,13 @@ def _as_written(path: Path, kind: Kind, places: Places) -> Path:
 
 
 def _field(
-    path: Path, written_path: Path, value: JSON, around: Surroundings, *, hidden: bool
+    path: Path, written_path: Path, value: JSON, context: OriginContext, *, hidden: bool
 ) -> ResolvedField:
     set_at = written_path
-    while set_at and around.places.layer_of(set_at) is None:
+    while set_at and context.places.layer_of(set_at) is None:
         set_at = set_at[:-1]
-    layers = _layers_of(around.places, set_at)
-    below = _layers_of(around.places, written_path)
+    layers = _layers_of(context.places, set_at)
+    below = _layers_of(context.places, written_path)
     written = _written(layers[0], set_at)
     texts = tuple(_texts(written))
     filled = any("${" in text for text in texts) and written != _plain(value)
@@ -111,7 +104,7 @@ def _field(
         origin=_origin(layers[0], set_at),
         secret=hidden,
         written=_safe(written, hidden=hidden) if filled else MISSING,
-        references=tuple(_filled(texts, around, hidden=hidden, seen=frozenset())),
+        references=tuple(_filled(texts, context, hidden=hidden, seen=frozenset())),
         overrides=tuple(
             Overridden(_safe(_written(layer, written_path), hidden=hidden), _origin(layer, set_at))
             for layer in below
@@ -121,7 +114,7 @@ def _field(
 
 
 def _layers_of(places: Places, path: Path) -> tuple[Layer, ...]:
-    """Every layer that has a field, topmost first: the first one wins."""
+    """Return every layer that has a field, topmost first."""
     return tuple(layer for layer in places.layers if _written(layer, path) is not MISSING)
 
 
@@ -134,12 +127,12 @@ def _written(layer: Layer, path: Path) -> JSON:
 
 
 def _plain(value: JSON) -> JSON:
-    """The value as text where it is a secret's reference: as it may have been written."""
+    """Return a secret reference as text, and any other value as it is."""
     return str(value) if isinstance(value, SecretRef) else value
 
 
 def _shown(value: JSON) -> JSON:
-    """Return a value without secrets. A list may hold references of its own."""
+    """Return a value without secrets. A list may contain references."""
     return map_leaves(value, _shown_leaf)
 
 
@@ -150,7 +143,7 @@ def _shown_leaf(value: JSON) -> JSON:
 
 
 def _safe(written: JSON, *, hidden: bool) -> JSON:
-    """Return what is written in a file, without a secret."""
+    """Return what is written in a file, without secrets."""
     if isinstance(written, Mapping):
         return _MAPPING if written else written
     if not hidden or written is None:
@@ -166,16 +159,16 @@ def _texts(value: JSON) -> Iterator[str]:
 
 
 def _filled(
-    texts: tuple[str, ...], around: Surroundings, *, hidden: bool, seen: frozenset[str]
+    texts: tuple[str, ...], context: OriginContext, *, hidden: bool, seen: frozenset[str]
 ) -> Iterator[FilledReference]:
     """Yield the references in texts, each followed by those in the variable that it names."""
     for reference in (reference for text in texts for reference in references_in(text)):
         provider, argument = reference.provider, reference.argument
-        layer = around.variables.layer_of((argument,)) if provider == VARIABLES.name else None
+        layer = context.variables.layer_of((argument,)) if provider == VARIABLES.name else None
         if layer is not None and argument not in seen:
             yield FilledReference(str(reference), _origin(layer, (argument,)))
             inner = tuple(_texts(_written(layer, (argument,))))
-            yield from _filled(inner, around, hidden=hidden, seen=seen | {argument})
+            yield from _filled(inner, context, hidden=hidden, seen=seen | {argument})
         elif provider != VARIABLES.name and not reference.is_secret and provider in providers():
             text = reference.without_default(MASK) if hidden else str(reference)
-            yield FilledReference(text, providers()[provider].origin_of(argument, around.environ))
+            yield FilledReference(text, providers()[provider].origin_of(argument, context.environ))

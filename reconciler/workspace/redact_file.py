@@ -1,7 +1,6 @@
-"""The lines of a whole file as they may be shown, such as in a difference: secrets masked.
+"""Mask the secrets in the lines of a valid YAML file, such as for a diff.
 
-`redact_lines` masks single lines of files that may be broken. Here the file is valid YAML, so that
-the beginning and the end of each value are known.
+`redact_lines` masks single lines of files that may be invalid.
 """
 
 from __future__ import annotations
@@ -15,24 +14,24 @@ from reconciler.model.reference import is_reference_without_default
 from reconciler.workspace.yaml.document import Document, Node
 
 _LONG = 6
-"""Characters from which a secret is looked for in other places too; shorter ones are words."""
+"""Length from which a secret is masked in other places too; shorter ones may be words."""
 _NULL = "tag:yaml.org,2002:null"
 
 
 def redact_file(document: Document) -> tuple[str, ...]:
-    """Return the lines of a document with the values of secrets masked.
+    """Return the lines of a document with secrets masked.
 
     References stay, except those with a default, which may be a secret.
     """
     lines = list(document.lines)
     secrets = _Secrets()
     if document.node is not None:
-        secrets.look(document.node)
-    # From the end, so that the columns of what is before stay right.
+        secrets.collect(document.node)
+    # From the end, so that the columns of earlier values stay valid.
     for scalar in sorted(secrets.scalars.values(), key=_place, reverse=True):
         _mask(scalar, lines)
     for number, line in enumerate(lines):
-        # Beside a secret its value is masked already; there may be an older one in a comment.
+        # The value of a secret is masked already; a comment may have an older one.
         value, sign, comment = line.partition(" #") if number in secrets.keys else ("", "", line)
         lines[number] = value + sign + redact_line(comment)
     texts = {
@@ -45,16 +44,16 @@ def redact_file(document: Document) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Secrets:
-    """The values of secret fields that are no reference, and the lines of such fields' names."""
+    """The values of secret fields without references, and the lines of the keys of such fields."""
 
     scalars: dict[int, yaml.ScalarNode] = field(default_factory=dict)
     keys: set[int] = field(default_factory=set)
 
-    def look(self, root: Node) -> None:
+    def collect(self, root: Node) -> None:
         seen: set[tuple[int, bool]] = set()
-        left = [(root, False)]
-        while left:
-            node, secret = left.pop()
+        pending = [(root, False)]
+        while pending:
+            node, secret = pending.pop()
             if (id(node), secret) in seen:
                 continue
             seen.add((id(node), secret))
@@ -63,9 +62,9 @@ class _Secrets:
                     named = key.value in secret_names()
                     if named:
                         self.keys.add(key.start_mark.line)
-                    left.append((value, secret or named))
+                    pending.append((value, secret or named))
             elif isinstance(node, yaml.SequenceNode):
-                left.extend((item, secret) for item in node.value)
+                pending.extend((item, secret) for item in node.value)
             elif isinstance(node, yaml.ScalarNode) and secret and not _may_be_shown(node):
                 self.scalars[id(node)] = node
 

@@ -1,4 +1,4 @@
-"""The lines that diagnostics show, with everything in them that could be a secret masked."""
+"""Add source lines to diagnostics, with possible secrets masked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reconciler.workspace.yaml.document import Document
 
 _ANY_KEY = re.compile(r"\s*(?:-\s+)?[\w.-]+\s*:(?:\s|$)")
 _SHORTEST_CUT, _LONGEST_CUT = 25, 60
-"""How much of a long value messages show."""
+"""How many characters of a long value messages show."""
 _NULLS = frozenset({"", "~", "null"})
 _BLOCK = re.compile(r":\s*[|>][0-9+-]*\s*$")
 
@@ -23,17 +23,17 @@ _BLOCK = re.compile(r":\s*[|>][0-9+-]*\s*$")
 def with_lines(
     diagnostics: Sequence[Diagnostic], documents: Mapping[str, Document]
 ) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics with their lines, secrets masked there and in the messages."""
+    """Return the diagnostics with their lines, secrets masked in lines and messages."""
     texts = {name: _Text(document) for name, document in documents.items()}
     return tuple(_with_line(diagnostic, texts) for diagnostic in diagnostics)
 
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A line as it may be seen, and what was taken out of it.
+    """A line with secrets masked.
 
-    `masked` are the beginnings and ends of what was, in the line as it is in the file, and
-    `shifts` by how much the text behind so many of them has moved.
+    `masked` are the spans of the secrets in the original line. `shifts[n]` is the distance by which
+    the text after the first n of them has moved.
     """
 
     line: str
@@ -43,13 +43,13 @@ class _Shown:
 
     @classmethod
     def of(cls, line: str, hidden: set[str], masked: Sequence[tuple[int, int]]) -> _Shown:
-        """The line as it is shown, with what was masked."""
+        """Return the line with its spans masked."""
         moves = (len(MASK) - (last - first) for first, last in masked)
         shifts = tuple(accumulate(moves, initial=0))
         return cls(line, frozenset(hidden - _NULLS), tuple(masked), shifts)
 
     def moved(self, position: int, *, end: bool = False) -> int:
-        """Return where a position of the line is once the secrets before it are masked."""
+        """Return the position in the masked line of a position in the original line."""
         passed = bisect_right(self.masked, position, key=lambda span: span[1])
         shift = self.shifts[passed]
         if passed < len(self.masked) and position > self.masked[passed][0]:
@@ -58,14 +58,14 @@ class _Shown:
 
 
 class _Text:
-    """The lines of a file that diagnostics are about. Each is looked at once, however many."""
+    """The lines of a file that diagnostics show, each masked once."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self._shown: dict[int, _Shown] = {}
 
     def shown(self, number: int) -> _Shown:
-        """A line, counted from 1."""
+        """Return a line, counted from 1."""
         if number not in self._shown:
             self._shown[number] = self._masked(number)
         return self._shown[number]
@@ -81,7 +81,7 @@ class _Text:
 
     @cached_property
     def _inside_secrets(self) -> frozenset[int]:
-        """Numbers of the lines that belong, or may belong, to the block of a secret's key."""
+        """The numbers of the lines that belong, or may belong, to the value of a secret's key."""
         inside = set()
         above: list[tuple[int, bool]] = []
         block = False
@@ -90,7 +90,7 @@ class _Text:
             while line.strip() and above and above[-1][0] >= indent:
                 above.pop()
             holder = next((secret for left, secret in reversed(above) if left < indent), False)
-            # Where the indentation is broken, a block's end is unknown: better hide too much.
+            # With invalid indentation, the end of a block is unknown: rather mask too much.
             key = plain_key() if self.document.unread else _ANY_KEY
             if holder or (block and not key.match(line)):
                 inside.add(number)
@@ -118,7 +118,7 @@ def _with_line(diagnostic: Diagnostic, texts: Mapping[str, _Text]) -> Diagnostic
 
 
 def _whole(value: str) -> re.Pattern[str]:
-    """A hidden value in words, also where they cut what is long."""
+    """Return a pattern for a value in a message, in full or cut."""
     sizes = (_SHORTEST_CUT, _LONGEST_CUT)
     forms = [rf"{re.escape(value)}(?!\w)"]
     forms += [f"{re.escape(value[:size])}…" for size in sizes if len(value) > size]

@@ -1,7 +1,6 @@
-"""Fill in `${var:x}`, `${env:X}`, `${file:P}`; `${secret:…}` stays a reference.
+"""Fill in references such as `${var:x}`, by the providers. `${secret:…}` stays a reference.
 
-A secret is looked up by the client when a request needs it, so that checking and reviewing need
-none. What may follow `${` is the matter of `reconciler.providers`.
+The client looks up a secret when a request needs it: validation and plans need no secrets.
 """
 
 from __future__ import annotations
@@ -15,22 +14,21 @@ from reconciler.model.json_tree import map_leaves
 from reconciler.model.reference import Reference, escaped_text, parts_of
 from reconciler.model.suggestion import nearest
 from reconciler.model.values import JSON, Path, SecretRef, SecretSource
-from reconciler.providers import Filling, plain_names, plain_usage, providers, secret_usage
+from reconciler.providers import FillContext, plain_names, plain_usage, providers, secret_usage
 from reconciler.providers.env import NAME as ENV_NAME
 from reconciler.workspace.sources import Source, leaves_workspace
-from reconciler.workspace.yaml.document import Places, Unknown, UnknownText
+from reconciler.workspace.yaml.document import Places, Unknown, UnknownText, is_misread
 
 _FAILED = Unknown()
-"""Stands for a reference that can't be resolved. The error is reported already."""
+"""The value of a reference that cannot be resolved. The error is reported already."""
 
 
 @dataclass(slots=True)
 class References:
-    """What references can mean in one environment, and where errors go.
+    """What references resolve to in one environment.
 
-    `places` are those of the variables: an error inside a variable is reported there, and once.
-    `assume_env` fills environment variables that are not set with a placeholder: then nothing
-    depends on where the check runs.
+    `places` are those of variables: an error in a variable is reported there, once. `assume_env`
+    gives unset environment variables an unknown value, so that checks do not depend on the machine.
     """
 
     variables: Mapping[str, JSON]
@@ -41,12 +39,12 @@ class References:
     allow_exec: bool = False
     assume_env: bool = False
     _expanding: list[str] = field(default_factory=list)
-    _known: dict[str, JSON] = field(default_factory=dict)
+    _cached: dict[str, JSON] = field(default_factory=dict)
 
     def resolved(self, value: JSON, place: Callable[[Path], Mark], path: Path = ()) -> JSON:
-        """Return the value with every reference filled in; `Unknown` where one can't be.
+        """Return the value with every reference filled in, `Unknown` in place of invalid ones.
 
-        Parts without references are not copied: they are shared with what was given.
+        Parts without references are shared with the given value, not copied.
         """
         if isinstance(value, (dict, list)):
             return self._inside(value, place, path)
@@ -62,7 +60,7 @@ class References:
             if kind is str:
                 if "${" not in item:
                     continue
-                filled = self._known.get(item)
+                filled = self._cached.get(item)
             elif kind is dict or kind is list:
                 filled = None
             else:
@@ -75,15 +73,15 @@ class References:
         return value if changed is None else changed
 
     def _text(self, text: str, at: Callable[[], Mark]) -> JSON:
-        """Fill in a text. Results without errors are cached, since the same texts repeat."""
+        """Return a text with its references filled in, cached if without errors: texts repeat."""
         before = len(self.problems.diagnostics)
         filled = self._filled(text, at)
         if len(self.problems.diagnostics) == before:
-            self._known[text] = filled
+            self._cached[text] = filled
         return filled
 
-    def _filling(self, at: Callable[[], Mark]) -> Filling:
-        return Filling(
+    def _context(self, at: Callable[[], Mark]) -> FillContext:
+        return FillContext(
             environ=self.environ,
             variables=self.variables,
             allow_exec=self.allow_exec,
@@ -108,46 +106,46 @@ class References:
 
     def _filled(self, text: str, at: Callable[[], Mark]) -> JSON:
         parts: list[JSON] = []
-        use = self._filling(at)
+        context = self._context(at)
         for part in parts_of(text):
             if isinstance(part, str):
                 parts.append(part)
             elif part.closed:
-                parts.append(_value_of(part, use))
+                parts.append(_value_of(part, context))
             else:
-                return _refuse_unclosed(part, use)
-        if any(isinstance(part, Unknown) and not isinstance(part, UnknownText) for part in parts):
+                return _refuse_unclosed(part, context)
+        if any(map(is_misread, parts)):
             return _FAILED
-        return parts[0] if len(parts) == 1 else _joined(parts, use)
+        return parts[0] if len(parts) == 1 else _joined(parts, context)
 
 
-def _value_of(reference: Reference, use: Filling) -> JSON:
+def _value_of(reference: Reference, context: FillContext) -> JSON:
     provider = providers().get(reference.provider)
     if reference.is_secret:
         if provider is None or provider.accepts is None or not reference.argument:
-            return use.refuse(
+            return context.refuse(
                 "unknown-reference",
-                f"{reference} is not a secret reference",
+                f"unknown secret reference {reference}",
                 f"allowed: {', '.join(secret_usage())}",
             )
-        accepted = provider.accepts(reference.argument, use)
+        accepted = provider.accepts(reference.argument, context)
         return SecretRef.of(provider.name, reference.argument) if accepted else _FAILED
     if provider is None or provider.fill is None or not reference.argument:
-        suggestion = _suggestion(reference, use)
+        suggestion = _suggestion(reference, context)
         suggestion = f"did you mean ${{{suggestion}}}? " if suggestion is not None else ""
-        return use.refuse(
+        return context.refuse(
             "unknown-reference",
-            f"{reference} is not a reference",
+            f"unknown reference {reference}",
             f"{suggestion}allowed: {plain_usage()}, {secret_usage()[0]}; $${{ for a literal ${{",
         )
-    return provider.fill(reference.argument, use)
+    return provider.fill(reference.argument, context)
 
 
-def _suggestion(reference: Reference, use: Filling) -> str | None:
-    """Return what a reference of an unknown form probably is."""
+def _suggestion(reference: Reference, context: FillContext) -> str | None:
+    """Return the reference that an unknown one is probably intended to be."""
     inside = reference.inside
     variable = inside.removeprefix("vars.")
-    if inside in use.variables or variable in use.variables:
+    if inside in context.variables or variable in context.variables:
         return f"var:{variable}"
     if ENV_NAME.match(inside) and inside.isupper():
         return f"env:{inside}"
@@ -156,26 +154,26 @@ def _suggestion(reference: Reference, use: Filling) -> str | None:
     return f"{close}:{reference.argument}" if known else None
 
 
-def _refuse_unclosed(reference: Reference, use: Filling) -> JSON:
+def _refuse_unclosed(reference: Reference, context: FillContext) -> JSON:
     if reference.inside.startswith("{"):
-        hint = "write ${env:NAME} and let the workflow set NAME: ${{ … }} is not filled in here"
+        hint = "use ${env:NAME}, and set NAME in the workflow; ${{ … }} is not supported"
     elif "${" in reference.inside.partition("}")[0]:
-        hint = "one reference can't be inside another: let a variable hold the inner one"
+        hint = "references cannot be nested; use a variable for the inner one"
     else:
         hint = "close it with }, or write $${ for a literal ${"
-    return use.refuse("unclosed-reference", "a reference begins here and is not closed", hint)
+    return context.refuse("unclosed-reference", "unclosed reference", hint)
 
 
-def _joined(parts: list[JSON], use: Filling) -> JSON:
+def _joined(parts: list[JSON], context: FillContext) -> JSON:
     pieces: list[str | SecretSource] = []
     for part in parts:
         if isinstance(part, SecretRef):
             pieces.extend(part.parts)
         elif isinstance(part, (dict, list)) or part is None:
-            return use.refuse(
+            return context.refuse(
                 "not-text",
-                "a variable that is no text, number or boolean can't be inside text",
-                "let the reference be the whole value",
+                "a reference inside text must be text, a number or a boolean",
+                "use the reference as the whole value",
             )
         else:
             pieces.append(str(part).lower() if isinstance(part, bool) else str(part))
@@ -186,5 +184,5 @@ def _joined(parts: list[JSON], use: Filling) -> JSON:
 
 
 def escaped(value: JSON) -> JSON:
-    """Return plain values as files write them: `${` is `$${`, so that it is no reference."""
+    """Return plain values as files write them, with `$${` in place of `${`."""
     return map_leaves(value, lambda leaf: escaped_text(leaf) if isinstance(leaf, str) else leaf)

@@ -29,8 +29,8 @@ from reconciler.providers.provider import Provider
 PROVIDER = Provider(
     "vault",
     "PATH",
-    fill=lambda path, filling: f"value of {path}",
-    accepts=lambda path, filling: True,
+    fill=lambda path, context: f"value of {path}",
+    accepts=lambda path, context: True,
     look_up=lambda source, place: f"secret of {source.argument}",
 )
 '''
@@ -69,10 +69,10 @@ QUEUE = {
     "x-credentials": [{"fields": ["key"]}],
 }
 RULE = '''\
-@RULES.rule("toy-rule", Danger.WARNING)
-def toy_rule(situation: Situation) -> Outcome:
+@RULES.rule("toy-rule", Severity.WARNING)
+def toy_rule(context: RuleContext) -> Outcome:
     """A consequence that a test adds."""
-    return "toys are moved" if situation.field("name") is not None else None
+    return "toys are moved" if context.field("name") is not None else None
 
 
 KIND = '''
@@ -122,10 +122,10 @@ def validate(copy: Path, resources: str) -> str:
 def test_a_provider_is_one_file(copy: Path) -> None:
     resources = EXPORT.format(name="${vault:web}", destination=HTTP % "${secret:vault:kv/token}")
     before = validate(copy, resources)
-    assert "${vault:web} is not a reference" in before
-    assert "${secret:vault:kv/token} is not a secret reference" in before
+    assert "unknown reference ${vault:web}" in before
+    assert "unknown secret reference ${secret:vault:kv/token}" in before
     (copy / "reconciler/providers/vault.py").write_text(VAULT)
-    assert validate(copy, resources) == "The files are valid.\n"
+    assert validate(copy, resources) == "The configuration is valid.\n"
     shown = run(copy, "-m", "reconciler", "show", "--resolved", "project.web", "-C", "workspace")
     assert "value of web" in shown
     assert "${vault:web} from vault" in shown
@@ -148,18 +148,16 @@ dashboards:
 """
     assert "unknown field 'dashboards'" in validate(copy, resources)
     (copy / "schemas/dashboard.schema.json").write_text(json.dumps(DASHBOARD))
-    assert "pinned of dashboard.main is 'maybe', and it takes true or false" in validate(
-        copy, resources
-    )
-    assert validate(copy, resources.replace("maybe", "true")) == "The files are valid.\n"
+    assert "pinned of dashboard.main must be a boolean, not 'maybe'" in validate(copy, resources)
+    assert validate(copy, resources.replace("maybe", "true")) == "The configuration is valid.\n"
 
 
 def test_a_destination_type_is_one_file(copy: Path) -> None:
     destination = '{type: Queue, config: {topic: t, key: "%s"}}'
     resources = EXPORT.format(name="Web", destination=destination % "${secret:env:QUEUE_KEY}")
-    assert "'Queue' is not a value known" in validate(copy, resources)
+    assert "unknown value 'Queue'" in validate(copy, resources)
     (copy / "schemas/destinations/Queue.schema.json").write_text(json.dumps(QUEUE))
-    assert validate(copy, resources) == "The files are valid.\n"
+    assert validate(copy, resources) == "The configuration is valid.\n"
     pasted = validate(copy, EXPORT.format(name="Web", destination=destination % "hunter2-hunter2"))
     assert "destination.config.key of batch_export.events is a secret" in pasted
     assert "hunter2" not in pasted
@@ -172,4 +170,4 @@ def test_a_consequence_is_one_change_of_one_file(copy: Path) -> None:
     assert "'toy-rule'" in validate(copy, resources)
     module = copy / "reconciler/kinds/project.py"
     module.write_text(module.read_text(encoding="utf-8").replace("KIND = ", RULE), "utf-8")
-    assert validate(copy, resources) == "The files are valid.\n"
+    assert validate(copy, resources) == "The configuration is valid.\n"

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from reconciler.applying import AuditLog
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change, Danger, Origin, Reason, SecretUse
+from reconciler.model.change import Action, Change, Origin, Reason, SecretUse, Severity
 from reconciler.model.codec.plan import encode
 from reconciler.model.event import (
     Done,
@@ -113,7 +113,7 @@ def test_a_secret_with_a_value_is_not_taken_for_a_plan() -> None:
 
 
 @pytest.mark.parametrize("form", [PLAN, EVENT], ids=lambda form: form["title"])
-@pytest.mark.parametrize("term", [Action, Danger, Origin, Reason, SecretUse])
+@pytest.mark.parametrize("term", [Action, Severity, Origin, Reason, SecretUse])
 def test_the_schemas_know_every_word_and_its_meaning(form: dict[str, Any], term: Any) -> None:
     node = form["$defs"][f"{term.__name__[:1].lower()}{term.__name__[1:]}"]
     assert node["enum"] == [word.value for word in term]

@@ -111,7 +111,7 @@ def test_what_the_schema_says_is_known_of_the_field(
 
 
 def test_a_kind_can_t_repeat_what_its_schema_says() -> None:
-    with pytest.raises(ValueError, match="name: its schema says this"):
+    with pytest.raises(ValueError, match="name: an attribute is set that belongs to its schema"):
         fields_of("project", (Field("name", required=True),))
     with pytest.raises(ValueError, match="no field of project: nmae"):
         fields_of("project", (Field("nmae"),))

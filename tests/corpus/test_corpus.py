@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import Diagnostic, InvalidConfiguration, Severity
+from reconciler.errors import Diagnostic, InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.workspace import load, load_all
@@ -68,7 +68,7 @@ def test_a_broken_workspace_is_reported_as_expected(
 @pytest.mark.parametrize("case", FIRST_OF_EACH_THEME, ids=lambda case: case.id)
 def test_validate_prints_the_same_and_exits_with_1_on_errors(case: Case, tmp_path: Path) -> None:
     ran = reconciler(*validate_arguments(case, tmp_path), environ={**ENVIRON, "NO_COLOR": "1"})
-    failed = any(diagnostic.severity is Severity.ERROR for diagnostic in diagnosed(case, tmp_path))
+    failed = any(diagnostic.level is Level.ERROR for diagnostic in diagnosed(case, tmp_path))
     assert ran.code == int(failed), ran.err
     assert ran.out == case.expected
 

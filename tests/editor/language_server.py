@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import ROOT
+from tests.support.cli import time_limit
 
 PACKAGE = "yaml-language-server"
-TIMEOUT = 120
-"""Seconds for all tests of a module together."""
 HOW_TO_INSTALL = (
     "npm install yaml-language-server@1.25.0, and set YAML_LANGUAGE_SERVER to its folder"
 )
@@ -116,10 +114,8 @@ class LanguageServer:
 @contextmanager
 def language_server(command: list[str]) -> Iterator[LanguageServer]:
     """Run the server. It knows only the schemas that files name."""
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        # A server that does not answer ends, and the read of its answer fails.
-        timer = threading.Timer(TIMEOUT, process.kill)
-        timer.start()
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process, time_limit(process):
         try:
             server = LanguageServer(process)
             capabilities = {"workspace": {"configuration": True}}
@@ -129,5 +125,4 @@ def language_server(command: list[str]) -> Iterator[LanguageServer]:
             server.notify("workspace/didChangeConfiguration", {"settings": None})
             yield server
         finally:
-            timer.cancel()
             process.kill()

@@ -1,4 +1,4 @@
-"""The schemas in the engine of editors: no findings in examples, the right ones in broken files."""
+"""The schemas in a language server: findings in broken files, and none in examples."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ EXPECTED = {
     "wrong-values.yaml": [
         (4, 'Incorrect type. Expected "string".'),
         (5, "Value is above the maximum of 1."),
-        (6, "this takes true or false, or a reference such as ${var:NAME}"),
-        (7, "this takes a list, or a reference such as ${var:NAME}"),
+        (6, "must be a boolean, or a reference such as ${var:NAME}"),
+        (7, "must be a list, or a reference such as ${var:NAME}"),
         (8, 'Value is not accepted. Valid values: "present", "absent".'),
         (13, "Value is above the maximum of 23."),
-        (14, "write a moment such as 2026-01-31T00:00:00Z"),
+        (14, "use ISO 8601, such as 2026-01-31T00:00:00Z"),
         (17, 'Incorrect type. Expected "string".'),
-        (17, "this takes a whole number, or a reference such as ${var:NAME}"),
-        (19, "this takes true or false, or a reference such as ${var:NAME}"),
+        (17, "must be a whole number, or a reference such as ${var:NAME}"),
+        (19, "must be a boolean, or a reference such as ${var:NAME}"),
     ],
     "reconciler.yaml": [
         (2, "Value must be 1."),
@@ -70,7 +70,7 @@ def test_examples_have_no_findings(server: LanguageServer, path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_examples_name_their_schema(server: LanguageServer, tmp_path: Path, path: Path) -> None:
+def test_examples_refer_to_their_schema(server: LanguageServer, tmp_path: Path, path: Path) -> None:
     for folder in ("examples", "schemas"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     wrong = tmp_path / path.relative_to(ROOT)
@@ -80,9 +80,7 @@ def test_examples_name_their_schema(server: LanguageServer, tmp_path: Path, path
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_broken_files_are_underlined_where_they_are_broken(
-    server: LanguageServer, name: str
-) -> None:
+def test_broken_files_have_findings_at_the_broken_places(server: LanguageServer, name: str) -> None:
     assert server.findings(BROKEN / name) == EXPECTED[name]
 
 

@@ -38,7 +38,7 @@ def test_every_consequence_has_a_case(plans: list[Plan]) -> None:
     assert planned == set(documented)
 
 
-def test_every_reason_action_origin_and_use_of_a_secret_has_a_case(plans: list[Plan]) -> None:
+def test_every_reason_action_origin_and_secret_use_has_a_case(plans: list[Plan]) -> None:
     changes = [change for plan in plans for change in plan.changes]
     assert {reason for change in changes for reason in change.reasons} == set(Reason)
     assert {change.action for change in changes} == set(Action)

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent / "fmt"
 
 
 @pytest.mark.parametrize("name", ["exports", "reconciler"])
-def test_a_file_in_any_order_is_put_into_the_known_one(
+def test_a_file_in_any_order_is_formatted_as_expected(
     name: str, golden: Callable[[Path, str], None]
 ) -> None:
     raw = (FOLDER / f"{name}.before.yaml").read_bytes()

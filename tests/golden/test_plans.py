@@ -24,7 +24,7 @@ from reconciler.kinds import all_kinds
 from reconciler.model.codec.plan import decode, encode
 from reconciler.model.live import Dialect, Live, LiveObject
 from reconciler.model.plan import Plan, Selection
-from reconciler.planning.planner import Base, Circumstances, PlanOptions, make_plan
+from reconciler.planning.planner import Base, PlanContext, PlanOptions, make_plan
 from reconciler.planning.undo import AppliedPlan, undo_plan
 from reconciler.render.formats.markdown import plan_as_markdown
 from reconciler.render.options import RenderOptions
@@ -99,7 +99,7 @@ def plan_of(case: Path) -> Plan:
     if (case / "base").is_dir():
         before = load(case / "base", kinds=KINDS, environment=None, environ=_ENVIRON)
         base = Base(before.desired, "c0ffee0000000000000000000000000000000000")
-    given = Circumstances(
+    context = PlanContext(
         now=NOW,
         tool_version="test",
         base=base,
@@ -116,10 +116,10 @@ def plan_of(case: Path) -> Plan:
     )
     live = _live(case / "live.yaml")
     if "undo" not in options:
-        return make_plan(loaded.desired, live, loaded.policy, KINDS, given=given)
+        return make_plan(loaded.desired, live, loaded.policy, KINDS, context=context)
     former = _live(case / options["undo"] / "live.yaml")
-    made = make_plan(loaded.desired, former, loaded.policy, KINDS, given=given)
-    return undo_plan(AppliedPlan(made), loaded.desired, live, loaded.policy, KINDS, given=given)
+    made = make_plan(loaded.desired, former, loaded.policy, KINDS, context=context)
+    return undo_plan(AppliedPlan(made), loaded.desired, live, loaded.policy, KINDS, context=context)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

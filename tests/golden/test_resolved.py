@@ -1,4 +1,4 @@
-"""What `show --resolved` prints of a rich export, and that it is a file that says the same."""
+"""The output of `show --resolved`, which is a valid file with the same values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_resolved_export_reads_as_expected(
 
 @pytest.mark.parametrize("environment", ["staging", "production"])
 @pytest.mark.parametrize("address", [ADDRESS, "project.web"])
-def test_the_text_is_a_file_that_says_the_same(
+def test_the_text_is_a_file_with_the_same_values(
     environment: str, address: str, tmp_path: Path
 ) -> None:
     files = {"reconciler.yaml": "version: 1\n", "a.yaml": _rendered(environment, address)}

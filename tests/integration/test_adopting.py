@@ -1,4 +1,4 @@
-"""`import` for users: what it prints, what it refuses, and what it never writes."""
+"""The messages and refusals of `import`, and what it never writes."""
 
 from __future__ import annotations
 
@@ -70,20 +70,18 @@ def files(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("into", [".hidden", "a/node_modules", "venv"])
-def test_a_folder_that_is_not_read_is_refused(
+def test_a_folder_outside_the_globs_is_refused(
     shop: RunningEmulator, tmp_path: Path, into: str
 ) -> None:
     folder = workspace(tmp_path)
     ran = run(folder, shop, "--into", into)
     assert ran.code == 64
-    assert "passed over" in ran.err
+    assert "folders named" in ran.err
     assert files(folder) == ["reconciler.yaml"]
 
 
 @pytest.mark.parametrize("layout", ["by-project", "by-resource"])
-def test_every_name_gets_a_file_that_is_read_and_can_be_checked_out(
-    tmp_path: Path, layout: str
-) -> None:
+def test_every_name_gets_a_valid_file_name(tmp_path: Path, layout: str) -> None:
     exports = [export("con"), export("venv")]
     with service(tmp_path, {"venv": exports, "nul": [export("x")]}) as running:
         folder = workspace(tmp_path)
@@ -94,20 +92,18 @@ def test_every_name_gets_a_file_that_is_read_and_can_be_checked_out(
         assert planned(folder, running).code == 0
 
 
-def test_what_can_not_be_written_leaves_everything_as_it_was(
-    shop: RunningEmulator, tmp_path: Path
-) -> None:
+def test_a_failed_write_leaves_all_files_unchanged(shop: RunningEmulator, tmp_path: Path) -> None:
     folder = workspace(tmp_path)
     (folder / "projects/shop.yaml").mkdir(parents=True)
     ran = run(folder, shop)
     assert ran.code == 1
-    assert "projects/shop.yaml can't be written: it is a folder" in ran.err
+    assert "projects/shop.yaml cannot be written: it is a folder" in ran.err
     assert files(folder) == ["reconciler.yaml"]
     (folder / "projects/shop.yaml").rmdir()
     (folder / "projects").rmdir()
     (folder / "projects").write_text("a file")
     ran = run(folder, shop)
-    assert "can't be written: projects is a file, not a folder" in ran.err
+    assert "cannot be written: projects is a file, not a folder" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -143,37 +139,37 @@ def test_line_ends_are_those_of_the_first_line(shop: RunningEmulator, tmp_path: 
     assert b"\r" not in (folder / "projects/shop.yaml").read_bytes()
 
 
-def test_a_file_that_can_not_be_extended_is_reported(shop: RunningEmulator, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_extended_is_reported(shop: RunningEmulator, tmp_path: Path) -> None:
     folder = workspace(tmp_path, **{"projects/shop.yaml": "{projects: {shop: {name: Shop}}}\n"})
     ran = run(folder, shop, "--project", "Shop")
-    assert "projects/shop.yaml can't be extended line by line" in ran.err
+    assert "projects/shop.yaml can't be extended and is unchanged" in ran.err
     assert "projects/shop-2.yaml" in ran.err
 
 
-def test_a_key_that_is_limited_imports_projects_by_id_and_pins_them(
+def test_a_limited_key_imports_projects_by_id_and_pins_them(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = workspace(tmp_path)
     ran = run(folder, shop, RECONCILER_API_KEY="phx_one")
     assert ran.code == 1
-    assert "--project ID for an import" in ran.err
+    assert "for an import: --project ID" in ran.err
     assert run(folder, shop, "--project", "1", RECONCILER_API_KEY="phx_one").code == 0
     assert declared(folder)["projects"]["shop"]["id"] == 1
     assert planned(folder, shop, RECONCILER_API_KEY="phx_one").code == 0
 
 
-def test_a_choice_that_matches_nothing_is_reported_with_close_names(
+def test_a_selection_without_matches_is_reported_with_close_names(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = workspace(tmp_path)
     ran = run(folder, shop, "--name", "Orders", "--name", "orrders")
     assert ran.code == 0
-    assert "Nothing live fits orrders" in ran.err
+    assert "No live object matches orrders" in ran.err
     ran = run(folder, shop, "--name", "users")
     assert ran.code == 64
     assert "did you mean 'Users'?" in ran.err
     ran = run(folder, shop, "--project", "App", "--name", "Users")
-    assert "no live object fits App, Users together" in ran.err
+    assert "no live object matches App, Users together" in ran.err
 
 
 def test_a_dry_run_prints_a_patch_and_the_rest_on_stderr(
@@ -188,7 +184,7 @@ def test_a_dry_run_prints_a_patch_and_the_rest_on_stderr(
     folder = workspace(tmp_path, allowed, **{"resources.yaml": there})
     ran = run(folder, shop, "--dry-run", "--layout", "single")
     assert ran.code == 0, ran.err
-    assert "Would import: 2 projects, 2 batch_exports into 1 file, 1 of them there" in ran.err
+    assert "Would import: 2 projects, 2 batch_exports into 1 file (1 existing)" in ran.err
     assert "  ORDERS_PASSWORD  batch_export.orders\n" in ran.err
     assert SECRET not in ran.out + ran.err
     assert (folder / "resources.yaml").read_text() == there
@@ -232,7 +228,7 @@ def test_json_for_scripts_keeps_its_keys(shop: RunningEmulator, tmp_path: Path) 
     assert len(result["resources"]) == 3
 
 
-def test_the_second_environment_gets_keys_of_its_own_and_a_message(
+def test_a_second_environment_gets_its_own_keys_and_a_message(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = workspace(tmp_path, TWO)
@@ -264,11 +260,11 @@ def test_force_changes_nothing_for_other_environments(
     path.write_text(both)
     ran = run(folder, shop, "-e", "staging", "--project", "shop", "--force")
     assert ran.code == 1
-    assert "over resources of other environments too: batch_export.orders" in ran.err
+    assert "to resources of other environments, too: batch_export.orders" in ran.err
     assert path.read_text() == both
 
 
-def test_force_keeps_what_only_files_hold_and_reports_what_it_drops(
+def test_force_keeps_settings_of_files_and_reports_dropped_ones(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
     text = "version: 1\nvars: {host: h.example.com}\npolicy: {allow_literal_secrets: true}\n"
@@ -293,7 +289,7 @@ def test_force_keeps_what_only_files_hold_and_reports_what_it_drops(
     assert config["host"] == "h.example.com"
     assert config["user"] == "${secret:env:MINE}"
     assert config["password"] == "${secret:env:ORDERS_PASSWORD}"
-    removed = [line for line in ran.err.splitlines() if line.startswith("No more in")]
+    removed = [line for line in ran.err.splitlines() if line.startswith("Removed from")]
     assert any("${var:host} in destination.config.host" in line for line in removed)
     assert any("literal secret in destination.config.password" in line for line in removed)
     assert any("1 line of comments" in line for line in removed)
@@ -302,7 +298,7 @@ def test_force_keeps_what_only_files_hold_and_reports_what_it_drops(
     assert "MINE" not in ran.out
 
 
-def test_an_unknown_type_is_written_without_what_is_named_like_a_secret(tmp_path: Path) -> None:
+def test_an_unknown_type_is_written_without_fields_named_like_secrets(tmp_path: Path) -> None:
     """A newer server: which of its fields are secrets is unknown."""
     database = tmp_path / "service.db"
     config = {
@@ -335,7 +331,7 @@ def test_an_unknown_type_is_written_without_what_is_named_like_a_secret(tmp_path
         assert planned(folder, running).code == 0
 
 
-def test_a_name_with_a_known_secret_in_it_reaches_neither_files_nor_output(tmp_path: Path) -> None:
+def test_a_name_that_contains_a_secret_is_neither_written_nor_printed(tmp_path: Path) -> None:
     there = (
         "batch_exports:\n  mine:\n    project: {name: Shop}\n    name: Mine\n    interval: hour\n"
         "    destination: {type: HTTP, config: {url: 'https://eu.i.posthog.com/batch/', "
@@ -348,7 +344,7 @@ def test_a_name_with_a_known_secret_in_it_reaches_neither_files_nor_output(tmp_p
             ran = run(folder, running, *options, TOKEN=SECRET)
             assert ran.code == 1
             assert SECRET not in ran.out + ran.err
-        assert "its name holds the value of a secret" in ran.err
+        assert "its name contains the value of a secret" in ran.err
         assert declared(folder)["batch_exports"]["orders"]["project"] == {"id": 2}
         assert not any(SECRET in name for name in files(folder))
         assert not any(SECRET in (folder / name).read_text() for name in files(folder))
@@ -372,7 +368,7 @@ def test_invisible_characters_are_written_as_escapes(tmp_path: Path) -> None:
         assert planned(folder, running).code == 0
 
 
-def test_what_was_deleted_since_is_created_again_and_needs_its_secrets(
+def test_a_deleted_export_is_created_again_with_its_secrets(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = workspace(tmp_path)
@@ -390,9 +386,7 @@ def test_what_was_deleted_since_is_created_again_and_needs_its_secrets(
     assert planned(folder, shop).code == 0
 
 
-def test_after_another_change_is_applied_the_plan_is_empty_again(
-    shop: RunningEmulator, tmp_path: Path
-) -> None:
+def test_the_plan_is_empty_after_a_change_is_applied(shop: RunningEmulator, tmp_path: Path) -> None:
     folder = workspace(tmp_path)
     assert run(folder, shop).code == 0
     path = folder / "projects/shop.yaml"
@@ -402,7 +396,7 @@ def test_after_another_change_is_applied_the_plan_is_empty_again(
     assert [method for method, _ in shop.writes()] == ["PATCH"]
 
 
-def test_nothing_there_is_nothing_to_write(tmp_path: Path) -> None:
+def test_an_import_without_live_objects_writes_nothing(tmp_path: Path) -> None:
     with service(tmp_path, {}) as running:
         folder = workspace(tmp_path)
         ran = run(folder, running)
@@ -412,7 +406,7 @@ def test_nothing_there_is_nothing_to_write(tmp_path: Path) -> None:
         assert "Would import: nothing" in ran.err
 
 
-def test_who_stops_it_before_a_file_is_written_is_heard(
+def test_a_stop_before_a_file_is_written_writes_nothing(
     shop: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = workspace(tmp_path)

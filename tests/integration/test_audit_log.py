@@ -1,4 +1,4 @@
-"""The audit log, end to end: finding A3, secrets in it and undo from it."""
+"""The audit log, end to end: masked secrets, and undo from the log."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def strings(value: Any) -> list[str]:
-    """Every text in a JSON value, names included."""
+    """Yield every text in a JSON value, names included."""
     if isinstance(value, dict):
         return [text for item in value.items() for part in item for text in strings(part)]
     if isinstance(value, list):
@@ -52,7 +52,7 @@ def strings(value: Any) -> list[str]:
 
 
 def leaks(log: Path, secret: str) -> list[str]:
-    """Texts of a log that contain a secret, decoded or as they are in the file."""
+    """Return the texts of a log that contain a secret, decoded or as in the file."""
     raw = log.read_text(encoding="utf-8")
     texts = [text for line in raw.splitlines() for text in strings(json.loads(line))]
     return [text for text in [*texts, raw] if secret in text]
@@ -66,7 +66,7 @@ def put_live(emulator: RunningEmulator, config: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_a3_a_secret_in_a_live_field_is_masked_and_undo_works(
+def test_a_secret_in_a_live_field_is_masked_and_undo_works(
     secret: str, workspace: Path, emulator: RunningEmulator
 ) -> None:
     environ = {**emulator.environ(), "U": "user-name", "P": secret}
@@ -79,12 +79,12 @@ def test_a3_a_secret_in_a_live_field_is_masked_and_undo_works(
     assert leaks(log, secret) == []
     undo = reconciler("plan", "-C", workspace, "--undo", log, environ=environ)
     assert undo.code == 0, undo.err
-    assert "destination.config.port: 5432 → 6000" in undo.out
-    assert "destination.config.table_name contained a secret: it stays as it is now" in undo.out
+    assert "destination.config.port: 5432 -> 6000" in undo.out
+    assert "destination.config.table_name is not restored: it contained a secret" in undo.out
     assert secret not in undo.out + undo.err
 
 
-def test_a3_a_secret_in_the_error_of_a_change_is_masked(
+def test_a_secret_in_the_error_of_a_change_is_masked(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
     secret = 'with"quote\\and more'
@@ -106,7 +106,7 @@ def test_a3_a_secret_in_the_error_of_a_change_is_masked(
     assert leaks(log, secret) == []
 
 
-def test_a3_a_secret_from_a_command_is_masked_in_the_logged_plan(
+def test_a_secret_from_a_command_is_masked_in_the_logged_plan(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
     """It is known only once it was run, which is before the plan is logged."""
@@ -126,7 +126,7 @@ def test_a3_a_secret_from_a_command_is_masked_in_the_logged_plan(
     assert leaks(log, secret) == []
 
 
-def test_a3_the_log_of_a_killed_run_is_enough_for_undo(
+def test_the_log_of_a_killed_run_is_enough_for_undo(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
     """Its last line may be cut off."""
@@ -140,4 +140,4 @@ def test_a3_the_log_of_a_killed_run_is_enough_for_undo(
     log.write_text(log.read_text() + '{"time": "2026-01-01T00:00')
     undo = reconciler("plan", "-C", workspace, "--undo", log, environ=environ)
     assert undo.code == 0, undo.err
-    assert "destination.config.port: 5433 → 5432" in undo.out
+    assert "destination.config.port: 5433 -> 5432" in undo.out

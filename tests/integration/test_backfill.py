@@ -64,9 +64,9 @@ def test_days_are_sent_as_dates_where_the_server_requires_it(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("batch_export.lake", "--start", "2026-01-02", "--end", "2026-01-01"), "range is empty"),
+        (("batch_export.lake", "--start", "2026-01-02", "--end", "2026-01-01"), "empty time range"),
         (("batch_export.lake", "--start", "2026-01-02", "--end", "2100-01-01"), "in the future"),
-        (("batch_export.nope", "--start", "2026-01-01", "--end", "2026-01-02"), "no resource"),
+        (("batch_export.nope", "--start", "2026-01-01", "--end", "2026-01-02"), "unknown resource"),
         (("lake", "--start", "2026-01-01", "--end", "2026-01-02"), "not an address"),
         (("batch_export.lake", "--start", "soon", "--end", "2026-01-02"), "invalid time"),
     ],
@@ -94,5 +94,24 @@ def test_a_lost_answer_is_reported_and_not_repeated(
         environ=environ,
     )
     assert ran.code == 1
-    assert "may or may not have taken effect" in ran.err
+    assert "outcome unknown" in ran.err
+    assert [name for _, name in emulator.writes()].count("backfill") == 1
+
+
+def test_too_many_running_backfills_are_reported_and_not_repeated(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path)
+    environ = emulator.environ()
+    assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
+    rule = {"match": {"path": "*/backfill/"}, "fault": "error", "status": 429}
+    emulator.admin("PUT", "faults", [{**rule, "code": "too_many_concurrent_backfills"}])
+    emulator.clear_requests()
+    ran = reconciler(
+        *("backfill", "batch_export.lake", "--start", "2026-01-01", "--end", "2026-01-02"),
+        *("-C", folder),
+        environ=environ,
+    )
+    assert ran.code == 1
+    assert "hint: wait until running backfills finish" in ran.err
     assert [name for _, name in emulator.writes()].count("backfill") == 1

@@ -1,4 +1,4 @@
-"""What can go wrong at the edge: one clear message, the right exit code, nothing applied."""
+"""Failures of keys, networks and files: one message, the exit code, and nothing applied."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_misspelt_field(workspace: Path, emulator: RunningEmulator) -> None:
     ran = apply(workspace, emulator.environ())
     assert ran.code == 1
     assert "exports.yaml:11:9: error: unknown field 'buckett_name'" in ran.err
-    assert "^^^^^^^^^^^^ did you mean 'bucket_name'?" in ran.err
+    assert "^^^^^^^^^^^^\n  hint: did you mean 'bucket_name'?" in ran.err
     assert emulator.requests() == []
 
 
@@ -83,7 +83,7 @@ def test_a_missing_secret_stops_everything_before_the_first_request(
     assert emulator.writes() == []
 
 
-def test_an_empty_secret_is_no_secret(workspace: Path, emulator: RunningEmulator) -> None:
+def test_an_empty_secret_is_refused(workspace: Path, emulator: RunningEmulator) -> None:
     ran = apply(workspace, {**emulator.environ(), "KEY_ID": "set", "KEY": " "})
     assert ran.code == 1
     assert "is empty" in ran.err
@@ -99,7 +99,7 @@ def test_an_environment_without_a_url(workspace: Path) -> None:
 def test_a_folder_without_a_workspace(tmp_path: Path) -> None:
     ran = reconciler("plan", "-C", tmp_path)
     assert ran.code == 1
-    assert "there is no reconciler.yaml here" in ran.err
+    assert "no reconciler.yaml in this folder" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,7 @@ def test_bad_usage_exits_with_64(arguments: tuple[str, ...]) -> None:
     assert reconciler(*arguments).code == 64
 
 
-def test_a_key_without_write_scope_fails_each_change_and_says_so(
-    workspace: Path, tmp_path: Path
-) -> None:
+def test_a_key_without_write_scope_fails_every_change(workspace: Path, tmp_path: Path) -> None:
     from tests.support.emulator import start_emulator
 
     seed = tmp_path / "seed.json"
@@ -132,7 +130,7 @@ def test_a_key_without_write_scope_fails_each_change_and_says_so(
     assert ran.code == 3
     assert "missing required scope 'project:write'" in ran.err
     assert "skipped: create of project.web failed" in ran.err
-    assert "Running it again" in ran.out
+    assert "Run the command again" in ran.out
 
 
 def test_an_ambiguous_name_lists_ids_and_the_lines_to_paste(
@@ -188,5 +186,5 @@ def test_a_secret_in_live_state_is_masked_in_a_plan(
     emulator.admin("PUT", "faults", [rule])
     raced = apply(workspace, environ)
     assert raced.code == 3
-    assert "somebody else changed it" in raced.err
+    assert "modified since the plan was made" in raced.err
     assert "hunter2" not in raced.out + raced.err

@@ -24,19 +24,19 @@ def workspace(tmp_path: Path) -> Path:
     )
 
 
-def test_files_are_put_in_order_and_named(workspace: Path) -> None:
+def test_files_are_formatted_and_listed(workspace: Path) -> None:
     ran = reconciler("fmt", "-C", workspace)
     assert (ran.code, ran.out) == (0, "b/untidy.yaml\n")
-    assert ran.err == "Put 1 of 3 files in order.\n"
+    assert ran.err == "1 file formatted, 2 files unchanged\n"
     assert (workspace / "b/untidy.yaml").read_text() == IN_ORDER
     again = reconciler("fmt", "-C", workspace)
-    assert (again.code, again.out, again.err) == (0, "", "3 files in order.\n")
+    assert (again.code, again.out, again.err) == (0, "", "3 files unchanged\n")
 
 
-def test_check_names_the_files_writes_nothing_and_fails(workspace: Path) -> None:
+def test_check_lists_the_files_and_writes_nothing(workspace: Path) -> None:
     ran = reconciler("fmt", "-C", workspace, "--check")
     assert (ran.code, ran.out) == (1, "b/untidy.yaml\n")
-    assert "1 of 3 files is not in order; `reconciler fmt`" in ran.err
+    assert "1 file would be formatted, 2 files unchanged\n" in ran.err
     assert (workspace / "b/untidy.yaml").read_text() == UNTIDY
     reconciler("fmt", "-C", workspace)
     assert reconciler("fmt", "-C", workspace, "--check").code == 0
@@ -104,21 +104,21 @@ def test_a_diff_shows_no_secret(workspace: Path) -> None:
 def test_only_the_named_files_and_folders_are_formatted(workspace: Path) -> None:
     write(workspace, {"c/more.yaml": UNTIDY.replace("web", "web2")})
     ran = reconciler("fmt", "-C", workspace, workspace / "b")
-    assert (ran.out, ran.err) == ("b/untidy.yaml\n", "Put 1 of 1 file in order.\n")
+    assert (ran.out, ran.err) == ("b/untidy.yaml\n", "1 file formatted\n")
     ran = reconciler("fmt", "-C", workspace, workspace / "a/tidy.yaml", workspace / "c/more.yaml")
     assert ran.out == "c/more.yaml\n"
 
 
-def test_a_file_that_is_not_of_the_workspace_is_refused(workspace: Path) -> None:
+def test_a_file_outside_the_workspace_is_refused(workspace: Path) -> None:
     elsewhere = write(workspace.parent, {"other.yaml": UNTIDY}) / "other.yaml"
     write(workspace, {"reconciler.yaml": "version: 1\nresources: ['a/*.yaml']\n"})
     for path in (elsewhere, workspace / "b/untidy.yaml"):
         ran = reconciler("fmt", "-C", workspace, path)
         assert ran.code == 64
-        assert "is no file of this workspace" in ran.err
+        assert "is not a file of this workspace" in ran.err
     ran = reconciler("fmt", "-C", workspace, workspace / "none.yaml")
     assert ran.code == 64
-    assert "there is no" in ran.err
+    assert "does not exist" in ran.err
     assert elsewhere.read_text() == UNTIDY
 
 
@@ -147,11 +147,11 @@ def test_without_a_workspace_no_file_is_touched(tmp_path: Path) -> None:
     write(tmp_path, {"untidy.yaml": UNTIDY})
     ran = reconciler("fmt", "-C", tmp_path)
     assert ran.code == 1
-    assert "there is no reconciler.yaml here" in ran.err
+    assert "no reconciler.yaml in this folder" in ran.err
     assert (tmp_path / "untidy.yaml").read_text() == UNTIDY
 
 
-def test_modes_line_ends_and_links_inside_stay(workspace: Path) -> None:
+def test_modes_line_ends_and_inner_links_are_kept(workspace: Path) -> None:
     private = workspace / "b/private.yaml"
     private.write_bytes(UNTIDY.replace("web", "private").replace("\n", "\r\n").encode())
     private.chmod(0o640)
@@ -170,12 +170,12 @@ def test_modes_line_ends_and_links_inside_stay(workspace: Path) -> None:
     ]
 
 
-def test_a_link_to_outside_is_reported_and_not_followed(workspace: Path) -> None:
+def test_a_link_to_a_file_outside_is_reported_and_not_followed(workspace: Path) -> None:
     elsewhere = write(workspace.parent, {"other.yaml": UNTIDY}) / "other.yaml"
     (workspace / "link.yaml").symlink_to(elsewhere)
     ran = reconciler("fmt", "-C", workspace)
     assert ran.code == 1
-    assert "link.yaml can't be read" in ran.err
+    assert "cannot read link.yaml" in ran.err
     assert elsewhere.read_text() == UNTIDY
     assert (workspace / "b/untidy.yaml").read_text() == UNTIDY
 
@@ -184,11 +184,11 @@ def test_a_file_that_cannot_be_formatted_is_a_warning(workspace: Path) -> None:
     write(workspace, {"b/untidy.yaml": "batch_exports:\n  a:\n    sql_query: |\n      select 1"})
     ran = reconciler("fmt", "-C", workspace)
     assert (ran.code, ran.out) == (0, "")
-    assert "end it with a line break first" in ran.err
-    assert ran.err.endswith("2 files in order, 1 left as it is.\n")
+    assert "end it with a line break" in ran.err
+    assert ran.err.endswith("2 files unchanged, 1 file skipped\n")
 
 
-def test_the_examples_are_in_order() -> None:
+def test_the_examples_are_formatted() -> None:
     for workspace in (ROOT / "examples").iterdir():
         ran = reconciler("fmt", "-C", workspace, "--check")
         assert (ran.code, ran.out) == (0, "")

@@ -58,7 +58,7 @@ PROJECTS = ["Web", "web", "日本語", "Web shop / EU", "no"]
 
 
 def seed_of(dialect: str, exports: int) -> dict[str, Any]:
-    """An organization with exports of all types in five projects, odd and doubled names."""
+    """Return an organization with exports of all types in five projects, with duplicate names."""
     types = dict(BY_INTEGRATION if dialect == "2026" else INLINE)
     if dialect == "interface":
         types.pop("Databricks")
@@ -127,7 +127,7 @@ def seeded(dialect: str, service_of: StartService) -> RunningEmulator:
 
 
 def settings_of(running: RunningEmulator) -> dict[str, Any]:
-    """All that is stored but the runs, which come by themselves as time passes."""
+    """Return all stored objects without their runs, which appear as time passes."""
     state = running.state()
     for project in state["projects"]:
         for export in project["batch_exports"]:
@@ -149,7 +149,7 @@ def test_after_import_of_200_exports_of_all_types_the_plan_is_empty(
     assert len(declared["batch_exports"]) == 200
     planned = plan(folder, seeded)
     assert planned.code == 0, planned.out
-    assert planned.out.rstrip().endswith("205 unchanged")
+    assert planned.out.rstrip().endswith("205 unchanged.")
     assert seeded.writes() == []
     assert settings_of(seeded) == before
     assert SECRET not in ran.out + ran.err
@@ -157,12 +157,12 @@ def test_after_import_of_200_exports_of_all_types_the_plan_is_empty(
     names = {export["name"].replace("$${", "${") for export in declared["batch_exports"].values()}
     assert set(ODD_NAMES) <= names
     again = reconciler("import", "-C", folder, environ=seeded.environ())
-    assert again.out == "Imported: nothing (205 in the files already)\n"
+    assert again.out == "Imported: nothing; 205 already in the configuration\n"
 
 
 @pytest.mark.parametrize("dialect", ["interface"])
 @pytest.mark.parametrize("layout", ["by-resource", "single"])
-def test_the_layout_spreads_resources_over_files(
+def test_the_layout_distributes_resources_over_files(
     seeded: RunningEmulator, dialect: str, layout: str, tmp_path: Path
 ) -> None:
     folder = new_workspace(tmp_path / "workspace")
@@ -175,7 +175,7 @@ def test_the_layout_spreads_resources_over_files(
 
 @pytest.fixture
 def populated(emulator: RunningEmulator) -> RunningEmulator:
-    """A project with two exports of one name, another export, and a second project."""
+    """Run a service with two exports of one name, another export and a second project."""
     projects = f"/api/organizations/{emulator.organization}/projects/"
     other = emulator.call("POST", projects, {"name": "Shop"}).json()["id"]
     for project, name in (
@@ -190,7 +190,9 @@ def populated(emulator: RunningEmulator) -> RunningEmulator:
     return emulator
 
 
-def test_objects_of_one_name_are_pinned_by_id(populated: RunningEmulator, tmp_path: Path) -> None:
+def test_objects_with_the_same_name_are_pinned_by_id(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
     folder = new_workspace(tmp_path)
     assert run(folder, populated).code == 0
     exports = resources(folder)["batch_exports"]
@@ -216,7 +218,7 @@ def test_the_secrets_to_set_are_listed(populated: RunningEmulator, tmp_path: Pat
 
 
 def test_with_a_git_base_the_plan_is_empty_too(populated: RunningEmulator, tmp_path: Path) -> None:
-    """The references are new since the base, and the objects are not: nothing is sent."""
+    """The references are new since the base, but the objects are not: nothing is sent."""
     folder = new_workspace(tmp_path)
     git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.com"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "empty"]):
@@ -226,7 +228,9 @@ def test_with_a_git_base_the_plan_is_empty_too(populated: RunningEmulator, tmp_p
     assert planned.code == 0, planned.out
 
 
-def test_a_choice_by_project_name_kind_and_id(populated: RunningEmulator, tmp_path: Path) -> None:
+def test_a_selection_by_project_name_kind_and_id(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
     one = new_workspace(tmp_path / "one")
     assert run(one, populated, "--project", "Sh*").code == 0
     declared = resources(one)
@@ -249,13 +253,13 @@ def test_a_choice_by_project_name_kind_and_id(populated: RunningEmulator, tmp_pa
     assert only["name"] == twin["name"]
 
 
-def test_a_choice_that_fits_nothing_is_bad_usage(
+def test_a_selection_without_matches_is_bad_usage(
     populated: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = new_workspace(tmp_path)
     ran = run(folder, populated, "--name", "lakes")
     assert ran.code == 64
-    assert "no live object fits lakes" in ran.err
+    assert "no live object matches lakes" in ran.err
     assert run(folder, populated, "--kind", "dashboard").code == 64
     assert list(folder.iterdir()) == [folder / "reconciler.yaml"]
 
@@ -270,7 +274,7 @@ def test_existing_files_are_extended_and_their_comments_kept(
     folder = new_workspace(tmp_path, **{"projects/shop.yaml": text})
     ran = run(folder, populated, "--project", "shop")
     assert ran.code == 0, ran.err
-    assert "into 1 file, 1 of them there before (1 in the files already)" in ran.out
+    assert "into 1 file (1 existing); 1 already in the configuration" in ran.out
     after = (folder / "projects/shop.yaml").read_text()
     kept = iter(after.splitlines())
     assert all(line in kept for line in text.splitlines()), after
@@ -278,7 +282,7 @@ def test_existing_files_are_extended_and_their_comments_kept(
     assert plan(folder, populated).code == 0
 
 
-def test_a_file_that_can_not_be_extended_gets_a_neighbour(
+def test_a_new_file_is_written_beside_one_that_cannot_be_extended(
     populated: RunningEmulator, tmp_path: Path
 ) -> None:
     flow = "{projects: {shop: {name: Shop}}}\n"
@@ -321,9 +325,7 @@ def test_a_dry_run_shows_a_difference_and_writes_nothing(
     assert list(folder.iterdir()) == [folder / "reconciler.yaml"]
 
 
-def test_files_that_no_glob_would_find_are_refused(
-    populated: RunningEmulator, tmp_path: Path
-) -> None:
+def test_files_outside_all_globs_are_refused(populated: RunningEmulator, tmp_path: Path) -> None:
     folder = new_workspace(tmp_path, "version: 1\nresources: [exports/**/*.yaml]\n")
     ran = run(folder, populated)
     assert ran.code == 1
@@ -334,7 +336,7 @@ def test_files_that_no_glob_would_find_are_refused(
     assert run(folder, populated, "--into", "../elsewhere").code == 64
 
 
-def test_with_several_environments_a_resource_names_its_own(
+def test_with_several_environments_a_resource_has_its_environment(
     populated: RunningEmulator, tmp_path: Path
 ) -> None:
     text = "version: 1\nenvironments: {staging: {}, production: {}}\n"
@@ -349,7 +351,7 @@ def test_with_several_environments_a_resource_names_its_own(
     assert plan(folder, populated, "-e", "staging").code == 0
 
 
-def test_what_defaults_would_set_otherwise_is_written_out(
+def test_values_that_differ_from_defaults_are_written(
     populated: RunningEmulator, tmp_path: Path
 ) -> None:
     defaults = (
@@ -386,11 +388,13 @@ def test_an_object_that_contradicts_defaults_is_reported(
     assert "batch_exports" not in resources(folder)
 
 
-def test_names_that_the_policy_ignores_stay_out(populated: RunningEmulator, tmp_path: Path) -> None:
+def test_names_that_the_policy_ignores_are_not_imported(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
     folder = new_workspace(tmp_path, "version: 1\npolicy: {ignore: [Tw*]}\n")
     ran = run(folder, populated)
     assert ran.code == 0
-    assert "Ignored, as the policy says: 'Twin', 'Twin'" in ran.err
+    assert "Ignored by policy.ignore: 'Twin', 'Twin'" in ran.err
     assert "Twin" not in str(resources(folder))
 
 
@@ -409,7 +413,7 @@ def test_a_secret_in_a_plain_field_is_not_written(
     environ = {**populated.environ(), "TOKEN": SECRET}
     ran = reconciler("import", "-C", folder, "--name", "Pasted", environ=environ)
     assert ran.code == 0, ran.err
-    assert "destination.config.table_name: it holds the value of a secret" in ran.err
+    assert "destination.config.table_name: it contains the value of a secret" in ran.err
     assert not any(SECRET in path.read_text() for path in folder.rglob("*.yaml"))
     assert SECRET not in ran.out + ran.err
 
@@ -439,7 +443,7 @@ def test_mistakes_in_files_are_reported_before_the_first_request(
 
 
 @pytest.mark.parametrize("dialect", ["2026"])
-def test_an_export_that_no_list_shows_is_imported_by_id(dialect: str, tmp_path: Path) -> None:
+def test_an_export_that_lists_hide_is_imported_by_id(dialect: str, tmp_path: Path) -> None:
     config = {"hog_function_id": "abc"}
     hidden = an_export("Flow", destination={"type": "Workflows", "config": config})
     identity = "0190a000-0000-4000-8000-000000000001"

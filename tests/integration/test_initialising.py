@@ -16,7 +16,7 @@ def names(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_new_workspace_is_valid_and_in_order(tmp_path: Path) -> None:
+def test_a_new_workspace_is_valid_and_formatted(tmp_path: Path) -> None:
     folder = tmp_path / "new"
     ran = reconciler("init", "-C", folder)
     assert ran.code == 0
@@ -29,11 +29,11 @@ def test_a_new_workspace_is_valid_and_in_order(tmp_path: Path) -> None:
     assert names(folder) == files
     assert sorted(ran.out.splitlines()) == [f"+ {name}" for name in files]
     checked = reconciler("validate", "-C", folder, "--strict")
-    assert (checked.code, checked.out) == (0, "The files are valid.\n")
+    assert (checked.code, checked.out) == (0, "The configuration is valid.\n")
     assert reconciler("fmt", "--check", "-C", folder).code == 0
 
 
-def test_what_is_commented_out_is_valid_and_in_order_too(tmp_path: Path) -> None:
+def test_commented_examples_are_valid_and_formatted(tmp_path: Path) -> None:
     reconciler("init", "-C", tmp_path)
     for name in ("reconciler.yaml", "resources.yaml"):
         path = tmp_path / name
@@ -48,20 +48,20 @@ def test_what_is_commented_out_is_valid_and_in_order_too(tmp_path: Path) -> None
     checked = reconciler(
         "validate", "-C", tmp_path, "--strict", environ={"RECONCILER_API_KEY": "x"}
     )
-    assert (checked.code, checked.out) == (0, "The files are valid.\n")
+    assert (checked.code, checked.out) == (0, "The configuration is valid.\n")
     assert "web-events" in (tmp_path / "projects/web.yaml").read_text()
     assert reconciler("fmt", "--check", "-C", tmp_path).code == 0
 
 
 @pytest.mark.parametrize("name", ["reconciler.yaml", "resources.yaml"])
-def test_files_name_the_schema_that_lies_beside_them(tmp_path: Path, name: str) -> None:
+def test_files_refer_to_the_schema_beside_them(tmp_path: Path, name: str) -> None:
     reconciler("init", "-C", tmp_path)
     first = (tmp_path / name).read_text().splitlines()[0]
     (schema,) = re.findall(r"^# yaml-language-server: \$schema=(\S+)$", first)
     assert json.loads((tmp_path / schema).read_text())["$schema"].endswith("2020-12/schema")
 
 
-def test_the_address_and_the_names_are_written_so_that_yaml_reads_them_back(tmp_path: Path) -> None:
+def test_the_base_url_and_the_names_round_trip_through_yaml(tmp_path: Path) -> None:
     ran = reconciler(
         *("init", "-C", tmp_path, "-e", "no", "--base-url", "https://x.example"),
         *("--organization", "1e3", "--api-key-variable", "NO_KEY"),
@@ -73,11 +73,11 @@ def test_the_address_and_the_names_are_written_so_that_yaml_reads_them_back(tmp_
     assert reconciler("validate", "-C", tmp_path, "-e", "no", environ={"NO_KEY": "x"}).code == 0
 
 
-def test_an_existing_workspace_is_left_alone(tmp_path: Path) -> None:
+def test_an_existing_workspace_is_not_changed(tmp_path: Path) -> None:
     write(tmp_path, {"reconciler.yaml": "version: 1\n"})
     ran = reconciler("init", "-C", tmp_path)
     assert ran.code == 1
-    assert "there is a workspace already" in ran.err
+    assert "a workspace already exists" in ran.err
     assert names(tmp_path) == ["reconciler.yaml"]
 
 
@@ -92,10 +92,10 @@ def test_the_schemas_are_overwritten_after_an_upgrade(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--base-url", "http//x"], 1, "'http//x' is not an address"),
-        (["-e", "a b"], 64, "'a b' can't be the name of an environment"),
+        (["--base-url", "http//x"], 1, "invalid base_url 'http//x'"),
+        (["-e", "a b"], 64, "invalid environment name 'a b'"),
         (["--api-key-variable", "phx_abcdef"], 64, "the name of an environment variable"),
-        (["--import"], 64, "--import needs --base-url"),
+        (["--import"], 64, "missing for --import: --base-url"),
     ],
 )
 def test_wrong_options_are_reported_before_anything_is_written(

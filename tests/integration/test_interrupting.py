@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: requests in flight finish, nothing new starts, and it is reported."""
+"""Ctrl-C and SIGTERM: running requests finish, no new one starts, and a report is printed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.cli import reconciler, write
+from tests.support.cli import reconciler, time_limit, write
 from tests.support.emulator import RunningEmulator
 
 EXPORT = "{project: web, name: E%d, interval: hour, destination: {type: NoOp, config: {}}}"
 
 
-def test_a_stop_is_reported_and_running_again_converges(
+def test_an_interrupted_apply_is_reported_and_converges_when_repeated(
     emulator: RunningEmulator, tmp_path: Path
 ) -> None:
     exports = "\n".join(f"  e{n}: {EXPORT % n}" for n in range(150))
@@ -26,13 +26,16 @@ def test_a_stop_is_reported_and_running_again_converges(
         },
     )
     environ = {**os.environ, **emulator.environ()}
-    with subprocess.Popen(
-        [sys.executable, "-m", "reconciler", "apply", "-C", str(tmp_path), "--auto-approve"],
-        env=environ,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", "reconciler", "apply", "-C", str(tmp_path), "--auto-approve"],
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+        time_limit(process),
+    ):
         assert process.stderr is not None
         for line in process.stderr:
             if "created batch_export" in line:
@@ -41,7 +44,7 @@ def test_a_stop_is_reported_and_running_again_converges(
         rest = process.stderr.read()
         out = process.stdout.read() if process.stdout is not None else ""
     assert process.returncode == 130, rest
-    assert "Stopping: what is in flight is finished" in rest
+    assert "Stopping: waiting for running changes" in rest
     assert "Interrupted: " in out
     assert "skipped: the run was interrupted" in rest
     again = reconciler("apply", "-C", tmp_path, "--auto-approve", environ=emulator.environ())
@@ -54,19 +57,22 @@ def test_a_stop_is_reported_and_running_again_converges(
     assert sorted(names) == sorted(f"E{n}" for n in range(150))
 
 
-def test_a_closed_output_is_no_error(tmp_path: Path, emulator: RunningEmulator) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "reconciler", "schema", "batch_export"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
+def test_a_closed_output_causes_no_traceback(tmp_path: Path, emulator: RunningEmulator) -> None:
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", "reconciler", "schema", "batch_export"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process,
+        time_limit(process),
+    ):
         assert process.stdout is not None
         process.stdout.close()
         err = process.stderr.read() if process.stderr is not None else b""
     assert b"Traceback" not in err
 
 
-def test_the_embedded_service_ends_cleanly_and_keeps_its_data(tmp_path: Path) -> None:
+def test_the_embedded_service_stops_cleanly_and_keeps_its_data(tmp_path: Path) -> None:
     from tests.support.emulator import start_emulator
 
     db = tmp_path / "service.db"

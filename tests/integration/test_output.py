@@ -1,4 +1,4 @@
-"""What the command line passes to the renderers: colour, width, and the place of the workspace."""
+"""Colour, width and paths of the output of the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.support.cli import reconciler, write
+from tests.support.cli import reconciler, time_limit, write
 
 WRONG = {
     "reconciler.yaml": (
@@ -51,12 +51,15 @@ def test_colour_in_a_pipe(workspace: Path, environ: dict[str, str], coloured: bo
 def on_a_terminal(*arguments: str | Path, environ: dict[str, str]) -> str:
     """Return the output of a process that runs on a terminal."""
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "reconciler", *map(str, arguments)],
-        env={"PATH": os.environ["PATH"], "TERM": "xterm", **environ},
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", "reconciler", *map(str, arguments)],
+            env={"PATH": os.environ["PATH"], "TERM": "xterm", **environ},
+            stdin=subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
+        ) as process,
+        time_limit(process),
     ):
         os.close(theirs)
         output = b""
@@ -90,7 +93,7 @@ def test_a_process_on_a_terminal_has_colours(workspace: Path) -> None:
     assert "\x1b[1;31merror\x1b[0m" in on_a_terminal("validate", "-C", workspace, environ={})
 
 
-def test_a_narrow_terminal_is_enough(workspace: Path) -> None:
+def test_a_narrow_terminal_wraps_lines(workspace: Path) -> None:
     environ = {"COLUMNS": "40", "NO_COLOR": "1"}
     output = on_a_terminal("validate", "-C", workspace, environ=environ)
     shown = [line for line in output.splitlines() if line[:8].endswith(" | ")]

@@ -51,7 +51,7 @@ def apply(folder: Path, running: RunningEmulator, *more: str):
     )
 
 
-def test_git_shows_what_was_removed_what_changed_and_what_drifted(
+def test_a_git_base_separates_removals_changes_and_drift(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
     write(workspace, files(a={}, b={}, c={}))
@@ -68,9 +68,9 @@ def test_git_shows_what_was_removed_what_changed_and_what_drifted(
     commit(workspace, "two")
     ci = {**emulator.environ(), "CI": "true", "CI_COMMIT_BEFORE_SHA": _head(workspace, "HEAD~1")}
     plan = reconciler("plan", "-C", workspace, environ=ci)
-    assert 'interval: "hour" → "day"  (changed in the files)' in plan.out
-    assert 'interval: "week" → "hour"  (drifted)' in plan.out
-    assert "removed from the files since the git base" in plan.out
+    assert 'interval: "hour" -> "day"  # changed in the configuration' in plan.out
+    assert 'interval: "week" -> "hour"  # drifted' in plan.out
+    assert "removed from the configuration since the git base" in plan.out
     assert "2 to update, 1 to delete" in plan.out
     done = reconciler(
         "apply", "-C", workspace, "--base", "HEAD~1", "--auto-approve", environ=emulator.environ()
@@ -100,7 +100,7 @@ def newest(service_of: StartService) -> RunningEmulator:
     return service_of(None, "--dialect", "2026")
 
 
-def test_a_replacement_makes_the_new_one_first_and_keeps_what_is_not_declared(
+def test_a_replacement_creates_first_and_keeps_unmanaged_fields(
     workspace: Path, newest: RunningEmulator
 ) -> None:
     write(workspace, files(a={}))
@@ -127,7 +127,7 @@ def test_a_replacement_makes_the_new_one_first_and_keeps_what_is_not_declared(
     "fault", [{"fault": "drop"}, {"fault": "error", "status": 503}], ids=["drop", "error"]
 )
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_create_with_an_unknown_outcome_is_never_repeated_blindly(
+def test_a_create_with_an_unknown_outcome_is_not_repeated(
     workspace: Path, emulator: RunningEmulator, fault: dict, when: str
 ) -> None:
     """A retried POST made the same thing twice for users of other tools, and was billed."""
@@ -153,7 +153,7 @@ def test_a_create_whose_outcome_stays_unknown_is_reported(
     emulator.admin("PUT", "faults", [rule])
     done = apply(workspace, emulator)
     assert done.code == 3
-    assert "may or may not have taken effect" in done.err
+    assert "outcome unknown" in done.err
     posts = [write for write in emulator.writes() if write == ("POST", "batch_exports")]
     assert len(posts) == 2
 
@@ -173,11 +173,11 @@ def test_a_change_just_before_a_write_is_not_overwritten(
     emulator.admin("PUT", "faults", [rule])
     done = apply(workspace, emulator)
     assert done.code == 3
-    assert 'interval was "hour" and is "week" now' in done.err
+    assert 'interval: "hour" -> "week"' in done.err
     assert emulator.exports()["a"]["interval"] == "week"
 
 
-def test_a_create_in_two_steps_sets_what_did_not_stick(
+def test_a_create_in_two_steps_sets_what_the_server_overwrote(
     workspace: Path, newest: RunningEmulator
 ) -> None:
     project = {"projects": {"web": {"name": "Web", "test_account_filters": [{"key": "a"}]}}}
@@ -189,9 +189,7 @@ def test_a_create_in_two_steps_sets_what_did_not_stick(
     assert [method for method, _ in newest.writes()] == ["POST", "PATCH"]
 
 
-def test_one_failure_stops_what_depends_on_it_and_nothing_else(
-    workspace: Path, emulator: RunningEmulator
-) -> None:
+def test_a_failure_skips_its_dependents_only(workspace: Path, emulator: RunningEmulator) -> None:
     both = {
         "projects": {"bad": {"name": "x" * 200}, "good": {"name": "Good"}},
         "batch_exports": {
@@ -223,7 +221,7 @@ def test_one_failure_stops_what_depends_on_it_and_nothing_else(
         (("--project", "web"), {"a", "b"}),
     ],
 )
-def test_a_narrowed_apply_does_only_that(
+def test_an_apply_with_a_target_applies_only_that(
     workspace: Path, emulator: RunningEmulator, options: tuple[str, ...], expected: set[str]
 ) -> None:
     write(workspace, files(a={}, b={}))
@@ -231,9 +229,7 @@ def test_a_narrowed_apply_does_only_that(
     assert set(emulator.exports()) == expected
 
 
-def test_a_key_that_is_limited_to_a_project_can_plan_what_it_may_read(
-    workspace: Path, tmp_path: Path
-) -> None:
+def test_a_key_limited_to_a_project_can_plan_that_project(workspace: Path, tmp_path: Path) -> None:
     seed = tmp_path / "seed.json"
     exports = [{"name": "a", "interval": "hour", "destination": NOOP}]
     seed.write_text(
@@ -257,8 +253,8 @@ def test_a_key_that_is_limited_to_a_project_can_plan_what_it_may_read(
     write(workspace, {"resources.yaml": declared})
     with start_emulator(seed=seed) as running:
         ran = reconciler("plan", "-C", workspace, environ=running.environ())
-        assert ran.out.endswith("2 unchanged\n"), ran.err
+        assert ran.out.endswith("2 unchanged.\n"), ran.err
         write(workspace, files(a={}))
         refused = reconciler("plan", "-C", workspace, environ=running.environ())
     assert refused.code == 1
-    assert "name each project by its id" in refused.err
+    assert "set `id` for each project" in refused.err

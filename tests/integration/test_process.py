@@ -65,14 +65,16 @@ def test_a_process_and_a_run_in_process_report_the_same_mistakes(workspace: Path
     assert reconciler("plan", "-C", workspace) == ran
 
 
-def test_output_that_can_not_be_encoded_is_escaped(workspace: Path) -> None:
+def test_output_that_cannot_be_encoded_is_escaped(workspace: Path) -> None:
     environ = {"PYTHONIOENCODING": "latin-1"}
     ran = reconciler_process("show", "--resolved", "web", "-C", workspace, environ=environ)
     assert ran.code == 0, ran.err
     assert r"Store \u65e5\u672c" in ran.out
 
 
-def test_a_run_in_process_leaves_nothing_behind(workspace: Path, emulator: RunningEmulator) -> None:
+def test_a_run_in_process_restores_the_state_of_the_process(
+    workspace: Path, emulator: RunningEmulator
+) -> None:
     def state() -> tuple[object, ...]:
         handlers = (signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM))
         return (dict(os.environ), Path.cwd(), *handlers, sys.argv, sys.stdout, sys.stderr)

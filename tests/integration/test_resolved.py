@@ -19,7 +19,7 @@ def test_a_resource_is_shown_with_the_origin_of_each_field() -> None:
     assert shown.out == (WORKSPACE / "../expected/staging.txt").read_text(encoding="utf-8")
 
 
-def test_the_json_names_layers_files_and_lines() -> None:
+def test_the_json_has_layers_files_and_lines() -> None:
     shown = reconciler(
         "show", "--resolved", "web-events-s3", "-C", WORKSPACE, "-e", "staging", "--format", "json"
     )
@@ -41,14 +41,14 @@ def test_an_unknown_resource_is_reported_with_a_hint(tmp_path: Path) -> None:
     assert "did you mean 'batch_export.web-events-s3'?" in unknown.err
     elsewhere = reconciler("show", "--resolved", "prod-only", "-C", WORKSPACE)
     assert elsewhere.code == 1
-    assert "look at it with -e production" in elsewhere.err
+    assert "use -e production" in elsewhere.err
     files = {"reconciler.yaml": "version: 1\n", "a.yaml": 'projects: {a: {name: "${env:NOPE}"}}\n'}
     unset = reconciler("show", "--resolved", "a", "-C", write(tmp_path, files))
     assert unset.code == 1
-    assert "a.yaml:1:22: error: the environment variable NOPE is not set" in unset.err
+    assert "a.yaml:1:22: error: environment variable NOPE is not set" in unset.err
 
 
-def test_a_plan_and_a_resource_are_not_shown_at_once(tmp_path: Path) -> None:
+def test_a_plan_and_a_resource_cannot_be_shown_together(tmp_path: Path) -> None:
     for arguments in (
         ("show",),
         ("show", tmp_path / "plan.json", "--resolved", ADDRESS),

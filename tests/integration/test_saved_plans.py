@@ -1,4 +1,4 @@
-"""Saved plans, end to end: findings A5 and A6."""
+"""Saved plans, end to end: partial plans and ignored fields."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def edit(workspace: Path, old: str, new: str) -> None:
     path.write_text(path.read_text().replace(old, new))
 
 
-def test_a5_a_partial_saved_plan_is_verified_with_its_own_selection(
+def test_a_partial_saved_plan_is_verified_with_its_own_selection(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
     environ = emulator.environ()
@@ -54,7 +54,7 @@ def test_a5_a_partial_saved_plan_is_verified_with_its_own_selection(
     assert set(emulator.exports()) == {"Lake"}
 
 
-def test_a5_a_partial_saved_plan_fails_if_its_selection_still_differs(
+def test_a_partial_saved_plan_fails_if_its_selection_still_differs(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
     environ = emulator.environ()
@@ -78,7 +78,7 @@ def test_a5_a_partial_saved_plan_fails_if_its_selection_still_differs(
     assert "batch_export.sea" not in applied.err
 
 
-def test_a6_an_ignored_field_does_not_make_a_saved_plan_stale(
+def test_an_ignored_field_does_not_make_a_saved_plan_stale(
     workspace: Path, emulator: RunningEmulator
 ) -> None:
     environ = emulator.environ()
@@ -98,13 +98,13 @@ def test_a6_an_ignored_field_does_not_make_a_saved_plan_stale(
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("projects: {}", "not a plan file: not valid JSON"),
+        ("projects: {}", "not a plan file: invalid JSON"),
         ("[]", "not a plan file"),
-        ('{"format_version": 9}', "written in format 9"),
+        ('{"format_version": 9}', "unsupported format 9"),
         ('{"format_version": 1, "changes": []}', "its digest does not match"),
     ],
 )
-def test_a_file_that_is_no_plan_is_reported_with_its_name_and_a_hint(
+def test_a_file_that_is_not_a_plan_is_reported_with_its_name_and_a_hint(
     text: str, problem: str, workspace: Path, emulator: RunningEmulator
 ) -> None:
     saved = workspace.parent / "plan.json"

@@ -55,7 +55,7 @@ def undo(workspace: Path, environ: dict[str, str], file: Path) -> Ran:
     return planned
 
 
-def test_fields_and_toggles_go_back(
+def test_undo_restores_fields_and_toggles(
     workspace: Path, environ: dict[str, str], emulator: RunningEmulator, tmp_path: Path
 ) -> None:
     assert apply(workspace, environ).code == 0
@@ -71,14 +71,14 @@ def test_fields_and_toggles_go_back(
     log = tmp_path / "audit.jsonl"
     assert apply(workspace, environ, "--log-file", log).code == 0
     planned = undo(workspace, environ, log)
-    assert "undone" in planned.out
+    assert "undoes an applied change" in planned.out
     after = emulator.exports()["Lake"]
     same = ("paused", "end_at", "destination", "secrets")
     assert [after[name] for name in same] == [before[name] for name in same]
     assert "pass-word" not in log.read_text()
 
 
-def test_what_was_modified_since_stays_and_is_reported(
+def test_undo_keeps_and_reports_later_changes(
     workspace: Path, environ: dict[str, str], emulator: RunningEmulator, tmp_path: Path
 ) -> None:
     assert apply(workspace, environ).code == 0
@@ -91,11 +91,11 @@ def test_what_was_modified_since_stays_and_is_reported(
     path = f"/api/projects/{export['team_id']}/batch_exports/{export['id']}/"
     emulator.call("PATCH", path, moved).raise_for_status()
     planned = reconciler("plan", "-C", workspace, "--undo", log, environ=environ)
-    assert "destination.config.port moved since: it stays as it is now" in planned.out
+    assert "destination.config.port is not restored: modified since" in planned.out
     assert "0 to update" in planned.out
 
 
-def test_what_was_created_is_deleted_under_the_same_guards(
+def test_undo_of_a_create_is_subject_to_the_guards(
     workspace: Path, environ: dict[str, str], emulator: RunningEmulator, tmp_path: Path
 ) -> None:
     log = tmp_path / "audit.jsonl"
@@ -110,7 +110,7 @@ def test_what_was_created_is_deleted_under_the_same_guards(
     assert [project["name"] for project in emulator.state()["projects"]] == ["Default project"]
 
 
-def test_what_was_deleted_comes_back_as_far_as_it_can(
+def test_undo_of_a_deletion_restores_what_it_can(
     workspace: Path, environ: dict[str, str], emulator: RunningEmulator, tmp_path: Path
 ) -> None:
     body = {
@@ -132,7 +132,7 @@ def test_what_was_deleted_comes_back_as_far_as_it_can(
     assert reconciler("apply", saved, "-C", workspace, environ=environ).code == 0
     assert "Files" not in emulator.exports()
     planned = undo(workspace, environ, saved)
-    assert "comes back with a new id and without history" in planned.out
+    assert "created again with a new id and without history" in planned.out
     new = emulator.exports()["Files"]
     same = ("interval", "paused", "destination", "model")
     assert [new[name] for name in same] == [old[name] for name in same]

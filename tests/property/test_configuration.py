@@ -1,8 +1,7 @@
-"""Files broken in any way cause diagnostics at places that exist, and nothing else.
+"""Broken files cause diagnostics at existing places, and nothing else.
 
-Starts from files that are right (`examples/acme`, and the base of the corpus with an export) and
-breaks them as text and as values. Each break is what a slip of the hand, a merge or a generator
-could make; several together reach further than any of them.
+The tests break valid files (`examples/acme` and the base of the corpus) as text and as values, as a
+typing error, a merge or a generator could, and combine several breaks.
 """
 
 from __future__ import annotations
@@ -259,6 +258,6 @@ def test_no_broken_value_makes_loading_fail(files: Files, strict: bool) -> None:
         assert_sound(diagnostics, files)
 
 
-def test_nothing_is_wrong_with_what_is_broken_here() -> None:
+def test_the_unbroken_files_have_no_diagnostics() -> None:
     for files in WORKSPACES:
         assert _diagnosed(files, strict=False)[0] == ()

@@ -77,7 +77,7 @@ def _entries(draw: st.DrawFn, indent: int, depth: int) -> list[str]:
 
 
 @given(lines=_entries(4, 3), head=st.sampled_from(["", "# head\n", "# head\n\n", "---\n"]))
-def test_no_comment_and_no_value_is_lost_and_keys_are_in_order(lines: list[str], head: str) -> None:
+def test_comments_and_values_are_kept_and_keys_are_ordered(lines: list[str], head: str) -> None:
     text = f"{head}batch_exports:\n  lake:\n" + "\n".join(lines) + "\n"
     before = parse(text.encode(), "f", DiagnosticCollector())
     after = formatted(text)
@@ -156,7 +156,7 @@ def _files(draw: st.DrawFn) -> tuple[str, list[str]]:
 
 
 @given(file=_files())
-def test_comments_stay_with_their_fields_and_resources_where_they_were(
+def test_comments_stay_with_their_fields_and_resources_in_place(
     file: tuple[str, list[str]],
 ) -> None:
     text, comments = file

@@ -1,4 +1,4 @@
-"""After an import of any live state that the service takes, the plan is empty."""
+"""After an import of any live state that the service accepts, the plan is empty."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ DIALECTS = ["interface", "2025", "2026"]
 
 
 def values_of(field: Field, node: Mapping[str, Any]) -> st.SearchStrategy[Any]:
-    """Return values that fit a field by its schema and its shape."""
+    """Return values that fit a field by its schema and its type."""
     listed = node.get("x-open-enum") or node.get("enum")
     if listed:
         return st.sampled_from(listed)
@@ -140,7 +140,7 @@ def populate(
 
 
 def create(service: RunningEmulator, path: str, body: dict[str, Any]) -> int | None:
-    """Create an object with as many of the fields as the service takes; return its id."""
+    """Create an object with as many of the fields as the service accepts; return its id."""
     tries = [body]
     for name in sorted(body.keys() - {"name", "interval", "destination"}):
         tries.append({key: value for key, value in tries[-1].items() if key != name})
@@ -162,7 +162,7 @@ def create(service: RunningEmulator, path: str, body: dict[str, Any]) -> int | N
     phases=[Phase.explicit, Phase.generate],
 )
 @given(world=worlds, layout=st.sampled_from(list(Layout)))
-def test_after_import_of_any_live_state_the_plan_is_empty(
+def test_the_plan_after_an_import_is_empty(
     service: RunningEmulator, world: list[Any], layout: Layout
 ) -> None:
     populate(service, world)
@@ -189,7 +189,7 @@ def test_after_import_of_any_live_state_the_plan_is_empty(
 
 
 @given(name=st.text())
-def test_a_key_is_one_that_files_take(name: str) -> None:
+def test_a_generated_key_is_valid_in_files(name: str) -> None:
     key = key_of(name)
     assert len(key) <= 60
     assert set(key) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")

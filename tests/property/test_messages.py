@@ -1,4 +1,4 @@
-"""Whatever live objects are called, messages stay on their lines and are masked."""
+"""Test that live names cannot forge lines of messages and that secrets in them are masked."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from tests.support.worlds import (
     s3,
 )
 
-_SPITEFUL = st.text(
+_HOSTILE = st.text(
     st.sampled_from("ab'\"`\\ \n\r\t\x1b\x85\x9b\u2028\u202e\u00e9"), min_size=5, max_size=12
 ).filter(str.strip)
 
 
-def steers(text: str) -> bool:
+def breaks_lines(text: str) -> bool:
     return any(is_breaking(character) for character in text)
 
 
@@ -46,8 +46,8 @@ def messages(plan: Plan) -> list[str]:
     ]
 
 
-@given(_SPITEFUL, _SPITEFUL)
-def test_live_values_stay_on_their_lines(name: str, value: str) -> None:
+@given(_HOSTILE, _HOSTILE)
+def test_live_values_cannot_forge_lines(name: str, value: str) -> None:
     desired = desired_of(
         project(),
         export(destination=s3(prefix="new/"), model="persons", interval="day"),
@@ -66,31 +66,31 @@ def test_live_values_stay_on_their_lines(name: str, value: str) -> None:
     )
     plan = planned(desired, live)
     assert plan.effective
-    assert not any(steers(message) for message in messages(plan))
-    drawn = plan_as_text(plan, RenderOptions(show_unmanaged=True)) + plan_as_markdown(plan)
-    assert not steers((drawn + encode(plan).decode()).replace("\n", ""))
+    assert not any(breaks_lines(message) for message in messages(plan))
+    rendered = plan_as_text(plan, RenderOptions(show_unmanaged=True)) + plan_as_markdown(plan)
+    assert not breaks_lines((rendered + encode(plan).decode()).replace("\n", ""))
     stale = stale_changes(plan, live_of(live_project(), live_export(name=name)), KINDS, mask=str)
     assert stale
-    assert not any(steers(str(change)) for change in stale)
+    assert not any(breaks_lines(str(change)) for change in stale)
 
 
-@given(_SPITEFUL, _SPITEFUL)
-def test_a_name_of_several_objects_has_no_line_of_its_own(name: str, identity: str) -> None:
-    twins = [live_export(f"{identity}{n}", name=name, created_at=identity) for n in "12"]
+@given(_HOSTILE, _HOSTILE)
+def test_an_ambiguous_name_cannot_forge_a_line(name: str, identity: str) -> None:
+    duplicates = [live_export(f"{identity}{n}", name=name, created_at=identity) for n in "12"]
     with pytest.raises(AmbiguousIdentity) as raised:
-        planned(desired_of(project(), export(name=name)), live_of(live_project(), *twins))
+        planned(desired_of(project(), export(name=name)), live_of(live_project(), *duplicates))
     first, *details = raised.value.message.split("\n")
     assert first.startswith("batch_export.lake: 2 live batch_exports are named ")
     assert [line[:6] for line in details] == ["  id: "] * 2
-    assert not any(steers(line) for line in (first, *details, raised.value.hint or ""))
+    assert not any(breaks_lines(line) for line in (first, *details, raised.value.hint or ""))
 
 
-@given(_SPITEFUL, st.sampled_from(["", "'", "`\"'"]))
-def test_a_secret_in_a_name_is_masked_however_it_is_quoted(secret: str, around: str) -> None:
+@given(_HOSTILE, st.sampled_from(["", "'", "`\"'"]))
+def test_a_secret_in_a_quoted_name_is_masked(secret: str, around: str) -> None:
     resolver = SecretResolver(SecretSettings("."), {"KEY": secret})
     resolver.resolve(SecretRef.of("env", "KEY"))
     name = f"{around}x{secret}x{around}"
-    twins = [live_export(identity, name=name) for identity in "12"]
+    duplicates = [live_export(identity, name=name) for identity in "12"]
     with pytest.raises(AmbiguousIdentity) as raised:
-        planned(desired_of(project(), export(name=name)), live_of(live_project(), *twins))
+        planned(desired_of(project(), export(name=name)), live_of(live_project(), *duplicates))
     assert "x***x" in resolver.mask(raised.value.message)

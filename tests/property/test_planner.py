@@ -1,10 +1,11 @@
-"""Invariants of planning, over worlds that hypothesis makes up. No network, no service."""
+"""Invariants of planning, over worlds drawn by hypothesis, without a network."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from unittest.mock import patch
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from reconciler.model.plan import Selection
 from reconciler.model.policy import Limit, Policy, Prune
 from reconciler.model.resource import Desired, State
 from reconciler.planning.planner import PlanOptions
-from reconciler.render.formats.markdown import plan_as_markdown
+from reconciler.render.formats import markdown
 from reconciler.render.plan.text import plan_as_text
 from tests.support.worlds import PureServer, planned, worlds
 
@@ -39,7 +40,7 @@ _policies = st.builds(
 def test_a_plan_of_what_was_applied_is_empty(world: tuple[Desired, Live]) -> None:
     desired, live = world
     server = PureServer(live)
-    server.carry_out(planned(desired, live))
+    server.apply(planned(desired, live))
     again = planned(desired, server.live())
     assert again.empty, plan_as_text(again)
 
@@ -62,9 +63,7 @@ def test_order_of_input_never_matters(world: tuple[Desired, Live], shuffler: ran
 
 
 @given(worlds(), _policies)
-def test_nothing_is_deleted_that_no_rule_allows(
-    world: tuple[Desired, Live], policy: Policy
-) -> None:
+def test_only_allowed_objects_are_deleted(world: tuple[Desired, Live], policy: Policy) -> None:
     desired, live = world
     plan = planned(desired, live, policy)
     for change in plan.effective:
@@ -100,13 +99,15 @@ def test_an_empty_workspace_deletes_nothing(world: tuple[Desired, Live]) -> None
 
 
 @given(worlds(), _policies)
-def test_a_plan_is_saved_and_read_without_loss(world: tuple[Desired, Live], policy: Policy) -> None:
+def test_a_plan_round_trips_through_json(world: tuple[Desired, Live], policy: Policy) -> None:
     plan = planned(*world, policy)
     assert decode(encode(plan)) == plan
 
 
 @given(worlds(), st.sampled_from(["batch_export.*", "batch_export.e1", "project.a", "*"]))
-def test_a_narrowed_plan_is_part_of_the_whole(world: tuple[Desired, Live], glob: str) -> None:
+def test_a_partial_plan_is_a_subset_of_the_whole_plan(
+    world: tuple[Desired, Live], glob: str
+) -> None:
     desired, live = world
     whole = {change.id for change in planned(desired, live).effective}
     options = PlanOptions(selection=Selection(targets=(glob,)))
@@ -115,6 +116,7 @@ def test_a_narrowed_plan_is_part_of_the_whole(world: tuple[Desired, Live], glob:
 
 
 @given(worlds(), st.integers(2_000, 20_000))
-def test_markdown_keeps_to_its_budget(world: tuple[Desired, Live], limit: int) -> None:
+def test_markdown_stays_within_its_limit(world: tuple[Desired, Live], limit: int) -> None:
     plan = planned(*world)
-    assert len(plan_as_markdown(plan, limit=limit)) <= limit
+    with patch.object(markdown, "LIMIT", limit):
+        assert len(markdown.plan_as_markdown(plan)) <= limit

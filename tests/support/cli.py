@@ -7,10 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,7 +61,7 @@ def reconciler(
 def reconciler_process(
     *arguments: str | Path, environ: Mapping[str, str] | None = None, stdin: str | None = None
 ) -> Ran:
-    """Run a command as a process, for what only a process shows: start-up, signals, streams."""
+    """Run a command as a process, for tests of start-up, signals and streams."""
     ended = subprocess.run(
         [sys.executable, "-m", "reconciler", *map(str, arguments)],
         env=_environment(environ),
@@ -70,6 +72,25 @@ def reconciler_process(
         check=False,
     )
     return _checked(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+
+@contextmanager
+def time_limit(process: subprocess.Popen[Any], seconds: float = TIMEOUT) -> Iterator[None]:
+    """Kill a process that takes longer than the block may, and fail the test."""
+    expired = threading.Event()
+
+    def expire() -> None:
+        expired.set()
+        process.kill()
+
+    timer = threading.Timer(seconds, expire)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if expired.is_set():
+            pytest.fail(f"the process did not end within {seconds} seconds")
 
 
 def write(folder: Path, files: Mapping[str, str]) -> Path:

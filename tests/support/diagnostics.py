@@ -57,7 +57,7 @@ def assert_within(mark: Mark, raw: bytes) -> None:
 def _reported(diagnostic: Diagnostic) -> Reported:
     at = diagnostic.at
     place = (at.file, at.line, at.column) if at is not None else (None, None, None)
-    return (diagnostic.severity.value, diagnostic.code, *place)
+    return (diagnostic.level.value, diagnostic.code, *place)
 
 
 def _from_text(text: str) -> list[tuple[str, str, str | None]]:

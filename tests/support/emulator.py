@@ -15,6 +15,11 @@ from typing import Any
 
 import httpx
 
+from tests.support.cli import time_limit
+
+START_TIMEOUT = 60
+"""Seconds until a service that does not start fails its test."""
+
 
 @dataclass
 class RunningEmulator:
@@ -28,7 +33,7 @@ class RunningEmulator:
     http: httpx.Client = field(repr=False)
 
     def call(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Any:
-        """Send a request of the interface; return the response."""
+        """Send a request of the interface and return the response."""
         headers = {"Authorization": f"Bearer {self.api_key if key is None else key}"}
         return self.http.request(method, path, json=body, headers=headers)
 
@@ -74,7 +79,7 @@ class RunningEmulator:
         self.admin("POST", "clock", {"advance_seconds": seconds})
 
     def environ(self) -> dict[str, str]:
-        """Return the variables with which the command line connects to it."""
+        """Return the variables with which the command line connects to the service."""
         return {
             "RECONCILER_BASE_URL": self.base_url,
             "RECONCILER_ORGANIZATION": self.organization,
@@ -86,17 +91,18 @@ class RunningEmulator:
 def start_emulator(
     *, seed: Path | None = None, db: Path | None = None, extra: tuple[str, ...] = ()
 ) -> Iterator[RunningEmulator]:
-    """Run it on a free port."""
+    """Run the service on a free port."""
     command = [sys.executable, "-m", "reconciler", "emulator", "--port", "0", *extra]
     command += ["--seed", str(seed)] if seed is not None else []
     command += ["--db", str(db)] if db is not None else []
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
-        where = json.loads(process.stdout.readline())
-        # The address is plain HTTP: an empty context saves reading the list of authorities.
-        no_authorities = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        with httpx.Client(base_url=where["base_url"], timeout=30, verify=no_authorities) as http:
+        with time_limit(process, START_TIMEOUT):
+            where = json.loads(process.stdout.readline())
+        # The address is plain HTTP; an empty context avoids loading the list of authorities.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        with httpx.Client(base_url=where["base_url"], timeout=30, verify=context) as http:
             yield RunningEmulator(**where, process=process, http=http)
     finally:
         process.terminate()

@@ -1,6 +1,6 @@
 """Every field of both kinds and of every destination type, with values for three stages.
 
-The last value stays where a field has fewer. A None takes the field back.
+A field with fewer values keeps its last one. A None removes the field from the file.
 """
 
 from __future__ import annotations
@@ -199,5 +199,5 @@ NEWER: dict[str, list[Any]] = {
 
 
 def at(values: dict[str, list[Any]], stage: int) -> dict[str, Any]:
-    """The values of a stage: the last one stays where a field has fewer."""
+    """Return the values of a stage; a field with fewer values keeps its last one."""
     return {name: stages[min(stage, len(stages) - 1)] for name, stages in values.items()}

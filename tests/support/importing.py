@@ -1,4 +1,4 @@
-"""For tests of `import`: an export to import, a workspace, and the commands on it."""
+"""Helpers for tests of `import`: an export, a workspace and commands."""
 
 from __future__ import annotations
 

@@ -17,15 +17,15 @@ from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.values import SecretRef
-from reconciler.planning.planner import Base, Circumstances, PlanOptions, make_plan
+from reconciler.planning.planner import Base, PlanContext, PlanOptions, make_plan
 
 KINDS = all_kinds()
 BY_NAME = {kind.name: kind for kind in KINDS}
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
-def given_now(options: PlanOptions | None = None, base: Desired | None = None) -> Circumstances:
-    return Circumstances(
+def plan_context(options: PlanOptions | None = None, base: Desired | None = None) -> PlanContext:
+    return PlanContext(
         now=NOW,
         tool_version="test",
         base=Base(base, "c0ffee") if base is not None else None,
@@ -41,7 +41,7 @@ def planned(
     options: PlanOptions | None = None,
     base: Desired | None = None,
 ) -> Plan:
-    return make_plan(desired, live, policy or Policy(), KINDS, given=given_now(options, base))
+    return make_plan(desired, live, policy or Policy(), KINDS, context=plan_context(options, base))
 
 
 def desired_of(*resources: Resource) -> Desired:
@@ -135,7 +135,7 @@ class PureServer:
         self.created: dict[Address, str] = {}
         self.deleted: list[str] = []
 
-    def carry_out(self, plan: Plan) -> None:
+    def apply(self, plan: Plan) -> None:
         for change in plan.effective:
             assert all(
                 needed in {planned.id for planned in plan.effective} for needed in change.depends_on

@@ -15,7 +15,7 @@ from reconciler.model.live import Dialect
 from reconciler.model.values import JSONObject
 
 _SCHEDULE = ("interval", "timezone", "offset_day", "offset_hour")
-"""An offset without the interval in the same body is a 500 (docs/service.md 1.2)."""
+"""Sent together: an offset without the interval is a 500 (docs/service.md 1.2)."""
 
 _SPECIAL = (
     *(
@@ -32,17 +32,16 @@ _SPECIAL = (
         verbatim=True,
         aliases=("hogql_query",),
         renamed_since={Dialect.V2025: "hogql_query"},
-        # Servers of 2025 show the query in the schema only, rewritten (docs/service.md 1.9).
+        # Servers of 2025 return the query in the schema only, rewritten (docs/service.md 1.9).
         read_at=(("schema", "hogql_query"),),
     ),
 )
 
 
 def _dialect_of(body: JSONObject) -> Dialect | None:
-    """Return which server answered this export, None where it does not show.
+    """Return the dialect of the server that returned an export, None if unknown.
 
-    The newest computes a time zone, the interface knows `sql_query`, and the one between has
-    neither.
+    Servers of 2026 compute a time zone, the interface has `sql_query`, and 2025 has neither.
     """
     if "timezone" in body or "incremental_mode" in body:
         return Dialect.V2026
@@ -52,7 +51,7 @@ def _dialect_of(body: JSONObject) -> Dialect | None:
 
 
 def _backfilled_by_date(body: JSONObject, dialect: Dialect | None) -> bool:
-    """Return whether the server wants dates: for days and weeks, the newest refuse a time."""
+    """Return whether the server requires dates: 2026 refuses a time for days and weeks."""
     return dialect is Dialect.V2026 and body.get("interval") in ("day", "week")
 
 

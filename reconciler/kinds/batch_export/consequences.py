@@ -1,7 +1,4 @@
-"""What follows from changing a batch export: one small function a rule.
-
-Each rule's id is stable: `policy.deny` names it, and docs/consequences.md explains it.
-"""
+"""The consequences of changes of batch exports. Ids are stable: `policy.deny` uses them."""
 
 from __future__ import annotations
 
@@ -9,10 +6,10 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from reconciler.kinds.batch_export.destinations import PLACES
-from reconciler.model.change import Action, Danger
+from reconciler.model.change import Action, Severity
 from reconciler.model.field_types import Instant
 from reconciler.model.live import Dialect
-from reconciler.model.rule import Outcome, Rules, Situation
+from reconciler.model.rule import Outcome, RuleContext, Rules
 from reconciler.model.values import JSON, MISSING, value_at
 from reconciler.model.wording import quoted
 
@@ -32,200 +29,197 @@ def _text(moment: datetime) -> str:
     return str(Instant().canonical(moment.replace(microsecond=0)))
 
 
-def _live(situation: Situation, *path: str) -> JSON:
-    return value_at(situation.live.body, path) if situation.live else MISSING
+def _live(context: RuleContext, *path: str) -> JSON:
+    return value_at(context.live.body, path) if context.live else MISSING
 
 
-def _wanted(situation: Situation, name: str) -> JSON:
-    """The value after the change: declared, or else what is live."""
-    if situation.desired is not None and name in situation.desired.spec:
-        return situation.desired.spec[name]
-    value = _live(situation, name)
+def _wanted(context: RuleContext, name: str) -> JSON:
+    """Return the value after the change: the declared one, or else the live one."""
+    if context.desired is not None and name in context.desired.spec:
+        return context.desired.spec[name]
+    value = _live(context, name)
     return None if value is MISSING else value
 
 
-@RULES.rule("runs-missed-while-paused", Danger.WARNING)
-def runs_missed_while_paused(situation: Situation) -> Outcome:
-    """Pausing: runs that come due are not made, and not made up for later."""
-    if situation.action is not Action.PAUSE:
+@RULES.rule("runs-missed-while-paused", Severity.WARNING)
+def runs_missed_while_paused(context: RuleContext) -> Outcome:
+    """A paused export skips its runs, and does not make up for them."""
+    if context.action is not Action.PAUSE:
         return None
-    start = _text(situation.now)
+    start = _text(context.now)
     return (
-        f"runs due from {start} on (interval: {_live(situation, 'interval')}) are not made while "
-        "it is paused; after unpausing, repair the gap with: "
-        f"reconciler backfill {situation.address} --start {start} --end <time of unpausing>"
+        f"runs due from {start} on (interval: {_live(context, 'interval')}) are skipped while it "
+        "is paused; after unpausing, fill the gap with: "
+        f"reconciler backfill {context.address} --start {start} --end <time of unpausing>"
     )
 
 
-@RULES.rule("gap-before-unpausing", Danger.WARNING)
-def gap_before_unpausing(situation: Situation) -> Outcome:
-    """Unpausing: what was missed stays missed until it is backfilled."""
-    if situation.action is not Action.UNPAUSE:
+@RULES.rule("gap-before-unpausing", Severity.WARNING)
+def gap_before_unpausing(context: RuleContext) -> Outcome:
+    """Unpausing does not make up for skipped runs; a backfill does."""
+    if context.action is not Action.UNPAUSE:
         return None
-    since = _moment(_live(situation, "last_paused_at"))
+    since = _moment(_live(context, "last_paused_at"))
     if since is None:
         return (
-            "runs missed while it was paused are not made up for, and the server does not say "
-            "since when it was paused; look at its runs before you backfill"
+            "runs skipped while it was paused are not made up for, and the time of the pause is "
+            "unknown; check its runs before you backfill"
         )
     return (
-        f"runs missed since {_text(since)} are not made up for; repair the gap with: "
-        f"reconciler backfill {situation.address} --start {_text(since)} "
-        f"--end {_text(situation.now)}"
+        f"runs skipped since {_text(since)} are not made up for; fill the gap with: "
+        f"reconciler backfill {context.address} --start {_text(since)} "
+        f"--end {_text(context.now)}"
     )
 
 
-@RULES.rule("interval-changed", Danger.WARNING)
-def interval_changed(situation: Situation) -> Outcome:
-    """The schedule is rewritten at once; past ranges stay as they are."""
-    change = situation.field("interval")
-    if situation.action is not Action.UPDATE or change is None:
+@RULES.rule("interval-changed", Severity.WARNING)
+def interval_changed(context: RuleContext) -> Outcome:
+    """The schedule changes immediately; past ranges stay as they are."""
+    change = context.field("interval")
+    if context.action is not Action.UPDATE or change is None:
         return None
     return (
-        f"the schedule is rewritten at once ({change.before} → {change.after}): files or batches "
-        "cover other ranges from now on, past ones stay as they are"
+        f"the schedule changes immediately ({change.before} → {change.after}): new files or "
+        "batches cover other ranges, past ones stay as they are"
     )
 
 
-@RULES.rule("destination-moved", Danger.WARNING)
-def destination_moved(situation: Situation) -> Outcome:
-    """Bucket, prefix, table or the like changed: what is there stays there."""
-    if situation.action is not Action.UPDATE:
+@RULES.rule("destination-moved", Severity.WARNING)
+def destination_moved(context: RuleContext) -> Outcome:
+    """Another bucket, prefix, table or the like: exported data stays at the old one."""
+    if context.action is not Action.UPDATE:
         return None
     moved = []
-    for change in situation.fields:
+    for change in context.fields:
         config = change.path[:2] == ("destination", "config") and len(change.path) == 3
         place = PLACES.get(str(change.path[-1])) if config else None
         if place is not None:
-            old = "the default" if change.before in (None, MISSING) else quoted(str(change.before))
+            old = "(default)" if change.before in (None, MISSING) else quoted(str(change.before))
             moved.append(f"{place} {old}")
     if not moved:
         return None
     return (
-        f"what was exported before stays under the old {' and '.join(moved)}; new runs write to "
-        "the new place only"
+        f"exported data stays at the old {' and '.join(moved)}; new runs write to the new location "
+        "only"
     )
 
 
-@RULES.rule("destination-type-changed", Danger.WARNING)
-def destination_type_changed(situation: Situation) -> Outcome:
-    """Nothing is copied; old servers keep the old type's settings, credentials included."""
-    change = situation.field("destination", "type")
-    if change is None or situation.action not in (Action.UPDATE, Action.REPLACE):
+@RULES.rule("destination-type-changed", Severity.WARNING)
+def destination_type_changed(context: RuleContext) -> Outcome:
+    """No data is copied; old servers keep the settings of the old type, with credentials."""
+    change = context.field("destination", "type")
+    if change is None or context.action not in (Action.UPDATE, Action.REPLACE):
         return None
     kept = (
-        "; the server keeps the old type's settings, credentials included"
-        if situation.action is Action.UPDATE
+        "; the server keeps the settings of the old type, credentials included"
+        if context.action is Action.UPDATE
         else ""
     )
+    return f"data exported to {change.before} stays there and is not copied to {change.after}{kept}"
+
+
+@RULES.rule("model-changed", Severity.WARNING)
+def model_changed(context: RuleContext) -> Outcome:
+    """Rows with other columns follow at the same location."""
+    change = context.field("model")
+    if context.action not in (Action.UPDATE, Action.REPLACE) or change is None:
+        return None
     return (
-        f"what was exported to {change.before} stays there and is not copied to "
-        f"{change.after}{kept}"
+        f"rows of {quoted(str(change.after))} follow rows of {quoted(str(change.before))} at the "
+        "same location, with other columns; check the readers of the destination"
     )
 
 
-@RULES.rule("model-changed", Danger.WARNING)
-def model_changed(situation: Situation) -> Outcome:
-    """Rows with other columns follow in the same place."""
-    change = situation.field("model")
-    if situation.action not in (Action.UPDATE, Action.REPLACE) or change is None:
+@RULES.rule("query-changed", Severity.INFO)
+def query_changed(context: RuleContext) -> Outcome:
+    """New runs have the columns of the new query."""
+    if context.action is not Action.UPDATE or context.field("sql_query") is None:
         return None
-    return (
-        f"rows of {quoted(str(change.after))} follow rows of {quoted(str(change.before))} in the "
-        "same place, with other columns; readers of the destination must cope"
-    )
+    return "new runs have the columns of the new query; exported data keeps the old ones"
 
 
-@RULES.rule("query-changed", Danger.INFO)
-def query_changed(situation: Situation) -> Outcome:
-    """Columns of new runs follow the new query."""
-    if situation.action is not Action.UPDATE or situation.field("sql_query") is None:
+@RULES.rule("ends-in-the-past", Severity.WARNING)
+def ends_in_the_past(context: RuleContext) -> Outcome:
+    """No more runs are scheduled."""
+    if context.action is Action.UPDATE and context.field("end_at") is None:
         return None
-    return "columns of new runs follow the new query; what is already exported keeps the old ones"
-
-
-@RULES.rule("ends-in-the-past", Danger.WARNING)
-def ends_in_the_past(situation: Situation) -> Outcome:
-    """No run is triggered any more."""
-    if situation.action is Action.UPDATE and situation.field("end_at") is None:
+    if context.action not in (Action.CREATE, Action.UPDATE, Action.REPLACE):
         return None
-    if situation.action not in (Action.CREATE, Action.UPDATE, Action.REPLACE):
+    end = _moment(_wanted(context, "end_at"))
+    if end is None or end > context.now:
         return None
-    end = _moment(_wanted(situation, "end_at"))
-    if end is None or end > situation.now:
-        return None
-    return f"end_at {_text(end)} has passed: no run is triggered any more"
+    return f"end_at {_text(end)} has passed: no more runs are scheduled"
 
 
-@RULES.rule("start-moved", Danger.WARNING, Danger.INFO)
-def start_moved(situation: Situation) -> Outcome:
-    """Runs until a later start are not made; an earlier start runs nothing by itself."""
-    change = situation.field("start_at")
-    if situation.action is not Action.UPDATE or change is None:
+@RULES.rule("start-moved", Severity.WARNING, Severity.INFO)
+def start_moved(context: RuleContext) -> Outcome:
+    """A later start skips runs; an earlier start does not run anything by itself."""
+    change = context.field("start_at")
+    if context.action is not Action.UPDATE or change is None:
         return None
     start = _moment(change.after)
-    if start is not None and start > situation.now:
-        return f"no run is triggered before {_text(start)}: runs due until then are not made"
+    if start is not None and start > context.now:
+        return f"no runs are scheduled before {_text(start)}"
     return (
-        Danger.INFO,
-        "moving the start triggers no run for time that has passed; use a backfill for that",
+        Severity.INFO,
+        "an earlier start schedules no runs for past time; use a backfill for that",
     )
 
 
-@RULES.rule("history-lost", Danger.DANGER)
-def history_lost(situation: Situation) -> Outcome:
-    """Deletion or replacement: runs, logs and the id are gone, backfills are cancelled."""
-    if situation.action not in _GONE:
+@RULES.rule("history-lost", Severity.DANGER)
+def history_lost(context: RuleContext) -> Outcome:
+    """Deletion or replacement loses runs, logs and the id, and cancels backfills."""
+    if context.action not in _GONE:
         return None
-    runs = _live(situation, "latest_runs")
+    runs = _live(context, "latest_runs")
     last = ""
     if isinstance(runs, list) and runs and isinstance(runs[0], Mapping):
         last = f" (last run {runs[0].get('created_at')}, {runs[0].get('status')})"
-    new_id = "; the new export has a new id" if situation.action is Action.REPLACE else ""
+    new_id = "; the new export has a new id" if context.action is Action.REPLACE else ""
     return (
-        f"its history of runs and logs is lost{last} and running backfills are cancelled; what "
-        f"was exported stays at the destination{new_id}"
+        f"its history of runs and logs is lost{last} and running backfills are cancelled; exported "
+        f"data stays at the destination{new_id}"
     )
 
 
-@RULES.rule("schedule-moved", Danger.WARNING)
-def schedule_moved(situation: Situation) -> Outcome:
-    """Time zone or offsets changed: ranges may overlap or leave a gap once."""
+@RULES.rule("schedule-moved", Severity.WARNING)
+def schedule_moved(context: RuleContext) -> Outcome:
+    """Another time zone or offset: ranges overlap or leave a gap once."""
     names = [
         name
         for name in ("timezone", "offset_day", "offset_hour")
-        if situation.action is Action.UPDATE and situation.field(name) is not None
+        if context.action is Action.UPDATE and context.field(name) is not None
     ]
     if not names:
         return None
     return (
-        f"{', '.join(names)}: days and weeks are cut at another moment, so that the first range "
-        "after the change overlaps the last one before it or leaves a gap; check both"
+        f"{', '.join(names)}: days and weeks start at another time, so the first range after the "
+        "change overlaps the last one before it or leaves a gap; check both"
     )
 
 
-@RULES.rule("organization-path", Danger.WARNING)
-def created_for_the_organization(situation: Situation) -> Outcome:
-    """An export without a project: real servers can't create it."""
-    if situation.action is not Action.CREATE or situation.desired is None:
+@RULES.rule("organization-path", Severity.WARNING)
+def created_for_the_organization(context: RuleContext) -> Outcome:
+    """Real servers cannot create an export without a project."""
+    if context.action is not Action.CREATE or context.desired is None:
         return None
-    if situation.desired.parent is not None:
+    if context.desired.parent is not None:
         return None
     return (
-        "an export without `project` is created through the organization path, where real "
-        "servers fail; write `project: <key>` on it"
+        "an export without `project` is created through the organization path, which fails on real "
+        "servers; add `project: <key>`"
     )
 
 
-@RULES.rule("type-not-taken", Danger.DANGER)
-def type_not_taken(situation: Situation) -> Outcome:
-    """The newest servers take AwsS3 and S3Compatible instead of S3."""
-    wanted = _wanted(situation, "destination")
+@RULES.rule("type-not-taken", Severity.DANGER)
+def type_not_taken(context: RuleContext) -> Outcome:
+    """Servers of 2026 accept AwsS3 and S3Compatible instead of S3."""
+    wanted = _wanted(context, "destination")
     kind_of_store = wanted.get("type") if isinstance(wanted, Mapping) else None
-    creates = situation.action in (Action.CREATE, Action.REPLACE)
-    if not creates or situation.dialect is not Dialect.V2026 or kind_of_store != "S3":
+    creates = context.action in (Action.CREATE, Action.REPLACE)
+    if not creates or context.dialect is not Dialect.V2026 or kind_of_store != "S3":
         return None
     return (
-        "this server no longer takes S3: write AwsS3 or S3Compatible with an `integration` that "
-        "holds the credentials"
+        "this server does not accept S3; use AwsS3 or S3Compatible with an `integration` for the "
+        "credentials"
     )

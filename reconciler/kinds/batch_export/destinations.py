@@ -1,8 +1,4 @@
-"""Destination types, over all dialects (docs/service.md 1.3 to 1.5).
-
-Each has a schema in `schemas/destinations/`. Here is what schemas don't say: which fields are sent
-together, and which are compared in a way of their own.
-"""
+"""Destination types of all dialects (docs/service.md 1.3 to 1.5), beyond their schemas."""
 
 from __future__ import annotations
 
@@ -16,20 +12,20 @@ _EVENTS = SetOf(Text(), empty_is_null=True)
 _SPECIAL = (
     Field("exclude_events", _EVENTS),
     Field("include_events", _EVENTS),
-    # Old servers judge the compression by the submitted body alone, as for JSONLines unless the
-    # same PATCH says otherwise (docs/service.md 1.6).
+    # Old servers validate the compression against the file format in the same PATCH, which is
+    # JSONLines by default (docs/service.md 1.6).
     Field("compression", sent_with=("file_format",)),
     Field("file_format", sent_with=("compression",)),
     Field("encryption", sent_with=("kms_key_id",)),
     Field("kms_key_id", sent_with=("encryption",)),
-    # A change of the way to sign in is refused without the secret of the new way.
+    # Another authentication type is refused without its secret.
     Field(
         "authentication_type",
         sent_with=("user", "password", "private_key", "private_key_passphrase"),
     ),
     Field("mode", sent_with=("copy_inputs",)),
-    # Holds credentials at depth: they are stripped from every answer (docs/service.md 1.3), so it
-    # is compared without them and always sent whole.
+    # Contains nested credentials, which answers omit (docs/service.md 1.3), so it is compared
+    # without them and always sent as a whole.
     Field("copy_inputs", OpenObject(numbers_as_text=True), sent_with=("mode",)),
 )
 
@@ -38,7 +34,7 @@ DESTINATION = variant_of(
     "destination",
     _SPECIAL,
     fixed_since=Dialect.V2026,
-    # Hidden in lists, and readable by id only (docs/service.md 1.3).
+    # Hidden in lists, readable by id only (docs/service.md 1.3).
     unlisted=frozenset({"Workflows"}),
 )
 
@@ -60,4 +56,4 @@ PLACES: dict[str, str] = {
     "warehouse": "warehouse",
     "url": "address",
 }
-"""Fields that say where data goes, with the word for them: what is there already stays there."""
+"""Fields with the location of exported data, and words for them."""

@@ -1,9 +1,7 @@
-"""Queries compared by meaning: servers up to 2025 answer a rewritten text (docs/service.md 1.9).
+"""Compare queries by meaning: servers up to 2025 return a rewritten text (docs/service.md 1.9).
 
-`select event, toInt(1+1) as n from events` comes back as
-`SELECT event, toInt(plus(1, 1)) AS n FROM events`. The canonical form used here writes every
-operator as the function that those servers print, so that both texts meet in it. What this small
-grammar can't read is compared token by token, with keywords and whitespace folded.
+`select toInt(1+1) as n from events` comes back as `SELECT toInt(plus(1, 1)) AS n FROM events`. The
+canonical form has functions for operators. Other queries are compared token by token.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ _KEYWORDS = frozenset(
 )
 
 _FUNCTION_WORDS = frozenset({"and", "or", "in", "like", "ilike", "not"})
-"""Keywords that are functions when a bracket follows, as in the text that servers print."""
+"""Keywords that are functions before a bracket, as servers print them."""
 
 _BINARY = {
     "or": (1, "or"),
@@ -60,36 +58,36 @@ _FLATTENED = frozenset({"and", "or", "concat"})
 _UNARY_PRECEDENCE = 8
 
 
-class _Unreadable(Exception):
-    """The text is outside the small grammar."""
+class _Unsupported(Exception):
+    """The grammar does not cover the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryText:
-    """The shape of a query field."""
+    """The type of a query field."""
 
     def canonical(self, value: JSON) -> JSON:
-        """Operators as functions, keywords upper-cased, whitespace and comments folded."""
+        """Return operators as functions, keywords in upper case, without comments."""
         if not isinstance(value, str):
             return value
         try:
             tokens = _tokens(value)
-        except _Unreadable:
+        except _Unsupported:
             return " ".join(value.split())
         try:
             return _Reader(tokens).statement()
-        except _Unreadable:
+        except _Unsupported:
             return " ".join(token.upper() if token in _KEYWORDS else token for token in tokens)
 
 
 def _tokens(text: str) -> tuple[str, ...]:
-    """Tokens without whitespace and comments; keywords in lower case, needless quotes dropped."""
+    """Return the tokens, keywords in lower case and unnecessary quotes removed."""
     tokens: list[str] = []
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise _Unreadable
+            raise _Unsupported
         position = match.end()
         if match.lastgroup is None:
             continue
@@ -111,14 +109,14 @@ def _plain_name(token: str) -> str:
 
 
 class _Reader:
-    """A precedence parser that writes the canonical text as it goes."""
+    """A precedence parser that returns canonical text."""
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._tokens = tokens
         self._at = 0
 
     def statement(self) -> str:
-        """SELECT … FROM … [WHERE …], to the last token."""
+        """Return the canonical form of `SELECT … FROM … [WHERE …]`."""
         self._expect("select")
         distinct = "DISTINCT " if self._take("distinct") else ""
         text = f"SELECT {distinct}{', '.join(self._columns())}"
@@ -129,7 +127,7 @@ class _Reader:
         if self._take("where"):
             text += f" WHERE {self._expression(0)}"
         if self._peek():
-            raise _Unreadable
+            raise _Unsupported
         return text
 
     def _columns(self) -> list[str]:
@@ -142,7 +140,7 @@ class _Reader:
         text = self._expression(0)
         return f"{text} AS {self._name()}" if self._take("as") else text
 
-    def _expression(self, floor: int) -> str:
+    def _expression(self, minimum: int) -> str:
         left = self._prefix()
         while True:
             negated = self._peek() == "not" and self._peek(1) in {"in", "like", "ilike"}
@@ -150,7 +148,7 @@ class _Reader:
             if self._peek() == "is":
                 left = self._null_test(left)
                 continue
-            if operator not in _BINARY or _BINARY[operator][0] < floor or _BINARY[operator][0] == 0:
+            if operator not in _BINARY or _BINARY[operator][0] < minimum:
                 return left
             precedence, function = _BINARY[operator]
             self._at += 2 if negated else 1
@@ -213,7 +211,7 @@ class _Reader:
     def _name(self) -> str:
         token = self._peek()
         if not token or token in _KEYWORDS or not (token[0].isalpha() or token[0] in "_$`"):
-            raise _Unreadable
+            raise _Unsupported
         self._at += 1
         return token
 
@@ -229,18 +227,18 @@ class _Reader:
 
     def _expect(self, token: str) -> None:
         if not self._take(token):
-            raise _Unreadable
+            raise _Unsupported
 
 
 def _call(function: str, left: str, right: str) -> str:
-    """`a AND b AND c` is one call with three arguments, as the servers print it."""
+    """Return a call; `a AND b AND c` has three arguments, as the servers print it."""
     if function in _FLATTENED and left.startswith(f"{function}(") and _one_call(left):
         return f"{left[:-1]}, {right})"
     return f"{function}({left}, {right})"
 
 
 def _one_call(text: str) -> bool:
-    """Whether the closing bracket at the end belongs to the first opening one."""
+    """Return whether the last bracket closes the first one."""
     depth = 0
     for position, character in enumerate(text):
         depth += (character == "(") - (character == ")")

@@ -1,1 +1,1 @@
-"""The public JSON of plans and audit logs: typed forms, from which the schemas are generated."""
+"""The public JSON of plans and audit logs. Their schemas are generated from these types."""

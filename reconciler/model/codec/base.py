@@ -1,4 +1,4 @@
-"""What the forms share: their base, places, and copies of fields between forms and values."""
+"""The base of forms, and copies between forms and values."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from msgspec import Meta, Struct
 
 _T = TypeVar("_T")
-_ADDRESS = "KIND.KEY, and KIND.id:ID for an object that no resource claims."
+_ADDRESS = "KIND.KEY, or KIND.id:ID for an unmanaged object."
 AddressText: TypeAlias = Annotated[
     str, Meta(description=_ADDRESS, extra_json_schema={"pattern": r"^[^.]+\..+$"})
 ]
 PathForm: TypeAlias = Annotated[
     tuple[str | int, ...],
-    Meta(description="Names, and positions in lists counted from 0.", min_length=1),
+    Meta(description="Names and list positions, counted from 0.", min_length=1),
 ]
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Body: TypeAlias = Annotated[
     dict[str, Any] | None,
     Meta(
-        description='Fields by the service\'s names. {"$secret": PARTS} stands for a value with a '
-        "secret in it; a name that begins with $ has one $ more."
+        description='Fields by the names of the API. {"$secret": PARTS} is a value that contains '
+        "secrets; a name that starts with $ has one more $."
     ),
 ]
 
@@ -31,14 +31,14 @@ def doc(text: str) -> Meta:
 
 
 def copied(target: type[_T], source: object, **parts: Any) -> _T:
-    """Return a form or a value with the fields of another, and with `parts` in place of some."""
+    """Return a form or a value with the fields of another, `parts` replacing some."""
     names = getattr(target, "__struct_fields__", None) or target.__dataclass_fields__  # type: ignore[attr-defined]
     same = {name: getattr(source, name) for name in names if name not in parts}
     return target(**same, **parts)
 
 
 class Form(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The base of all forms: immutable, and strict about what it reads."""
+    """The base of all forms: immutable, without unknown fields."""
 
 
 class PlaceForm(Form, frozen=True, kw_only=True):

@@ -34,7 +34,7 @@ from reconciler.model.wording import plain_json
 class Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="event"):
     """One line of an audit log."""
 
-    time: Annotated[str, doc("When, ISO 8601.")]
+    time: Annotated[str, doc("Time of the event, ISO 8601.")]
     format_version: Annotated[Literal[1], doc("Version of this format.")]
 
 
@@ -42,7 +42,7 @@ class ChangeLine(Line, frozen=True, kw_only=True):
     """A line about one change."""
 
     address: AddressText
-    action: Annotated[Action, doc("What is done.")]
+    action: Annotated[Action, doc("Action.")]
 
     @property
     def change_id(self) -> str:
@@ -72,20 +72,20 @@ class DoneLine(ChangeLine, frozen=True, kw_only=True, tag="done"):
     """A change was made."""
 
     id: Annotated[str | None, doc("Id of the object.")]
-    notices: Annotated[tuple[str, ...], doc("What the server altered or ignored.")]
+    notices: Annotated[tuple[str, ...], doc("Values that the server altered or ignored.")]
 
 
 class FailedLine(ChangeLine, frozen=True, kw_only=True, tag="failed"):
     """A change was not made, or only in part."""
 
-    error: Annotated[str, doc("Why.")]
+    error: Annotated[str, doc("Reason.")]
     ambiguous: Annotated[bool, doc("Whether the outcome is unknown.")]
 
 
 class SkippedLine(ChangeLine, frozen=True, kw_only=True, tag="skipped"):
     """A change was not started."""
 
-    because: Annotated[str, doc("Why.")]
+    because: Annotated[str, doc("Reason.")]
 
 
 class InterruptingLine(Line, frozen=True, kw_only=True, tag="interrupting"):
@@ -98,7 +98,7 @@ AnyLine: TypeAlias = (
 
 
 def encode_line(event: Event, *, time: str) -> bytes:
-    """Return the line of an event. The event must hold no secret any more."""
+    """Return the line of an event, whose secrets must be masked already."""
     line = orjson.dumps(to_builtins(_line(event, time)))
     return plain_json(line.decode()).encode() + b"\n"
 
@@ -106,8 +106,8 @@ def encode_line(event: Event, *, time: str) -> bytes:
 def last_run(data: bytes, *, name: str = "<log>") -> tuple[Plan, list[AnyLine]] | None:
     """Return the plan of the last run in an audit log, and the lines that follow it.
 
-    None if the data is no audit log. A last line that was cut off is ignored: a killed run leaves
-    one. Raises InvalidPlanFile.
+    None if the data is not an audit log. An incomplete last line, which a killed run leaves, is
+    ignored. Raises InvalidPlanFile.
     """
     lines = data.splitlines()
     if not lines or _event(lines[0]) is None:
@@ -131,7 +131,7 @@ def last_run(data: bytes, *, name: str = "<log>") -> tuple[Plan, list[AnyLine]] 
 
 
 def _event(line: bytes) -> dict[str, Any] | None:
-    """Return a line as a value, None if it is no event."""
+    """Return a line as a value, None if it is not an event."""
     try:
         content = orjson.loads(line)
     except orjson.JSONDecodeError:

@@ -1,11 +1,7 @@
-"""The forms of a plan in public JSON, with their descriptions.
-
-A form has the fields of its value, and some that a reader would else derive from others.
-"""
+"""The forms of a plan in public JSON, with descriptions and fields derived from others."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, field
@@ -16,13 +12,12 @@ from reconciler.model.change import (
     Action,
     Change,
     Consequence,
-    Danger,
     FieldChange,
     Origin,
     Reason,
     SecretNote,
     SecretUse,
-    Seen,
+    Severity,
 )
 from reconciler.model.codec.base import (
     AddressText,
@@ -61,7 +56,6 @@ class SourceForm(Form, frozen=True, kw_only=True):
     base_url: Annotated[str, doc("Base URL of the service.")]
     tool_version: Annotated[str, doc("Version of reconciler that made it.")]
     config_digest: Annotated[str, doc("Digest of the resolved configuration.")]
-    live_digest: Annotated[str, doc("Digest of the live objects that were read.")]
     dialect: Annotated[Dialect | None, doc("Dialect of the server, null if unknown.")]
     base: Annotated[str | None, doc("Commit of the git base, null without one.")]
     undoes: Annotated[
@@ -79,8 +73,8 @@ class SummaryForm(Form, frozen=True, kw_only=True):
     unpause: Annotated[Count, doc("Changes whose action is `unpause`.")]
     delete: Annotated[Count, doc("Changes whose action is `delete`.")]
     no_op: Annotated[Count, doc("Changes whose action is `no-op`.")] = field(name="no-op")
-    unmanaged: Annotated[Count, doc("Live objects that no resource claims.")]
-    empty: Annotated[bool, doc("Whether applying the plan would send nothing.")]
+    unmanaged: Annotated[Count, doc("Unmanaged objects: live objects that no resource claims.")]
+    empty: Annotated[bool, doc("Whether applying the plan sends nothing.")]
 
     @classmethod
     def of(cls, plan: Plan) -> SummaryForm:
@@ -98,28 +92,28 @@ class ParentForm(Form, frozen=True, kw_only=True):
 
 
 class FieldForm(Form, frozen=True, kw_only=True):
-    """One field that differs. A side that is absent has no key; one that is null has null."""
+    """One field that differs. An absent side has no key; a null side is null."""
 
     path: PathForm
     before: Annotated[
         Any,
         doc(
-            "The live value, in the form in which values are compared; a query as the service "
-            "returns it. Absent where there is none, and for a secret."
+            "The live value in canonical form; a query as the service returns it. Absent "
+            "without a value, and for a secret."
         ),
     ] = UNSET
     after: Annotated[
         Any,
         doc(
-            "The wanted value, in the form in which values are compared; a query as configured. "
-            "Absent where there is none, and for a secret."
+            "The desired value in canonical form; a query as configured. Absent without a value, "
+            "and for a secret."
         ),
     ] = UNSET
-    secret: Annotated[bool, doc("Whether it is a secret: then it has no values.")]
+    secret: Annotated[bool, doc("Whether it is a secret, which has no values here.")]
     reset: Annotated[
-        bool, doc("Whether the key was removed from the files: back to null or its default.")
+        bool, doc("Whether the key was removed from the files: the field returns to its default.")
     ]
-    origin: Annotated[Origin, doc("Which side the difference comes from.")]
+    origin: Annotated[Origin, doc("The side that changed.")]
 
     @classmethod
     def of(cls, change: FieldChange) -> FieldForm:
@@ -134,12 +128,12 @@ class FieldForm(Form, frozen=True, kw_only=True):
 
 
 class SecretForm(Form, frozen=True, kw_only=True):
-    """A secret field: where its value comes from, and whether and why it is sent."""
+    """A secret field: its reference, and whether and why it is sent."""
 
     path: PathForm
     reference: Annotated[str, doc("The reference as text, such as ${secret:env:NAME}.")]
-    parts: Annotated[Parts, doc("Text and references in turn.")]
-    use: Annotated[SecretUse, doc("Why it is or isn't sent.")]
+    parts: Annotated[Parts, doc("The text and the references of the value, in order.")]
+    use: Annotated[SecretUse, doc("Why it is or is not sent.")]
     sent: Annotated[bool, doc("Whether it is sent.")]
 
     @classmethod
@@ -157,15 +151,8 @@ class ConsequenceForm(Form, frozen=True, kw_only=True):
     """A consequence. docs/consequences.md describes the rules."""
 
     rule: Annotated[str, doc("Stable id of the rule.")]
-    severity: Annotated[Danger, doc("How much it matters.")]
-    message: Annotated[str, doc("What follows, in a sentence.")]
-
-
-class SeenForm(Form, frozen=True, kw_only=True):
-    """The part of the live object that the plan depends on, from which staleness is decided."""
-
-    updated_at: Annotated[str | None, doc("The server's own mark of the last change.")]
-    fields: Annotated[dict[str, Any], doc("Values of managed fields by path, without secrets.")]
+    severity: Annotated[Severity, doc("Severity.")]
+    message: Annotated[str, doc("Message.")]
 
 
 class ChangeForm(Form, frozen=True, kw_only=True):
@@ -175,36 +162,40 @@ class ChangeForm(Form, frozen=True, kw_only=True):
     address: AddressText
     kind: Annotated[str, doc("Kind of the resource.")]
     key: Annotated[str, doc("Its key in the configuration.")]
-    action: Annotated[Action, doc("What is done.")]
+    action: Annotated[Action, doc("Action.")]
     destructive: Annotated[bool, doc("Whether data or history is lost: `delete` and `replace`.")]
     name: Annotated[str, doc("Its name in the service.")]
-    live_id: Annotated[str | None, doc("Id of the object acted on, null for a create.")]
+    live_id: Annotated[str | None, doc("Id of the live object, null for a create.")]
     parent: Annotated[ParentForm | None, doc("The parent as configured, null if there is none.")]
     parent_id: Annotated[str | None, doc("Live id of the parent, null if it does not exist yet.")]
-    old_parent_id: Annotated[str | None, doc("For a replace: parent of the object to delete.")]
+    old_parent_id: Annotated[
+        str | None, doc("For a replace: live id of the parent of the object to delete.")
+    ]
     fields: Annotated[
         tuple[Annotated[FieldForm, Meta(extra_json_schema=_NO_VALUES)], ...],
-        doc("What differs, field by field."),
+        doc("The fields that differ."),
     ]
-    body: Annotated[Body, doc("What is sent, null if nothing is.")]
-    after_create: Annotated[Body, doc("What is sent by PATCH after a create, null if nothing is.")]
-    secrets: Annotated[tuple[SecretForm, ...], doc("Every secret field of the change.")]
-    reasons: Annotated[tuple[Reason, ...], doc("Why the change is planned, for readers.")]
-    consequences: Annotated[tuple[ConsequenceForm, ...], doc("What follows from it, by rule.")]
-    depends_on: Annotated[tuple[str, ...], doc("Ids of changes that come before.")]
+    body: Annotated[Body, doc("The body of the request, null without one.")]
+    after_create: Annotated[Body, doc("The body of the PATCH after a create, null without one.")]
+    secrets: Annotated[tuple[SecretForm, ...], doc("The secret fields.")]
+    reasons: Annotated[tuple[Reason, ...], doc("Why the change is planned.")]
+    consequences: Annotated[tuple[ConsequenceForm, ...], doc("The consequences.")]
+    depends_on: Annotated[tuple[str, ...], doc("Ids of changes that must be made before.")]
     seen: Annotated[
-        SeenForm | None,
-        doc("The live values that staleness is decided from, null if there are none."),
+        dict[str, Any] | None,
+        doc(
+            "The live values that the change depends on, by path text: it is stale if they change. "
+            "Null if there are none."
+        ),
     ]
     at: Annotated[
         PlaceForm | None,
-        doc("Place of the resource, null for a change that no resource asks for."),
+        doc("Place of the resource, null without one."),
     ]
 
     @classmethod
     def of(cls, change: Change) -> ChangeForm:
         """Return the form of a change."""
-        seen = change.seen
         return copied(
             cls,
             change,
@@ -214,28 +205,27 @@ class ChangeForm(Form, frozen=True, kw_only=True):
             destructive=change.action.destructive,
             parent=optional(ParentForm, change.parent),
             fields=tuple(map(FieldForm.of, change.fields)),
-            body=_encoded_body(change.body),
-            after_create=_encoded_body(change.after_create),
+            body=encode_value(change.body),
+            after_create=encode_value(change.after_create),
             secrets=tuple(map(SecretForm.of, change.secrets)),
             consequences=tuple(copied(ConsequenceForm, item) for item in change.consequences),
-            seen=optional(SeenForm, seen, fields=encode_value(seen.fields) if seen else None),
+            seen=encode_value(change.seen),
             at=optional(PlaceForm, change.at),
         )
 
     def value(self) -> Change:
         """Return the change. Raises ValueError."""
-        seen = self.seen
         return copied(
             Change,
             self,
             address=Address(self.kind, self.key),
             parent=optional(ParentRef, self.parent),
             fields=tuple(form.value() for form in self.fields),
-            body=_decoded_body(self.body),
-            after_create=_decoded_body(self.after_create),
+            body=decode_value(self.body),
+            after_create=decode_value(self.after_create),
             secrets=tuple(form.value() for form in self.secrets),
             consequences=tuple(copied(Consequence, form) for form in self.consequences),
-            seen=optional(Seen, seen, fields=decode_value(seen.fields) if seen else None),
+            seen=decode_value(self.seen),
             at=optional(Mark, self.at),
         )
 
@@ -261,14 +251,14 @@ class ObjectForm(Form, frozen=True, kw_only=True):
 class NoteForm(Form, frozen=True, kw_only=True):
     """A note on the plan as a whole."""
 
-    code: Annotated[str, doc("Stable word for the note.")]
-    message: Annotated[str, doc("The note in a sentence.")]
+    code: Annotated[str, doc("Stable id of the note.")]
+    message: Annotated[str, doc("Message.")]
 
 
 class RefusalForm(Form, frozen=True, kw_only=True):
     """A violation of the policy."""
 
-    rule: Annotated[str, doc("Stable word for the rule.")]
+    rule: Annotated[str, doc("Stable id of the rule.")]
     message: Annotated[str, doc("What violates it.")]
     addresses: Annotated[tuple[AddressText, ...], doc("The resources that violate it.")]
     at: Annotated[PlaceForm | None, doc("Place of the rule, null for a default.")]
@@ -295,40 +285,42 @@ class RefusalForm(Form, frozen=True, kw_only=True):
 
 
 class SelectionForm(Form, frozen=True, kw_only=True):
-    """The options that narrowed the plan."""
+    """The options that narrow the plan."""
 
     targets: Annotated[tuple[str, ...], doc("Globs of --target.")]
     excludes: Annotated[tuple[str, ...], doc("Globs of --exclude.")]
     kinds: Annotated[tuple[str, ...], doc("Globs of --kind.")]
     parents: Annotated[tuple[str, ...], doc("Globs of --project.")]
-    partial: Annotated[bool, doc("Whether anything is left out.")]
+    partial: Annotated[bool, doc("Whether something may be excluded.")]
 
 
 class PlanForm(Form, frozen=True, kw_only=True):
-    """What `plan --out FILE` saves, `plan --format json` prints and `apply FILE` applies."""
+    """The plan that `plan --out FILE` saves and `plan --format json` prints."""
 
     format_version: Annotated[Literal[1], doc("Version of this format.")]
     created_at: Annotated[str, doc("When the plan was made, ISO 8601. Not in the digest.")]
     digest: Annotated[
         str,
         Meta(
-            description="SHA-256 of all but `created_at` and itself: an edited plan is refused.",
+            description="SHA-256 of all but `created_at` and itself; an edited plan is refused.",
             extra_json_schema={"pattern": "^[0-9a-f]{64}$"},
         ),
     ]
-    source: Annotated[SourceForm, doc("What the plan was computed from. `apply` compares it.")]
+    source: Annotated[SourceForm, doc("What the plan was computed from.")]
     summary: Annotated[SummaryForm, doc("Counts.")]
     changes: Annotated[
         tuple[ChangeForm, ...],
-        doc("Every planned resource, in the order in which changes can be made; `no-op` last."),
+        doc("One change per resource, in the order of execution; `no-op` last."),
     ]
-    unmanaged: Annotated[tuple[ObjectForm, ...], doc("Live objects that no resource claims.")]
-    ignored: Annotated[tuple[ObjectForm, ...], doc("Live objects that `policy.ignore` names.")]
+    unmanaged: Annotated[
+        tuple[ObjectForm, ...], doc("Unmanaged objects: live objects that no resource claims.")
+    ]
+    ignored: Annotated[tuple[ObjectForm, ...], doc("Live objects that `policy.ignore` excludes.")]
     notes: Annotated[tuple[NoteForm, ...], doc("Notes on the plan as a whole.")]
     refusals: Annotated[
-        tuple[RefusalForm, ...], doc("Violations of the policy. With one, nothing is applied.")
+        tuple[RefusalForm, ...], doc("Policy violations. A plan with violations is not applied.")
     ]
-    selection: Annotated[SelectionForm, doc("What narrowed the plan.")]
+    selection: Annotated[SelectionForm, doc("The options that narrow the plan.")]
 
     @classmethod
     def of(cls, plan: Plan) -> PlanForm:
@@ -359,11 +351,3 @@ class PlanForm(Form, frozen=True, kw_only=True):
             selection=copied(Selection, self.selection),
             created_at=self.created_at,
         )
-
-
-def _encoded_body(body: Mapping[str, Any] | None) -> Any:
-    return None if body is None else encode_value(body)
-
-
-def _decoded_body(body: dict[str, Any] | None) -> Any:
-    return None if body is None else decode_value(body)

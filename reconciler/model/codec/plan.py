@@ -1,4 +1,4 @@
-"""Encode and decode plans: `Plan` ⇄ JSON without loss, with a digest."""
+"""Encode and decode plans without loss, with a digest."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _HINT = "make the plan again with `reconciler plan --out FILE`"
 
 
 class InvalidPlanFile(ReconcilerError):
-    """A file that is no plan or audit log, has another format, or was edited."""
+    """A file that is not a plan or an audit log, has another format, or was edited."""
 
 
 def encode(plan: Plan) -> bytes:
-    """Return canonical bytes: the same plan gives the same bytes."""
+    """Return canonical bytes: equal plans give equal bytes."""
     return plain_json(orjson.dumps(encoded(plan), option=_OPTIONS).decode()).encode()
 
 
@@ -36,7 +36,7 @@ def encoded(plan: Plan) -> dict[str, Any]:
 
 
 def digest(plan: Plan) -> str:
-    """Return the SHA-256 (hex) of everything but the time of creation."""
+    """Return the SHA-256 (hex) of everything except the creation time."""
     return str(encoded(plan)["digest"])
 
 
@@ -48,7 +48,7 @@ def decode(data: bytes, *, name: str = "<plan>") -> Plan:
     try:
         content = orjson.loads(data)
     except orjson.JSONDecodeError:
-        raise InvalidPlanFile(f"{name}: not a plan file: not valid JSON", hint=_HINT) from None
+        raise InvalidPlanFile(f"{name}: not a plan file: invalid JSON", hint=_HINT) from None
     return decode_content(content, name=name)
 
 
@@ -59,8 +59,8 @@ def decode_content(content: object, *, name: str) -> Plan:
     check_version(content, name=name)
     if content.get("digest") != _digest(content):
         raise InvalidPlanFile(
-            f"{name}: the plan was changed after it was made: its digest does not match",
-            hint=f"{_HINT}; a plan can't be edited",
+            f"{name}: plan was edited: its digest does not match",
+            hint=_HINT,
         )
     try:
         return convert(content, PlanForm).value()
@@ -69,18 +69,17 @@ def decode_content(content: object, *, name: str) -> Plan:
 
 
 def check_version(content: Mapping[str, Any], *, name: str) -> None:
-    """Raise InvalidPlanFile for another format than this version reads."""
+    """Raise InvalidPlanFile for an unsupported format."""
     version = content.get("format_version")
     if version != FORMAT_VERSION:
         raise InvalidPlanFile(
-            f"{name}: written in format {version}, and this version of reconciler reads format "
-            f"{FORMAT_VERSION}",
+            f"{name}: unsupported format {version!r}, supported: {FORMAT_VERSION}",
             hint="make the plan again with this version",
         )
 
 
 def problem(error: Exception) -> str:
-    """Return what is wrong and where: `changes[0].action: invalid enum value 'x'`."""
+    """Return the message of an error with its place: `changes[0].action: invalid enum value`."""
     message, _, place = str(error).partition(" - at `$")
     message = message[:1].lower() + message[1:]
     return f"{place.rstrip('`').removeprefix('.')}: {message}" if place else message

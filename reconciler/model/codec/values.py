@@ -1,7 +1,6 @@
-"""JSON values of a plan as public JSON: secrets as references, an absent value as no key.
+"""Encode JSON values of a plan: secrets as references, absent values without a key.
 
-`{"$secret": [...]}` stands for a value with a secret in it, so a name that begins with `$` is
-written with one more `$`.
+`{"$secret": […]}` is a value with secrets, so a name that starts with `$` gets one more `$`.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def decode_value(value: Any) -> JSON:
 
 
 def encode_secret(secret: SecretRef) -> Parts:
-    """Return text and references in turn."""
+    """Return the text and the references of a secret, in order."""
     return tuple(
         part if isinstance(part, str) else ReferenceForm(ref=str(part)) for part in secret.parts
     )

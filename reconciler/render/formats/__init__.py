@@ -1,7 +1,4 @@
-"""The registry of output formats.
-
-A new format is one module in this folder with a `FORMAT`.
-"""
+"""The registry of output formats. A new format is one module here with a `FORMAT`."""
 
 from __future__ import annotations
 
@@ -15,14 +12,14 @@ from reconciler.errors import BadUsage
 from reconciler.render.formats.base import Format, Writer
 
 Result: TypeAlias = Literal["plan", "diagnostics", "resolved", "imported"]
-"""What a format can show: the names of the writers of a `Format`."""
+"""What a format can write: a field of `Format`."""
 
 DEFAULT = "text"
 
 
 @cache
 def all_formats() -> Mapping[str, Format]:
-    """Return every format by name: the default one first, then by name."""
+    """Return the formats by name, the default first."""
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     listed: list[Format] = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
     listed.sort(key=lambda output: (output.name != DEFAULT, output.name))
@@ -30,7 +27,7 @@ def all_formats() -> Mapping[str, Format]:
 
 
 def formats_of(result: Result) -> tuple[str, ...]:
-    """Return the names of the formats that can show a result."""
+    """Return the names of the formats that have a writer for a result."""
     return tuple(name for name, output in all_formats().items() if getattr(output, result))
 
 
@@ -38,6 +35,8 @@ def writer_of(name: str, result: Result) -> Writer[Any]:
     """Return the writer of a format for a result. Raises BadUsage if it has none."""
     writer: Writer[Any] | None = getattr(all_formats()[name], result)
     if writer is None:
-        known = ", ".join(formats_of(result))
-        raise BadUsage(f"--format {name} is not supported here", hint=f"use one of: {known}")
+        raise BadUsage(
+            f"--format {name} is not supported here",
+            hint=f"use one of: {', '.join(formats_of(result))}",
+        )
     return writer

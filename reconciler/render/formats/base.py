@@ -1,4 +1,4 @@
-"""What an output format is."""
+"""The type of an output format."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from reconciler.render.options import RenderOptions
 
 _Result = TypeVar("_Result")
 Writer: TypeAlias = Callable[[_Result, RenderOptions], str]
-"""Returns a result as text that ends with a line end, or as empty text."""
+"""Returns text that is empty or ends with a line end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A value of `--format` with a writer for each result that it can show, None for the rest."""
+    """A value of `--format` with its writers. A result without a writer is not supported."""
 
     name: str
     plan: Writer[Plan] | None = None

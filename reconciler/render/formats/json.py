@@ -1,4 +1,4 @@
-"""JSON for programs: names and their meaning are stable."""
+"""JSON for programs. Keys and their meaning are stable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reconciler.render.resolved import resolved_as_json
 
 
 def _plan(plan: Plan, options: RenderOptions) -> str:
-    # Imported when a plan is written: the codec takes 40 ms that other commands need not wait for.
+    # Imported here because it takes 40 ms, which other results do not need.
     from reconciler.model.codec.plan import encode
 
     del options

@@ -1,7 +1,7 @@
-"""A plan for a pull request comment: the worst first, built to a budget, nothing forged.
+"""A plan as a comment of a pull request, the worst changes first.
 
-A comment may have 65,536 characters. The parts are added in order of importance while they fit;
-what was left out is counted, so that the plans which matter most never fail to show.
+A comment may have 65,536 characters. Parts are added in order of importance while they fit, and
+what does not fit is counted.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import html
 import re
 from collections.abc import Iterator
 
-from reconciler.model.change import Consequence, Danger
+from reconciler.model.change import Consequence, Severity
 from reconciler.model.plan import Plan
-from reconciler.model.wording import printable
+from reconciler.model.wording import printable, several
 from reconciler.render.formats.base import Format
 from reconciler.render.plan.document import Document, Entry, document_of
 from reconciler.render.plan.fields import FieldLine, LineKind
@@ -22,67 +22,55 @@ LIMIT = 65_536
 _MARGIN = 600
 _LONGEST_LINE = 500
 _LONGEST_BLOCK = 8_000
-_ICONS = {Danger.DANGER: "🛑", Danger.WARNING: "⚠️", Danger.INFO: "ℹ️"}
-_BEFORE_SIGNS = {
-    LineKind.KEPT: " ",
-    LineKind.LOST: "-",
-    LineKind.REMOVED: "-",
-    LineKind.CHANGED: "-",
-}
-_AFTER_KINDS = (LineKind.SET, LineKind.ADDED, LineKind.CHANGED)
+_ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
 _SPECIAL = re.compile(
     r"[\\`*\[\]#|~<>@$&]|:(?=\S)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|(?<=www)\.", re.IGNORECASE
 )
 
 
-def plan_as_markdown(plan: Plan, *, limit: int = LIMIT) -> str:
-    """Return the summary, violations, a table, then a block for each change.
-
-    At most `limit` characters.
-    """
+def plan_as_markdown(plan: Plan) -> str:
+    """Return the summary, violations, a table, then a block for every change."""
     document = document_of(plan)
     environment = _inline(shortened(f"Environment {document.environment}", _LONGEST_LINE))
     parts = [f"### {_inline(document.summary)}\n", f"{environment}\n"]
     if document.no_changes:
         parts.append(f"{document.no_changes}\n")
-    room = limit - _MARGIN - sum(len(part) + 1 for part in parts)
-    violations, room, missing = _within(_violations(document), room // 3, room)
-    more = [f"> - … and {missing} more"] if missing else []
-    parts += ["\n".join([*violations, *more, ""])]
+    space = LIMIT - _MARGIN - sum(len(part) + 1 for part in parts)
+    violations, space, missing = _within(_violations(document), space // 3, space)
+    violations += [f"> - … and {missing} more"] if missing else []
+    parts.append("\n".join([*violations, ""]))
     entries = document.worst_first
-    table, room, missing = _within(_table(entries), room // 2 + 1, room)
+    table, space, missing = _within(_table(entries), space // 2 + 1, space)
     parts += ["\n".join(table) + "\n"] if len(table) > 2 else []
     if missing:
-        parts.append(f"… and {missing} more changes that the table has no room for\n")
-    details, room, missing = _within((_details(entry) for entry in entries), room, room)
+        parts.append(f"… and {several(missing, 'more change')} not in this table\n")
+    details, space, missing = _within(map(_details, entries), space, space)
     parts += details
     if missing:
-        parts.append(f"\n{missing} changes are left out here: the plan file has all of them.\n")
-    notes, _, _ = _within(_notes(document), room, room)
+        parts.append(f"\n{several(missing, 'change')} not shown. The plan file has all changes.\n")
+    notes, _, _ = _within(_notes(document), space, space)
     parts += notes
     return "\n".join(part for part in parts if part).rstrip("\n") + "\n"
 
 
-def _within(pieces: Iterator[str], budget: int, room: int) -> tuple[list[str], int, int]:
-    """Return the pieces that fit a budget, the room left of all, and how many did not fit."""
+def _within(pieces: Iterator[str], budget: int, space: int) -> tuple[list[str], int, int]:
+    """Return the pieces before the budget ends, the space left, and how many pieces are missing."""
     kept: list[str] = []
-    left_out = 0
     for piece in pieces:
         cost = len(piece) + 1
-        if left_out or cost > budget:
-            left_out += 1
-            continue
+        if cost > budget:
+            return kept, space, 1 + sum(1 for _ in pieces)
         kept.append(piece)
         budget -= cost
-        room -= cost
-    return kept, room, left_out
+        space -= cost
+    return kept, space, 0
 
 
 def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
     yield "| | action | resource | why |"
     yield "|---|---|---|---|"
     for entry in entries:
-        action, severity = entry.change.action, entry.change.danger
+        action, severity = entry.change.action, entry.change.severity
         icon = _ICONS[severity] if severity is not None else ""
         yield (
             f"| {icon} | {SIGNS[action]} {action.value} | "
@@ -92,12 +80,12 @@ def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
 
 def _violations(document: Document) -> Iterator[str]:
     if document.violations:
-        yield "> [!CAUTION]\n> **Refused by policy: nothing will be applied.**"
+        yield "> [!CAUTION]\n> **Refused by policy. Nothing will be applied.**"
     for violation in document.violations:
         place = f" ({violation.at})" if violation.at is not None else ""
         message = f"{place}: {shortened(violation.message, _LONGEST_LINE)}"
-        hint = shortened(violation.allow or "", _LONGEST_LINE)
-        allow = f"\n>   To allow it: {_inline(hint)}" if hint else ""
+        hint = _inline(shortened(violation.allow or "", _LONGEST_LINE))
+        allow = f"\n>   hint: {hint}" if hint else ""
         yield f"> - `{violation.rule}`{_inline(message)}{allow}"
 
 
@@ -122,12 +110,12 @@ def _details(entry: Entry) -> str:
 
 
 def _cut(lines: Iterator[str]) -> Iterator[str]:
-    """Yield the lines that one block may have: a huge change must not push out all others."""
-    room = _LONGEST_BLOCK
+    """Yield the lines that fit a block, so that a huge change does not displace all others."""
+    space = _LONGEST_BLOCK
     for line in lines:
-        room -= len(line)
-        if room < 0:
-            yield f"  … {1 + sum(1 for _ in lines)} more lines: the plan file has all of them"
+        space -= len(line)
+        if space < 0:
+            yield f"  … {1 + sum(1 for _ in lines)} more lines in the plan file"
             return
         yield line
 
@@ -139,18 +127,17 @@ def _consequence(consequence: Consequence) -> str:
 
 
 def _diff(line: FieldLine) -> Iterator[str]:
-    remark = f"  # {line.remark}" if line.remark else ""
     if line.hunk:
-        yield shortened(f"  {line.name}:{remark}", _LONGEST_LINE)
+        yield shortened(f"  {line.name}:{line.comment}", _LONGEST_LINE)
         for part in line.hunk:
             yield shortened(f"{part[:2]}  {part[2:]}", _LONGEST_LINE)
         return
-    if line.kind in _BEFORE_SIGNS:
-        end = "" if line.kind in _AFTER_KINDS else remark
-        before = f"{_BEFORE_SIGNS[line.kind]} {line.name}: {line.before}{end}"
-        yield shortened(before, _LONGEST_LINE)
-    if line.kind in _AFTER_KINDS:
-        yield shortened(f"+ {line.name}: {line.after}{remark}", _LONGEST_LINE)
+    if line.before:
+        sign = " " if line.kind is LineKind.KEPT else "-"
+        comment = "" if line.after else line.comment
+        yield shortened(f"{sign} {line.name}: {line.before}{comment}", _LONGEST_LINE)
+    if line.after:
+        yield shortened(f"+ {line.name}: {line.after}{line.comment}", _LONGEST_LINE)
 
 
 def _fence(lines: list[str]) -> str:
@@ -165,13 +152,13 @@ def _notes(document: Document) -> Iterator[str]:
 
 
 def _inline(text: str) -> str:
-    """Return text that stays text: no markup, HTML, link, mention or table cell of its own."""
+    """Return text in which nothing is read as markup, HTML, a link, a mention or a table cell."""
     return _SPECIAL.sub(_entity, printable(text))
 
 
 def _entity(match: re.Match[str]) -> str:
-    # Forges look for mentions and issues after entities are decoded: a zero-width space breaks
-    # them.
+    # Forges look for mentions and issues after they decode entities. A zero-width space breaks
+    # both.
     broken = "&#8203;" if match[0] in "@#" else ""
     return f"&#{ord(match[0])};{broken}"
 

@@ -7,26 +7,22 @@ from typing import Any
 from urllib.parse import quote
 
 from reconciler.codes import meaning
-from reconciler.errors import Diagnostic, Mark, Severity
+from reconciler.errors import Diagnostic, Level, Mark
 from reconciler.render.diagnostics import safe_json
 from reconciler.render.formats.base import Format
+from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.version import __version__
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "%SRCROOT%"
 
 
-def diagnostics_as_sarif(diagnostics: Sequence[Diagnostic], *, root: str = "") -> str:
-    """Return a log of one run, with every code once as a rule.
-
-    `root` is the path of the workspace folder in its repository, with forward slashes: code
-    scanning finds files by paths from there. Columns count code points, as ours do, and the end
-    column is the one behind the last character.
-    """
+def diagnostics_as_sarif(
+    diagnostics: Sequence[Diagnostic], options: RenderOptions = DEFAULTS
+) -> str:
+    """Return a log of one run, with a rule for every code."""
     codes = sorted({diagnostic.code for diagnostic in diagnostics})
-    errors = {
-        diagnostic.code for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR
-    }
+    errors = {diagnostic.code for diagnostic in diagnostics if diagnostic.level is Level.ERROR}
     positions = {code: position for position, code in enumerate(codes)}
     driver = {
         "name": "reconciler",
@@ -39,45 +35,44 @@ def diagnostics_as_sarif(diagnostics: Sequence[Diagnostic], *, root: str = "") -
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository."}}},
         "results": [
-            _result(diagnostic, positions[diagnostic.code], root) for diagnostic in diagnostics
+            _result(diagnostic, positions[diagnostic.code], options) for diagnostic in diagnostics
         ],
     }
     return safe_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _rule(code: str, level: str) -> Mapping[str, Any]:
-    known = meaning(code)
+    explained = meaning(code)
     return {
         "id": code,
         "name": code.title().replace("-", ""),
-        "shortDescription": {"text": f"{known.title}."},
-        "fullDescription": {"text": f"{known.title}. {known.help}"},
-        "help": {"text": known.help, "markdown": known.help},
+        "shortDescription": {"text": f"{explained.title}."},
+        "fullDescription": {"text": f"{explained.title}. {explained.help}"},
+        "help": {"text": explained.help, "markdown": explained.help},
         "defaultConfiguration": {"level": level},
     }
 
 
-def _result(diagnostic: Diagnostic, position: int, root: str) -> Mapping[str, Any]:
+def _result(diagnostic: Diagnostic, position: int, options: RenderOptions) -> Mapping[str, Any]:
     # Braces stay single: the standard doubles them only in messages with arguments.
-    message = "\n".join(filter(None, (diagnostic.message, diagnostic.hint)))
+    hint = f"\nhint: {diagnostic.hint}" if diagnostic.hint else ""
     result: dict[str, Any] = {
         "ruleId": diagnostic.code,
         "ruleIndex": position,
-        "level": diagnostic.severity.value,
-        "message": {"text": message},
+        "level": diagnostic.level.value,
+        "message": {"text": f"{diagnostic.message}{hint}"},
     }
     if diagnostic.at is not None:
-        result["locations"] = [{"physicalLocation": _place(diagnostic.at, root)}]
+        result["locations"] = [_location(diagnostic.at, options)]
     if diagnostic.related:
         result["relatedLocations"] = [
-            {"id": number, "physicalLocation": _place(mark, root), "message": {"text": label}}
+            {"id": number, "message": {"text": label}, **_location(mark, options)}
             for number, (mark, label) in enumerate(diagnostic.related, start=1)
         ]
     return result
 
 
-def _place(at: Mark, root: str) -> Mapping[str, Any]:
-    path = f"{root}/{at.file}" if root else at.file
+def _location(at: Mark, options: RenderOptions) -> Mapping[str, Any]:
     region = {
         "startLine": at.line,
         "startColumn": at.column,
@@ -85,11 +80,9 @@ def _place(at: Mark, root: str) -> Mapping[str, Any]:
         "endColumn": at.column + at.length,
     }
     # A file name that is not UTF-8 keeps its bytes.
-    uri = quote(path.encode(errors="surrogateescape"), safe="/")
-    return {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}, "region": region}
+    path = options.repository_path(at.file).encode(errors="surrogateescape")
+    artifact = {"uri": quote(path, safe="/"), "uriBaseId": _ROOT}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": region}}
 
 
-FORMAT = Format(
-    "sarif",
-    diagnostics=lambda diagnostics, options: diagnostics_as_sarif(diagnostics, root=options.root),
-)
+FORMAT = Format("sarif", diagnostics=diagnostics_as_sarif)

@@ -1,16 +1,16 @@
-"""A plan as a document: the content and the order that all formats share.
+"""A plan as a document: content and order, shared by all formats.
 
-A writer of a format decides only typography: signs, colours, widths, what is cut to a budget.
+A writer of a format decides signs, colours, widths and what is cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reconciler.model.change import Action, Change, Danger
+from reconciler.model.change import Action, Change, Severity
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.wording import printable
+from reconciler.model.wording import printable, several
 from reconciler.render.plan.fields import FieldLine, field_lines
 from reconciler.render.plan.words import NO_CHANGES, REASONS, shortened, summary, title
 
@@ -20,7 +20,7 @@ _SHORT_COMMIT = 12
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One change, with its title, the reasons in words, and all its fields."""
+    """A change with its title, its reasons as text, and all its fields."""
 
     change: Change
     title: str
@@ -29,7 +29,7 @@ class Entry:
 
     @property
     def brief(self) -> tuple[FieldLine, ...]:
-        """The fields to show on a terminal: of a deletion only what identifies the object."""
+        """The fields to show on a terminal. A deletion shows only what identifies the object."""
         if self.change.action is not Action.DELETE:
             return self.lines
         return tuple(line for line in self.lines if line.name in _IDENTIFYING)
@@ -37,16 +37,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The sections of a plan; a section without content is empty.
+    """The sections of a plan. A section without content is empty.
 
-    `entries` are the changes in the order in which they are applied. `unmanaged` is a sentence
-    with the number of unmanaged objects, `unmanaged_objects` has a line for each. `no_changes` is
-    a sentence if there are none.
+    `entries` are the changes in the order in which they are applied. `unmanaged` is the number of
+    unmanaged objects in words, `unmanaged_objects` has a line for each of them.
     """
 
     environment: str
     base: str
-    counts: Mapping[Action, int]
     summary: str
     no_changes: str
     entries: tuple[Entry, ...]
@@ -57,11 +55,11 @@ class Document:
 
     @property
     def worst_first(self) -> tuple[Entry, ...]:
-        """The entries for a reviewer: deletions and replacements, then by severity."""
+        """The entries for a reviewer: deletions and replacements first, then by severity."""
 
         def key(entry: Entry) -> tuple[bool, int]:
-            severity = entry.change.danger
-            rank = severity.rank if severity is not None else len(Danger)
+            severity = entry.change.severity
+            rank = severity.rank if severity is not None else len(Severity)
             return (not entry.change.action.destructive, rank)
 
         return tuple(sorted(self.entries, key=key))
@@ -74,13 +72,12 @@ def document_of(plan: Plan) -> Document:
     return Document(
         environment=printable(environment),
         base=(source.base or "")[:_SHORT_COMMIT],
-        counts=plan.counts,
         summary=summary(plan),
         no_changes=NO_CHANGES if plan.empty else "",
         entries=tuple(_entry(change) for change in plan.effective),
         violations=plan.refusals,
         notes=tuple(note.message for note in plan.notes),
-        unmanaged=_unmanaged(len(plan.unmanaged)),
+        unmanaged=several(len(plan.unmanaged), "unmanaged object") if plan.unmanaged else "",
         unmanaged_objects=tuple(_unmanaged_objects(plan)),
     )
 
@@ -88,11 +85,6 @@ def document_of(plan: Plan) -> Document:
 def _entry(change: Change) -> Entry:
     reason = "; ".join(dict.fromkeys(REASONS[reason] for reason in change.reasons))
     return Entry(change, title(change), reason, tuple(field_lines(change)))
-
-
-def _unmanaged(count: int) -> str:
-    things = "object is" if count == 1 else "objects are"
-    return f"{count} live {things} not in the files and left alone" if count else ""
 
 
 def _unmanaged_objects(plan: Plan) -> Iterator[str]:

@@ -1,7 +1,4 @@
-"""Differences inside nested values and long texts.
-
-Objects and lists are compared path by path; long texts line by line, with context.
-"""
+"""Differences inside nested values, path by path, and inside long texts, line by line."""
 
 from __future__ import annotations
 
@@ -26,14 +23,15 @@ _BREAKS = re.compile(r"(?<=,) ")
 
 
 Difference: TypeAlias = tuple[Path, JSON, JSON]
+"""Path, old and new value. A side that is absent is MISSING."""
 
 
 def differences(before: JSON, after: JSON) -> list[Difference]:
-    """Return the differences of two nested values: path, old and new value.
+    """Return the differences of two nested values.
 
-    A side that is absent is MISSING. Empty where the values are better shown whole: they are not
-    two objects or two lists, they have nothing in common, or they are short lists. Positions are
-    those of the old list, and of the new one for what is added.
+    Return none if the values are better shown whole: if they are not two objects or two lists,
+    have no key in common, or are short lists. Positions are those of the old list, and of the new
+    list for added items.
     """
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         comparable = bool(before.keys() & after.keys())
@@ -77,14 +75,14 @@ def _of_lists(path: Path, before: list[JSON], after: list[JSON]) -> Iterator[Dif
 
 
 def _related(before: JSON, after: JSON) -> bool:
-    """Return whether one item of a list is probably the other one, changed."""
+    """Return whether two items of a list are probably the same item before and after a change."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         return any(name in after and after[name] == value for name, value in before.items())
     return isinstance(before, list) and isinstance(after, list)
 
 
 def value_lines(value: JSON) -> list[str]:
-    """Return the lines of text with line ends, or of a long object or list; [] for the rest."""
+    """Return the lines of a text with line ends, or of a long object or list, [] otherwise."""
     if isinstance(value, str):
         lines = value.removesuffix("\n").split("\n")
         return lines if len(lines) > 1 else []
@@ -95,11 +93,11 @@ def value_lines(value: JSON) -> list[str]:
 
 
 def text_lines(before: JSON, after: JSON) -> tuple[str, ...]:
-    """Return two long texts as one list of lines, each with its sign (-, + or a space).
+    """Return two long texts as one list of lines that begin with a sign (-, + or a space).
 
-    Long lines are broken after their commas. A text without line ends, as servers print queries,
-    is laid out like the other one, so that line ends are not differences. Empty where the texts
-    are short, or differ in nothing but line ends.
+    Long lines are broken after commas. A text without line ends, as the server returns queries,
+    gets the lines of the other text, so that line ends are not differences. Return nothing if the
+    texts are short or differ only in line ends.
     """
     if not (isinstance(before, str) and isinstance(after, str)):
         return ()
@@ -115,7 +113,7 @@ def text_lines(before: JSON, after: JSON) -> tuple[str, ...]:
 
 
 def capped(lines: Iterator[str]) -> tuple[str, ...]:
-    """Return the first lines, printable, and how many more there are."""
+    """Return the first lines, printable, and the number of the others."""
     kept = [printable(line) for line in islice(lines, _MOST)]
     more = sum(1 for _ in lines)
     return (*kept, f"  … {more} more lines") if more else tuple(kept)
@@ -130,9 +128,9 @@ def _pieces(text: str) -> list[str]:
 
 
 def _laid_out_like(guide: str, text: str) -> str:
-    """Return a text in the lines of another one: equal words are on equal lines.
+    """Return a text with the lines of another one: equal words are on equal lines.
 
-    Words that the other text lacks have lines of their own, unless they are inside of one.
+    Other words get lines of their own, unless they are between words of one line.
     """
     rows = guide.split("\n")
     at = [row for row, line in enumerate(rows) for _ in line.split()]
@@ -154,7 +152,7 @@ def _laid_out_like(guide: str, text: str) -> str:
 
 
 def _folded(*texts: str) -> Iterator[list[str]]:
-    """Yield the words of each text in one case: keywords of a query have none of their own."""
+    """Return the words of the texts in lower case, since keywords of a query ignore case."""
     return ([word.casefold() for word in text.split()] for text in texts)
 
 
@@ -169,7 +167,7 @@ def _merged(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
 
 def _steps(old: Sequence[str], new: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
     if max(len(old), len(new)) > _MOST_COMPARED:
-        # Comparing takes the square of the length.
+        # A comparison takes the square of the length.
         return [("replace", 0, len(old), 0, len(new))]
     return SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
 
@@ -182,5 +180,5 @@ def _around(lines: Sequence[str], *, first: bool, last: bool) -> Iterator[str]:
         yield from (f"  {line}" for line in lines)
         return
     yield from (f"  {line}" for line in lines[:head])
-    yield f"  … {hidden} lines as before"
+    yield f"  … {hidden} lines unchanged"
     yield from (f"  {line}" for line in lines[len(lines) - tail :])

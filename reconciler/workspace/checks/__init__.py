@@ -1,1 +1,1 @@
-"""Checks that a schema cannot express."""
+"""Checks that a JSON Schema cannot express."""

@@ -1,7 +1,4 @@
-"""Report what has no effect in a workspace, and what contradicts.
-
-Comes after `resources` for one environment. Needs no network, and no more than `checks` does.
-"""
+"""Report contradictions in a workspace, and settings without effect, for one environment."""
 
 from __future__ import annotations
 
@@ -18,22 +15,20 @@ from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Unknown
 
-_OF_THE_RESOURCE = ("environments", "overrides")
-_OF_ONE = ("id", "name")
+_PER_ENVIRONMENT = ("environments", "overrides")
+_PER_RESOURCE = (*_PER_ENVIRONMENT, "id", "name")
 
 
-def check_consistency(here: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
-    """Tell what has no effect, what contradicts, and what only goes together with other fields."""
-    _check_default_environment(here.workspace, problems)
-    _check_defaults(here.workspace, here.kinds, problems)
-    _check_denied(here.workspace, here.kinds, problems)
-    _check_scopes(here.workspace, here.kinds, problems)
-    for declaration in here.declared.values():
-        _check_listed(declaration, problems)
-        _check_overrides(declaration, problems)
-    for resource in here.desired.resources.values():
-        _check_ignored(resource, here, problems)
-    check_relations(here, problems)
+def check_consistency(resolved: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
+    """Report errors across the workspace and between its resources."""
+    _check_default_environment(resolved.workspace, problems)
+    _check_defaults(resolved.workspace, resolved.kinds, problems)
+    _check_policy(resolved.workspace, resolved.kinds, problems)
+    for declaration in resolved.declared.values():
+        _check_environments(declaration, problems)
+    for resource in resolved.desired.resources.values():
+        _check_ignored(resource, resolved, problems)
+    check_relations(resolved, problems)
 
 
 def _check_default_environment(workspace: Workspace, problems: DiagnosticCollector) -> None:
@@ -43,136 +38,111 @@ def _check_default_environment(workspace: Workspace, problems: DiagnosticCollect
             "unknown-environment",
             f"unknown environment '{name}' in `default`",
             at=workspace.mark(("default",)),
-            hint=choice(name, names, "there are"),
+            hint=choice(name, names, "environments"),
         )
-
-
-def _check_denied(
-    workspace: Workspace, kinds: Mapping[str, Kind], problems: DiagnosticCollector
-) -> None:
-    """Ids of `policy.deny` that no rule has: they would refuse nothing."""
-    known = tuple(consequence for kind in kinds.values() for consequence in kind.consequences)
-    places: list[Path] = [("policy",)]
-    places += [("environments", name, "policy") for name in workspace.environments]
-    for place in places:
-        denied = workspace.section(*map(str, place)).get("deny")
-        for position, rule_id in enumerate(denied if isinstance(denied, list) else ()):
-            if (
-                isinstance(rule_id, str)
-                and not isinstance(rule_id, Unknown)
-                and rule_id not in known
-            ):
-                problems.error(
-                    "not-allowed",
-                    f"unknown consequence '{rule_id}' in {path_text((*place, 'deny'))}",
-                    at=workspace.mark((*place, "deny", position)),
-                    hint=choice(rule_id, known),
-                )
 
 
 def _check_defaults(
     workspace: Workspace, kinds: Mapping[str, Kind], problems: DiagnosticCollector
 ) -> None:
     for name, fields in workspace.section("defaults").items():
-        path: Path = ("defaults", name)
         if name not in kinds:
             problems.error(
                 "unknown-field",
-                f"`defaults` has '{name}', which is no kind of resource",
-                at=workspace.document.key_mark(path),
+                f"unknown kind '{name}' in `defaults`",
+                at=workspace.document.key_mark(("defaults", name)),
                 hint=choice(name, kinds),
             )
         elif isinstance(fields, dict):
-            _check_default_fields(workspace, kinds[name], fields, problems)
+            _check_default_fields(workspace, name, fields, problems)
 
 
 def _check_default_fields(
-    workspace: Workspace, kind: Kind, fields: Mapping[str, object], problems: DiagnosticCollector
+    workspace: Workspace, kind: str, fields: Mapping[str, object], problems: DiagnosticCollector
 ) -> None:
-    known = (schema(kind.name) or {}).get("properties", {})
-    # A mistake in a default is reported by the resource that takes it.
+    known = (schema(kind) or {}).get("properties", {})
+    # An error in a default is reported by the resources that use it.
     reported = {(diagnostic.code, diagnostic.at) for diagnostic in problems.diagnostics}
     for field in fields:
-        at = workspace.document.key_mark(("defaults", kind.name, field))
-        if field in (*_OF_THE_RESOURCE, *_OF_ONE):
-            problems.error(
-                "not-a-default",
-                f"'{field}' of `defaults.{kind.name}` can't be shared by all resources of a kind",
-                at=at,
-            )
+        at = workspace.document.key_mark(("defaults", kind, field))
+        if field in _PER_RESOURCE:
+            message = f"'{field}' is not allowed in `defaults.{kind}`"
+            problems.error("not-a-default", message, at=at)
         elif field not in known and ("unknown-field", at) not in reported:
-            problems.error(
-                "unknown-field",
-                f"unknown field '{field}' in `defaults.{kind.name}`",
-                at=at,
-                hint=choice(field, known),
-            )
+            message = f"unknown field '{field}' in `defaults.{kind}`"
+            problems.error("unknown-field", message, at=at, hint=choice(field, known))
 
 
-def _check_scopes(
+def _check_policy(
     workspace: Workspace, kinds: Mapping[str, Kind], problems: DiagnosticCollector
 ) -> None:
-    """Scopes of `prune`: a kind, or the address of a resource that others are in."""
-    paths: list[tuple[str, ...]] = [("policy", "prune")]
-    paths += [
-        ("environments", environment, "policy", "prune") for environment in workspace.environments
-    ]
+    """Report unknown consequences in `deny`, and unknown scopes of `prune`."""
+    consequences = tuple(rule for kind in kinds.values() for rule in kind.consequences)
+    paths: list[tuple[str, ...]] = [("policy",)]
+    paths += [("environments", name, "policy") for name in workspace.environments]
     for path in paths:
-        for scope in workspace.section(*path):
-            kind, _, key = scope.partition(".")
-            if kind not in kinds or (not key and "." in scope):
+        denied = workspace.section(*path).get("deny")
+        for position, rule in enumerate(denied if isinstance(denied, list) else ()):
+            is_text = isinstance(rule, str) and not isinstance(rule, Unknown)
+            if is_text and rule not in consequences:
+                problems.error(
+                    "not-allowed",
+                    f"unknown consequence '{rule}' in {path_text((*path, 'deny'))}",
+                    at=workspace.mark((*path, "deny", position)),
+                    hint=choice(rule, consequences),
+                )
+        for scope in workspace.section(*path, "prune"):
+            kind, dot, key = scope.partition(".")
+            if kind not in kinds or (dot and not key):
                 problems.error(
                     "unknown-field",
-                    f"{path_text(path)} has the scope '{scope}', which is no kind of resource",
-                    at=workspace.document.key_mark((*path, scope)),
+                    f"unknown scope '{scope}' in {path_text((*path, 'prune'))}",
+                    at=workspace.document.key_mark((*path, "prune", scope)),
                     hint=choice(scope, kinds),
                 )
 
 
-def _check_listed(declaration: Declaration, problems: DiagnosticCollector) -> None:
-    if declaration.body.get("environments") == []:
+def _check_environments(declaration: Declaration, problems: DiagnosticCollector) -> None:
+    """Report overrides and lists of environments without effect."""
+    address, document = declaration.address, declaration.document
+    overrides, listed = (declaration.body.get(name) for name in ("overrides", "environments"))
+    if listed == []:
         problems.warning(
             "no-effect",
-            f"{declaration.address} is in no environment: the list is empty",
-            at=declaration.document.mark((*declaration.path, "environments")),
-            hint="name one, or remove the field to have it in all",
+            f"{address} is in no environment: the list is empty",
+            at=document.mark((*declaration.path, "environments")),
+            hint="add an environment, or remove the field to include all",
         )
-
-
-def _check_overrides(declaration: Declaration, problems: DiagnosticCollector) -> None:
-    overrides, listed = (declaration.body.get(name) for name in ("overrides", "environments"))
     for environment, fields in overrides.items() if isinstance(overrides, dict) else ():
-        path = (*declaration.path, "overrides", environment)
+        path: Path = (*declaration.path, "overrides", environment)
         if isinstance(listed, list) and environment not in listed:
             problems.warning(
                 "no-effect",
-                f"{declaration.address} is not in environment {environment}: this override has "
-                "no effect",
-                at=declaration.document.key_mark(path),
-                hint="add the environment to its list, or remove the override",
+                f"override without effect: {address} is not in environment {environment}",
+                at=document.key_mark(path),
+                hint=f"add {environment} to its `environments`, or remove the override",
             )
-        for field in _OF_THE_RESOURCE:
+        for field in _PER_ENVIRONMENT:
             if isinstance(fields, dict) and field in fields:
                 problems.error(
                     "not-an-override",
-                    f"'{field}' of {declaration.address} can't differ by environment",
-                    at=declaration.document.key_mark((*path, field)),
+                    f"'{field}' is not allowed in an override of {address}",
+                    at=document.key_mark((*path, field)),
                     hint=f"write `{field}` in the resource itself",
                 )
 
 
 def _check_ignored(
-    resource: Resource, here: ResolvedWorkspace, problems: DiagnosticCollector
+    resource: Resource, resolved: ResolvedWorkspace, problems: DiagnosticCollector
 ) -> None:
-    """Paths of `ignore_changes` that begin with no field: nothing would be left alone."""
+    """Report paths in `ignore_changes` that start with an unknown field."""
     for position, path in enumerate(resource.lifecycle.ignore_changes):
         known = (schema(resource.address.kind) or {}).get("properties", {})
         first = path.partition(".")[0]
-        at = here.places[resource.address].near(("lifecycle", "ignore_changes", position))
         if not isinstance(path, Unknown) and first not in known and not first.isdigit():
             problems.error(
                 "unknown-field",
-                f"{resource.address} has no field '{first}' whose changes could be ignored",
-                at=at,
+                f"unknown field '{first}' in `ignore_changes` of {resource.address}",
+                at=resolved.mark(resource, "lifecycle", "ignore_changes", position),
                 hint=choice(first, known),
             )

@@ -1,1 +1,1 @@
-"""JSON Schema: which values a field takes."""
+"""Check values by JSON Schema."""

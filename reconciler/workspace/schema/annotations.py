@@ -1,8 +1,4 @@
-"""What our schemas say beyond JSON Schema, compiled once for each: the `x-` words and `format`.
-
-Comes between the schema files and the checks. Ten thousand resources share a few dozen schemas, so
-each schema is walked once, and a value only where its schema has something to say.
-"""
+"""Compile the `x-` words of schemas once, so that values are visited only where they apply."""
 
 from __future__ import annotations
 
@@ -17,9 +13,9 @@ from reconciler.model.values import JSON, MISSING, Path, value_at
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """A body whose schema is chosen by a tag beside it: the config of a destination's type.
+    """A body whose schema depends on a tag: the config of a destination depends on its type.
 
-    `unless` is a field beside the body that may hold what the body lacks.
+    `unless` is a field beside the body that can replace required fields of the body.
     """
 
     tag: str
@@ -28,14 +24,14 @@ class Variants:
     unless: str
 
     def schema_of(self, value: Mapping[str, Any]) -> str | None:
-        """The name of the schema for the body of a value, None where there is no telling."""
+        """Return the name of the schema for the body of a value, None without a valid tag."""
         tag = value.get(self.tag)
         return f"{self.folder}/{tag}" if isinstance(tag, str) else None
 
 
 @dataclass(frozen=True, slots=True)
 class OpenEnumeration:
-    """Known values; the service may know more. Some need a feature that not everybody has."""
+    """Known values. The service may accept others. `flagged` ones require a feature flag."""
 
     known: tuple[str, ...]
     flagged: frozenset[str]
@@ -43,7 +39,7 @@ class OpenEnumeration:
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """A part of a schema. `open_below` says whether it takes fields that it does not name."""
+    """The annotations of a part of a schema. `open_below`: other fields are allowed."""
 
     secret: bool = False
     open_below: bool = True
@@ -52,18 +48,18 @@ class Annotated:
     items: Annotated | None = None
     below: Mapping[str, Annotated] = field(default_factory=dict)
     enumerations: Mapping[str, OpenEnumeration] = field(default_factory=dict)
-    """Those of the fields just below, by name."""
+    """The enumerations of the direct fields, by name."""
 
 
 FREE = Annotated()
-"""A part that no schema describes."""
+"""The annotations of a part that no schema describes."""
 HOLDS_SECRETS = Annotated(secret=True)
-"""The same inside a part that may hold secrets."""
+"""The same, inside a part that may hold secrets."""
 
 
 @cache
 def annotations_of(name: str) -> Annotated:
-    """The annotations of a whole schema."""
+    """Return the annotations of a whole schema."""
     return _compiled(schema(name) or {})
 
 
@@ -87,9 +83,9 @@ def _compiled(node: Mapping[str, Any]) -> Annotated:
 
 
 def annotated(name: str, annotation: str, value: JSON) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Paths inside a value whose schema carries an annotation, variants followed."""
+    """Yield the paths inside a value whose schema has an annotation, with the schema."""
     for path, node in _carriers(name, annotation):
-        # Most are top-level fields that are not set: they are skipped without going inside.
+        # Most are top-level fields that are not set: skip them early.
         if path and not (isinstance(value, dict) and path[0] in value):
             continue
         if len(path) < 2 or value_at(value, path) is not MISSING:
@@ -113,7 +109,7 @@ def _carriers(name: str, annotation: str) -> tuple[tuple[Path, Mapping[str, Any]
 
 @cache
 def _variants(name: str, annotation: str) -> tuple[tuple[Path, Variants], ...]:
-    """The variants of a schema of which any carries an annotation."""
+    """Return the variants of a schema with an annotation in any of their schemas."""
     holders = (
         (path, Variants(**node["x-variants"])) for path, node in _carriers(name, "x-variants")
     )

@@ -1,1 +1,1 @@
-"""Strict YAML: text to values with the place of every part."""
+"""Parse strict YAML to values, with the place of every part."""

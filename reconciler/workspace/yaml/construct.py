@@ -1,7 +1,6 @@
-"""Nodes to values in one pass, with every surprise of YAML 1.1 reported.
+"""Construct values from YAML nodes in one pass, and report ambiguous YAML.
 
-Comes after composing (`loader`), which has given every scalar its tag. This is where the time of
-loading goes: text, the usual case, is dealt with on the spot, and all else in methods.
+Most of the loading time is spent here: text, the usual case, is handled inline.
 """
 
 from __future__ import annotations
@@ -19,31 +18,31 @@ from reconciler.workspace.yaml.document import Document, Nodes, Unknown
 from reconciler.workspace.yaml.nodes import MERGE_TAG, PREFIX, TEXT_TAG
 
 MAX_NODES = 2_000_000
-"""Nodes after aliases are followed: an alias bomb is small as text and huge as a value."""
+"""Limit of nodes with aliases expanded: an alias bomb is small as text and huge as a value."""
 MAX_DEPTH = 60
-TOO_DEEP = f"this is nested more than {MAX_DEPTH} levels deep"
+TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 
 _DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"([-+]?(0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?")
 _NUMERIC = re.compile(r"[-+0-9.][-+0-9a-fA-FoxXbeE._:]*|[-+]?\.(inf|nan)", re.IGNORECASE)
 _LARGEST = 2**63
-"""JSON readers hold whole numbers in 64 bits; longer ones would arrive as others."""
+"""JSON readers hold whole numbers in 64 bits; longer ones would change."""
 _LONG = 25
-"""Characters from which a number is too long, for 64 bits and for a message."""
-_MEANT = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
+"""Characters from which a number is too long for 64 bits, and for a message."""
+_BOOLEAN_WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 _TRUE_OR_FALSE = {"true": True, "false": False}
 _NULLS = frozenset({"", "~", "null"})
 
 
 def construct(file: str, text: str, node: Node | None, problems: DiagnosticCollector) -> Document:
-    """The document of a file's nodes. What is wrong with its values goes to `problems`."""
+    """Return the document of a file's nodes. Errors in its values go to `problems`."""
     nodes = Nodes(file, text, node)
-    value = _Builder(nodes, problems).value(node, 0) if node is not None else None
+    value = _Constructor(nodes, problems).value(node, 0) if node is not None else None
     return Document(file, value, text, keys=nodes.upper_keys())
 
 
 @dataclass(slots=True)
-class _Builder:
+class _Constructor:
     places: Nodes
     problems: DiagnosticCollector
     nodes: int = 0
@@ -68,21 +67,19 @@ class _Builder:
         return value
 
     def _bounded(self, node: Node, depth: int) -> bool:
-        """Whether to go into a node: not into itself, not too deep, not for ever."""
+        """Return whether to construct a node: not if it contains itself or exceeds a limit."""
         self.nodes += len(node.value) + 1
         if self.gave_up:
             return False
         if id(node) in self.above:
-            self.error("recursive-alias", "this alias contains itself", node)
+            self.error("recursive-alias", "alias contains itself", node)
             return False
         if depth > MAX_DEPTH:
             self.error("too-deep", TOO_DEEP, node)
             return False
         if self.nodes > MAX_NODES:
             self.error(
-                "alias-bomb",
-                f"with its aliases followed this file has more than {MAX_NODES:,} values",
-                node,
+                "alias-bomb", f"more than {MAX_NODES:,} values after aliases are expanded", node
             )
             self.gave_up = True
         return not self.gave_up
@@ -90,11 +87,7 @@ class _Builder:
     def _check_tag(self, node: Node, expected: str) -> bool:
         if node.tag == f"{PREFIX}{expected}":
             return True
-        self.error(
-            "unknown-tag",
-            f"the tag {node.tag.replace(PREFIX, '!!')} is not known here",
-            node,
-        )
+        self.error("unknown-tag", f"unknown tag {node.tag.replace(PREFIX, '!!')}", node)
         return False
 
     def _sequence(self, node: Node, depth: int) -> JSON:
@@ -125,7 +118,7 @@ class _Builder:
                     misread = True
                     continue
             if key in own:
-                self._report_twice(node, key_node)
+                self._report_duplicate(node, key_node)
             elif value_node.__class__ is ScalarNode and value_node.tag == TEXT_TAG:
                 own[key] = value_node.value
             else:
@@ -134,17 +127,17 @@ class _Builder:
             return Unknown()
         return {**merged, **own} if merged else own
 
-    def _report_twice(self, node: MappingNode, again: ScalarNode) -> None:
+    def _report_duplicate(self, node: MappingNode, again: ScalarNode) -> None:
         first, _ = self.places.members(node)[again.value]
         self.problems.error(
             "duplicate-key",
-            f"the key '{again.value}' is defined twice",
+            f"duplicate key '{again.value}'",
             at=self.places.mark_of(again),
-            related=((self.places.mark_of(first), "it is defined here first"),),
+            related=((self.places.mark_of(first), "first defined here"),),
         )
 
     def _merge(self, node: Node, depth: int, *, into: dict[str, JSON]) -> None:
-        """Add the members of a merge key: an earlier source wins over a later one."""
+        """Add the members of a merge key. Earlier sources take precedence."""
         for source in node.value if node.__class__ is SequenceNode else [node]:
             value = self.value(source, depth + 1)
             if isinstance(value, dict):
@@ -152,45 +145,39 @@ class _Builder:
                     into.setdefault(key, item)
             elif not isinstance(value, Unknown):
                 self.error(
-                    "bad-merge",
-                    "a merge key takes a mapping or a list of them",
-                    source,
+                    "bad-merge", "a merge key must have a mapping, or a list of mappings", source
                 )
 
     def _key(self, node: Node) -> str | None:
         if node.__class__ is not ScalarNode:
             self.error(
                 "bad-key",
-                "a key is text, not a list or mapping",
+                "a key must be text, not a list or a mapping",
                 node,
-                hint="quote a value that begins with { or [; templates such as {{ … }} are not "
-                "read: write ${var:NAME}",
+                hint="quote a value that starts with { or [; for templates such as {{ … }}, use "
+                "${var:NAME}",
             )
             return None
         key = str(node.value)
         if node.tag != TEXT_TAG and not node.style and key.lower() not in ("y", "n"):
-            if key.lower() not in _MEANT:
+            if key.lower() not in _BOOLEAN_WORDS:
                 shown = key or "null"
                 self.error(
-                    "bad-key", f"the key {shown} is not text", node, hint=f"quote it: '{shown}'"
+                    "bad-key", f"key {shown} must be text", node, hint=f"quote it: '{shown}'"
                 )
                 return None
             self.error(
                 "ambiguous-boolean",
-                f"the key {key} is true or false to some readers of YAML, and text to others",
+                f"ambiguous key {key}: some YAML readers take it for true or false",
                 node,
                 hint=f"quote it: '{key}'",
             )
         if holds_reference(key):
-            self.error(
-                "reference-in-key",
-                "a key can't hold a reference",
-                node,
-            )
+            self.error("reference-in-key", "a key must not contain a reference", node)
         return key
 
     def _scalar(self, node: ScalarNode) -> JSON:
-        """A scalar that is not text."""
+        """Return the value of a scalar that is not text."""
         kind = node.tag.removeprefix(PREFIX)
         text = str(node.value)
         if node.style:
@@ -210,15 +197,15 @@ class _Builder:
         word = text.lower()
         if word in _TRUE_OR_FALSE:
             return _TRUE_OR_FALSE[word]
-        if word not in _MEANT:
+        if word not in _BOOLEAN_WORDS:
             self._check_tag(node, "str")
             return Unknown()
-        meant = str(_MEANT[word]).lower()
+        boolean = str(_BOOLEAN_WORDS[word]).lower()
         self.error(
             "ambiguous-boolean",
-            f"{text} is {meant} to some readers of YAML, and text to others",
+            f"ambiguous value {text}: some YAML readers take it for {boolean}, others for text",
             node,
-            hint=f"write {meant}, or quote it: '{text}'",
+            hint=f"write {boolean}, or quote it: '{text}'",
         )
         return Unknown()
 
@@ -229,24 +216,24 @@ class _Builder:
                 return int(text)
             self.error(
                 "not-a-number",
-                f"the whole number {shown} does not fit into 64 bits",
+                f"whole number {shown} does not fit into 64 bits",
                 node,
-                hint="quote it, if it is text",
+                hint="quote it if it is text",
             )
         elif _FLOAT.fullmatch(text) and isfinite(float(text)):
             return float(text)
         elif _FLOAT.fullmatch(text) or text.lower().lstrip("+-") in (".inf", ".nan"):
             self.error(
                 "not-a-number",
-                f"{shown} is no number that JSON can hold",
+                f"JSON cannot hold the number {shown}",
                 node,
-                hint="write a number, or quote it, if it is text",
+                hint="write a finite number, or quote it if it is text",
             )
         else:
             self.error(
                 "ambiguous-number",
-                f"{shown} is a different number, or text, to different readers of YAML",
+                f"ambiguous number {shown}: YAML readers interpret it differently",
                 node,
-                hint=f"write it in plain decimals, or quote it: '{shown}'",
+                hint=f"write it as a decimal number, or quote it: '{shown}'",
             )
         return Unknown()

@@ -1,7 +1,4 @@
-"""A parsed file: its value, and the place of every part of it, found when it is asked for.
-
-Places are kept beside the values and never in them: dicts that remember lose it in the first merge.
-"""
+"""A parsed file: its value, and the place of every part of it, computed on demand."""
 
 from __future__ import annotations
 
@@ -22,27 +19,27 @@ Members: TypeAlias = Mapping[str, tuple[Node, Node]]
 
 
 class Unknown(str):
-    """Stands where a value can't be known: it was misread, or a reference leads nowhere.
+    """An unknown value: the YAML is ambiguous, or a reference cannot be resolved.
 
-    That is reported already. Checks pass over it, so that one mistake is reported once.
+    The error is reported already. Checks skip unknown values, so that it is reported once.
     """
 
     __slots__ = ()
 
 
 class UnknownText(Unknown):
-    """Text whose content is not known here, such as a variable of another machine."""
+    """Text with unknown content, such as an environment variable of another machine."""
 
     __slots__ = ()
 
 
 def is_misread(value: JSON) -> bool:
-    """Return whether a value is wrong and reported: nothing else is known about it."""
+    """Return whether a value is unknown because of a reported error."""
     return isinstance(value, Unknown) and not isinstance(value, UnknownText)
 
 
 class Nodes:
-    """The composed nodes of a file, asked for places. `top` is None for an empty file."""
+    """The composed nodes of a file, to find places. `top` is None for an empty file."""
 
     def __init__(self, file: str, text: str, top: Node | None) -> None:
         self.file = file
@@ -56,7 +53,7 @@ class Nodes:
         return self.text.splitlines()
 
     def nearest(self, path: Path) -> tuple[Node | None, Node | None]:
-        """The key and value nodes at a path, or those of the nearest part above it."""
+        """Return the key and value nodes at a path, or of the nearest part above it."""
         key: Node | None = None
         value = self.top
         for part in path:
@@ -76,10 +73,9 @@ class Nodes:
         return key, value
 
     def members(self, node: yaml.MappingNode) -> Members:
-        """The key and value nodes of a mapping by key, those of merge keys included.
+        """Return the first key and value nodes of a mapping by key, merge keys included.
 
-        Of a key that is there twice, the first. Kept, since the mappings that hold all
-        resources of a file are asked again and again.
+        Cached, since the mapping with all resources of a file is requested for each of them.
         """
         members = self._members.get(id(node))
         if members is None:
@@ -87,7 +83,7 @@ class Nodes:
         return members
 
     def mark_of(self, node: Node | None) -> Mark:
-        """The place of a node."""
+        """Return the place of a node."""
         if node is None:
             return Mark(self.file)
         start, end = node.start_mark, node.end_mark
@@ -98,7 +94,7 @@ class Nodes:
         return Mark(self.file, start.line + 1, start.column + 1, max(1, length))
 
     def upper_keys(self) -> Mapping[Path, Mark]:
-        """Return the places of the keys two levels below the top: those of resources."""
+        """Return the places of the keys at the second level: those of resources."""
         if not isinstance(self.top, yaml.MappingNode):
             return {}
         marks: dict[Path, Mark] = {}
@@ -110,13 +106,13 @@ class Nodes:
         return marks
 
 
-# Without slots, so that what is made on first use has a place.
+# Without slots, since cached properties need a dict.
 @dataclass(frozen=True)
 class Document:
-    """One YAML document: its value and text. Its nodes are composed again when asked for.
+    """One YAML document: its value and text. Its nodes are composed again when needed.
 
-    `unread` is True for a file that can't be read, which is reported; False for an empty one.
-    `keys` are places that every resource needs, so that they are kept.
+    `unread` is True for a file that cannot be parsed, which is reported; False for an empty one.
+    `keys` are the places of resources, which are always needed.
     """
 
     file: str
@@ -140,24 +136,24 @@ class Document:
         return self.text.splitlines()
 
     def mark(self, path: Path) -> Mark:
-        """The place of the value at a path; of the nearest part above it if it is not there."""
+        """Return the place of the value at a path, or of the nearest part above it."""
         return self._nodes.mark_of(self._nodes.nearest(path)[1])
 
     def key_mark(self, path: Path) -> Mark:
-        """The place of the key of the value at a path."""
-        known = self.keys.get(path)
-        if known is not None:
-            return known
+        """Return the place of the key of the value at a path."""
+        mark = self.keys.get(path)
+        if mark is not None:
+            return mark
         key, value = self._nodes.nearest(path)
         return self._nodes.mark_of(key if key is not None else value)
 
     def line(self, number: int) -> str:
-        """A source line, counted from 1."""
+        """Return a source line, counted from 1."""
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
 
 def _collected(node: yaml.MappingNode) -> dict[str, tuple[Node, Node]]:
-    """Own members first, then merged ones; a mapping that merges itself is gone into once."""
+    """Return own members, then merged ones. A mapping that merges itself is visited once."""
     members: dict[str, tuple[Node, Node]] = {}
     seen: set[int] = set()
     waiting: list[Node] = [node]
@@ -178,7 +174,7 @@ def _collected(node: yaml.MappingNode) -> dict[str, tuple[Node, Node]]:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One source of a resource's fields: a part of a document, with a word for what it is."""
+    """One source of a resource's fields: a part of a document with a label."""
 
     document: Document
     path: Path
@@ -186,14 +182,14 @@ class Layer:
 
     @property
     def value(self) -> JSON:
-        """The value at that place."""
+        """The value of the layer."""
         return value_at(self.document.value, self.path)
 
 
 class Places(Mapping[Path, Mark]):
-    """Where each field of a merged resource comes from: the topmost layer that has it.
+    """The places of the fields of a merged resource, in the topmost layer that has each.
 
-    Lazy, since nearly none of the places of a large workspace are ever asked for.
+    Computed on demand, since few places of a large workspace are needed.
     """
 
     __slots__ = ("layers",)
@@ -202,16 +198,16 @@ class Places(Mapping[Path, Mark]):
         self.layers = layers
 
     def layer_of(self, path: Path) -> Layer | None:
-        """The layer that a field comes from."""
+        """Return the topmost layer that has a field."""
         for layer in self.layers:
             if value_at(layer.value, path) is not MISSING:
                 return layer
         return None
 
     def source_of(self, path: Path) -> tuple[Layer, Path] | None:
-        """The layer that a field comes from, and the nearest path above it that it has.
+        """Return the layer of a field, and the path itself or the nearest one above it there.
 
-        The two differ below a reference to a variable that is a list or mapping.
+        A path below a reference to a list or a mapping is in no layer.
         """
         while path:
             layer = self.layer_of(path)
@@ -227,7 +223,7 @@ class Places(Mapping[Path, Mark]):
         return layer.document.mark(layer.path + path)
 
     def key(self, path: Path) -> Mark:
-        """The place of the key of a field; of the resource if the field is not there."""
+        """Return the place of the key of a field, or of the nearest part above it."""
         source = self.source_of(path)
         if source is None:
             return self.layers[0].document.key_mark(self.layers[0].path)
@@ -235,7 +231,7 @@ class Places(Mapping[Path, Mark]):
         return layer.document.key_mark(layer.path + nearest)
 
     def near(self, path: Path) -> Mark:
-        """The place of a field, or of the nearest part above it."""
+        """Return the place of a field, or of the nearest part above it."""
         source = self.source_of(path)
         if source is None:
             return self.key(())

@@ -1,7 +1,6 @@
-"""Strict YAML: text to `Document`, with every surprise of YAML 1.1 reported.
+"""Parse strict YAML to a `Document`, and report syntax errors and ambiguous YAML.
 
-The text is composed once with PyYAML's C parser while the garbage collector is paused (the largest
-single speed-up that was measured), then values are built from the nodes in one pass (`construct`).
+Pausing the garbage collector while parsing is the largest speed-up that was measured.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ _NO_BREAK_SPACE = "\xa0"
 _NOT_YAML = re.compile(
     r"[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
-"""What YAML does not allow as it is; a byte order mark inside a text is there by mistake."""
+"""Characters that YAML does not allow unescaped, and a byte order mark inside a text."""
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
 def parse(raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
-    """The document of a file. What is wrong with it goes to `problems`; never raises."""
+    """Return the document of a file. Errors go to `problems`; never raises."""
     text = _decoded(raw, file, problems)
     if text is None:
         return Document(file, unread=True)
@@ -40,7 +39,7 @@ def parse(raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
     if joined:
         problems.error(
             "byte-order-mark",
-            "there is an invisible byte order mark inside this file",
+            "byte order mark inside the file",
             at=_place(file, text, text.index(_BYTE_ORDER_MARK)),
         )
     try:
@@ -58,7 +57,7 @@ def parse(raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector where many values are made and none is a cycle."""
+    """Pause the cyclic garbage collector while many values without cycles are created."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -72,7 +71,7 @@ def _decoded(raw: bytes, file: str, problems: DiagnosticCollector) -> str | None
     if len(raw) > MAX_BYTES:
         problems.error(
             "file-too-large",
-            f"this file has {len(raw):,} bytes, and {MAX_BYTES:,} are allowed",
+            f"file of {len(raw):,} bytes is too large: the limit is {MAX_BYTES:,} bytes",
             at=Mark(file),
         )
         return None
@@ -80,20 +79,20 @@ def _decoded(raw: bytes, file: str, problems: DiagnosticCollector) -> str | None
         wide = b"\0\0" in raw[:4]
         problems.error(
             "bad-encoding",
-            f"this file is UTF-{32 if wide else 16}, or no text at all",
+            f"file must be UTF-8 text, not UTF-{32 if wide else 16} or binary",
             at=Mark(file),
-            hint="save it as UTF-8",
+            hint="save the file as UTF-8",
         )
         return None
     try:
-        # One mark at the beginning is what some editors write, and harmless.
+        # Some editors write one mark at the beginning, which is harmless.
         raw = raw.removeprefix(BOM_UTF8)
         return raw.decode()
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode()
         problems.error(
             "bad-encoding",
-            f"byte 0x{raw[error.start]:02x} is not UTF-8",
+            f"byte 0x{raw[error.start]:02x} is not valid UTF-8",
             at=_place(file, before, len(before)),
             hint="save the file as UTF-8",
         )
@@ -104,57 +103,53 @@ def _report_syntax(
     error: yaml.YAMLError, text: str, document: Document, problems: DiagnosticCollector
 ) -> None:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    file, what = document.file, str(getattr(error, "problem", None) or "this is not YAML")
+    file, what = document.file, str(getattr(error, "problem", None) or "syntax error")
     at = Mark(file, mark.line + 1, mark.column + 1) if mark is not None else Mark(file)
     if document.lines and at.line > len(document.lines):
-        # The end of the file, where there is nothing to show: the end of its last line.
+        # The end of the file has no line to show: use the end of the last line.
         at = Mark(file, len(document.lines), len(document.line(len(document.lines))) + 1)
     line = document.line(at.line)
     unprintable = _NOT_YAML.search(text) if isinstance(error, ReaderError) else None
     if unprintable is not None:
         problems.error(
             "control-character",
-            f"there is a character here that no YAML may hold: U+{ord(unprintable[0]):04X}",
+            f"control character U+{ord(unprintable[0]):04X} is not allowed in YAML",
             at=_place(file, text, unprintable.start()),
         )
     elif "\t" in line[: len(line) - len(line.lstrip())] or "'\\t'" in what:
         problems.error(
             "tab-indent",
-            "a tab can't indent YAML",
+            "tab in the indentation",
             at=Mark(file, at.line, line.index("\t") + 1 if "\t" in line else at.column),
         )
     elif "but found another document" in what:
         problems.error(
             "several-documents",
-            "a file holds one document, and here another one begins",
+            "a file must contain one document, but another one starts here",
             at=at,
         )
     elif "undefined alias" in what:
-        problems.error(
-            "unknown-alias",
-            "this alias has no anchor above it in this file",
-            at=at,
-        )
+        problems.error("unknown-alias", "unknown alias: no anchor above it in this file", at=at)
     else:
         began = getattr(error, "context_mark", None)
         if what in _REPORTED_LATE and began is not None:
             what, hint = _REPORTED_LATE[what], _SYNTAX_HINTS[what]
             at = Mark(file, began.line + 1, began.column + 1)
         else:
-            hint = _SYNTAX_HINTS.get(what, "look for a quote or bracket that is not closed above")
+            hint = _SYNTAX_HINTS.get(what, "look for an unclosed quote or bracket above")
         if _NO_BREAK_SPACE in document.line(at.line):
-            hint = "there is a no-break space in this line: replace it by a space"
-        message = f"this is not YAML: {what}"
+            hint = "replace the no-break space in this line by a space"
+        message = f"invalid YAML: {what}"
         problems.error("bad-yaml", message, at=at, hint=hint, related=_context(error, at))
 
 
 def _context(error: yaml.YAMLError, at: Mark) -> tuple[tuple[Mark, str], ...]:
-    """Return where the broken part begins, if the parser knows."""
+    """Return the place where the invalid part starts, if the parser knows it."""
     mark, context = getattr(error, "context_mark", None), getattr(error, "context", None)
     words = _CONTEXTS.get(str(context))
     if mark is None or words is None or (mark.line + 1, mark.column + 1) == (at.line, at.column):
         return ()
-    return ((Mark(at.file, mark.line + 1, mark.column + 1), f"the {words} begins here"),)
+    return ((Mark(at.file, mark.line + 1, mark.column + 1), f"the {words} starts here"),)
 
 
 def _place(file: str, text: str, position: int) -> Mark:
@@ -171,34 +166,34 @@ _CONTEXTS = {
     "while scanning a block scalar": "block of text",
 }
 _REPORTED_LATE = {
-    "could not find expected ':'": "this line has no colon with a space after it",
-    "found unexpected end of stream": "this quote is not closed",
+    "could not find expected ':'": "no colon with a space after it in this line",
+    "found unexpected end of stream": "unclosed quote",
 }
-"""What the parser notices only later: reported where it began."""
+"""Errors that the parser notices later than they start: reported at the start."""
 _SYNTAX_HINTS = {
     "mapping values are not allowed in this context": "quote a value that contains ': ', or check "
     "the indentation of this line",
-    "could not find expected ':'": "a key needs a colon and a space after it; text over several "
-    "lines needs | and indentation",
+    "could not find expected ':'": "add a colon and a space after the key; for text on several "
+    "lines use | and indentation",
     "did not find expected key": "check the quotes on this line, and its indentation",
-    "did not find expected node content": "something that begins with [ or { is not closed, or a "
-    "comma is too many",
-    "did not find expected <document start>": "check what is before: the mapping, list or "
+    "did not find expected node content": "close the list or mapping that starts with [ or {, or "
+    "remove a comma",
+    "did not find expected <document start>": "check the lines above: the mapping, list or "
     "document has ended there",
-    "did not find expected comment or line break": "after | or > the text begins on the next line; "
+    "did not find expected comment or line break": "start the text after | or > on the next line, "
     "or quote it",
-    "did not find expected alphabetic or numeric character": "quote a value that begins with * "
+    "did not find expected alphabetic or numeric character": "quote a value that starts with * "
     "or &",
-    "did not find expected hexdecimal number": "\\u takes four hexadecimal digits",
+    "did not find expected hexdecimal number": "write four hexadecimal digits after \\u",
     "found invalid Unicode character escape code": "write the character itself",
-    "found undefined tag handle": "remove the tag: only plain YAML is read",
-    "found unknown directive name": "quote it, or remove the line: a % in column 1 is a directive",
-    "found incompatible YAML document": "remove the line: YAML 1.1 and 1.2 are read",
-    "did not find expected ',' or ']'": "close the list with ], and quote what contains a comma",
-    "did not find expected ',' or '}'": "close the mapping with }, and quote what contains { or }",
-    "did not find expected '-' indicator": "begin each item of a list in the same column",
-    "found character that cannot start any token": "quote a value that begins with @, ` or %",
-    "found unexpected end of stream": "close it, or quote with the other kind",
+    "found undefined tag handle": "remove the tag; tags are not supported",
+    "found unknown directive name": "quote it, or remove the line; a % starts a directive",
+    "found incompatible YAML document": "remove the line; YAML 1.1 and 1.2 are supported",
+    "did not find expected ',' or ']'": "close the list with ], and quote items with a comma",
+    "did not find expected ',' or '}'": "close the mapping with }, and quote values with { or }",
+    "did not find expected '-' indicator": "start each item of a list in the same column",
+    "found character that cannot start any token": "quote a value that starts with @, ` or %",
+    "found unexpected end of stream": "close it, or use the other kind of quotes",
     "found unknown escape character": "double the backslash, or use single quotes",
-    "block sequence entries are not allowed in this context": "put the list on lines of its own",
+    "block sequence entries are not allowed in this context": "start the list on the next line",
 }

@@ -1,8 +1,6 @@
-"""Text to nodes: PyYAML's C parser, with an eye of its own for plain text and a bound on depth.
+"""Compose YAML nodes with PyYAML's C parser, with a fast tag resolver and a limit of depth.
 
-The first step of reading a file (`loader`). `Document` composes a file a second time when it is
-asked for places, which happens where something is wrong, so that it need not keep all the nodes
-of a large workspace: they are most of what it would take in memory.
+Nodes are not kept, since they take most of the memory: `Document` composes again to find places.
 """
 
 from __future__ import annotations
@@ -24,19 +22,19 @@ MERGE_TAG = f"{PREFIX}merge"
 _SEQUENCE_TAG = f"{PREFIX}seq"
 _MAPPING_TAG = f"{PREFIX}map"
 _MAX_DEPTH = 200
-"""Levels at which composing stops: the C parser would overflow its stack, and the process die."""
+"""Levels at which composing stops. The C parser would overflow its stack and crash."""
 _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
 _NUMBER_IN_1_2 = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+")
-_TELLING = frozenset("yYnNtTfFoO0123456789+-.~<=")
-"""First characters of plain text that may be something else than text."""
+_NOT_ALWAYS_TEXT = frozenset("yYnNtTfFoO0123456789+-.~<=")
+"""First characters of plain scalars that may not be text."""
 
 
 class TooDeep(Exception):
-    """Composing stopped at a place: line and column, from 1."""
+    """Composing stopped at a line and column, counted from 1."""
 
 
 class _Loader(_Parser):
-    """The parser. Tags are remembered within a file, since keys and words repeat."""
+    """The parser. Tags are cached within a file, since keys and words repeat."""
 
     depth = 0
 
@@ -45,20 +43,20 @@ class _Loader(_Parser):
         self.tags: dict[str, str] = {"": f"{PREFIX}null"}
 
     def descend_resolver(self, parent: Node, index: Any) -> None:  # noqa: ARG002
-        """Called on the way into each node."""
+        """Enter a node. Called by PyYAML."""
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise TooDeep(parent.start_mark.line + 1, parent.start_mark.column + 1)
 
     def ascend_resolver(self) -> None:
-        """Called on the way out."""
+        """Leave a node. Called by PyYAML."""
         self.depth -= 1
 
     def resolve(self, kind: type[Node], value: str | None, implicit: Any) -> str:
-        """The tag of a node that has none. What YAML 1.2 takes for a number has its tag."""
+        """Return the tag of a node without one. Numbers of YAML 1.2 are numbers."""
         if kind is not ScalarNode:
             return _SEQUENCE_TAG if kind is SequenceNode else _MAPPING_TAG
-        if value is None or not implicit[0] or (value and value[0] not in _TELLING):
+        if value is None or not implicit[0] or (value and value[0] not in _NOT_ALWAYS_TEXT):
             return TEXT_TAG
         tag = self.tags.get(value)
         if tag is None:
@@ -76,7 +74,7 @@ def _tag_of(text: str) -> str:
 
 
 def compose(text: str) -> Node | None:
-    """The nodes of the one document of a text; None for an empty one.
+    """Return the root node of a text, None for an empty one.
 
     Raises yaml.YAMLError, TooDeep, and RecursionError where PyYAML has no C parser.
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reconciler.errors import AmbiguousIdentity
@@ -28,7 +30,7 @@ WEB = project()
 
 
 def actions(plan: Plan) -> list[tuple[str, str]]:
-    return [(each.action.value, str(each.address)) for each in plan.effective]
+    return [(change.action.value, str(change.address)) for change in plan.effective]
 
 
 def one(plan: Plan):
@@ -71,7 +73,7 @@ def one(plan: Plan):
         ({"destination": s3()}, {"destination": s3(legacy_parquet_extension=False)}),
     ],
 )
-def test_what_the_server_makes_of_a_value_is_no_change(declared, answered) -> None:
+def test_a_value_as_the_server_stores_it_is_no_change(declared, answered) -> None:
     desired = desired_of(WEB, export(**declared))
     assert planned(desired, live_of(live_project(), live_export(**answered))).empty
 
@@ -95,7 +97,7 @@ def test_what_the_server_makes_of_a_value_is_no_change(declared, answered) -> No
         ({"correlation_config": {"b": 1, "a": 2}}, {"correlation_config": {"a": 2, "b": 1}}),
     ],
 )
-def test_what_the_server_makes_of_a_setting_is_no_change(declared, answered) -> None:
+def test_a_setting_as_the_server_stores_it_is_no_change(declared, answered) -> None:
     assert planned(desired_of(project(**declared)), live_of(live_project(**answered))).empty
 
 
@@ -106,7 +108,7 @@ def test_null_and_false_differ_in_a_three_state_boolean() -> None:
     assert one(plan).body == {"surveys_opt_in": False}
 
 
-def test_a_setting_of_the_servers_own_is_sent_along() -> None:
+def test_live_keys_of_a_replaced_object_are_sent_too() -> None:
     plan = planned(
         desired_of(project(extra_settings={"k": 2})),
         live_of(live_project(extra_settings={"k": 1, "recorder_script": "p"})),
@@ -114,7 +116,7 @@ def test_a_setting_of_the_servers_own_is_sent_along() -> None:
     assert one(plan).body == {"extra_settings": {"k": 2, "recorder_script": "p"}}
 
 
-def test_an_ignored_change_is_left_as_it_is() -> None:
+def test_ignore_changes_leaves_a_field_unchanged() -> None:
     life = Lifecycle(ignore_changes=("destination.config.prefix", "paused"))
     desired = desired_of(WEB, export(lifecycle=life, paused=True, destination=s3(prefix="new/")))
     assert planned(desired, live_of(live_project(), live_export())).empty
@@ -123,7 +125,7 @@ def test_an_ignored_change_is_left_as_it_is() -> None:
 # Bodies
 
 
-def test_a_patch_of_a_destination_carries_its_type_and_integration() -> None:
+def test_a_patch_of_a_destination_contains_its_type_and_integration() -> None:
     desired = desired_of(WEB, export(destination=s3(prefix="new/")))
     live = live_export(destination={**s3(), "integration": 7})
     plan = planned(desired, live_of(live_project(), live))
@@ -132,7 +134,7 @@ def test_a_patch_of_a_destination_carries_its_type_and_integration() -> None:
     }
 
 
-def test_compression_travels_with_its_format() -> None:
+def test_compression_is_sent_with_the_file_format() -> None:
     desired = desired_of(WEB, export(destination=s3(compression="zstd")))
     live = live_export(destination=s3(file_format="Parquet", compression="snappy"))
     plan = planned(desired, live_of(live_project(), live))
@@ -142,7 +144,7 @@ def test_compression_travels_with_its_format() -> None:
     }
 
 
-def test_offsets_travel_with_the_interval() -> None:
+def test_offsets_are_sent_with_the_interval() -> None:
     desired = desired_of(WEB, export(interval="day", timezone="UTC", offset_hour=5))
     live = live_export(interval="day", timezone="UTC", offset_hour=0)
     plan = planned(desired, live_of(live_project(), live, dialect=Dialect.V2026))
@@ -158,13 +160,13 @@ def test_offsets_travel_with_the_interval() -> None:
         (None, {"sql_query", "hogql_query"}),
     ],
 )
-def test_a_query_is_sent_under_the_name_that_the_server_knows(dialect, names) -> None:
+def test_a_query_is_sent_under_the_name_of_the_dialect(dialect, names) -> None:
     desired = desired_of(WEB, export(sql_query="select event from events"))
     change = planned(desired, live_of(live_project(), dialect=dialect)).effective[0]
     assert {name for name in change.body if name.endswith("_query")} == names
 
 
-def test_an_export_that_is_to_be_paused_is_created_paused() -> None:
+def test_a_paused_export_is_created_paused() -> None:
     plan = planned(desired_of(WEB, export(paused=True)), live_of(live_project()))
     assert actions(plan) == [("create", "batch_export.lake")]
     assert one(plan).body["paused"] is True
@@ -187,20 +189,20 @@ def test_a_rename_is_an_update() -> None:
     assert Reason.RENAMED in change.reasons
 
 
-def test_two_live_candidates_are_never_guessed_between() -> None:
+def test_duplicate_live_names_are_an_error() -> None:
     live = live_of(live_project(), live_export("a"), live_export("b"))
-    with pytest.raises(AmbiguousIdentity, match="2 live batch_exports are named 'Lake'") as told:
+    with pytest.raises(AmbiguousIdentity, match="2 live batch_exports are named 'Lake'") as error:
         planned(desired_of(WEB, export()), live)
-    assert "{lake: {id: a}}" in (told.value.hint or "")
+    assert "{lake: {id: a}}" in (error.value.hint or "")
 
 
-def test_a_pin_tells_twins_apart() -> None:
+def test_an_id_selects_one_of_two_duplicates() -> None:
     live = live_of(live_project(), live_export("a"), live_export("b"))
     plan = planned(desired_of(WEB, export(pinned_id="b", interval="day")), live)
     assert one(plan).live_id == "b"
 
 
-def test_a_pin_that_leads_nowhere_is_an_error() -> None:
+def test_an_id_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(AmbiguousIdentity, match="no live batch_export has the id zz"):
         planned(desired_of(WEB, export(pinned_id="zz")), live_of(live_project()))
 
@@ -217,18 +219,14 @@ def test_two_resources_that_claim_one_object_are_an_error() -> None:
         planned(desired_same, live)
 
 
-def test_names_are_looked_for_in_their_own_project_only() -> None:
+def test_names_are_matched_within_the_project() -> None:
     live = live_of(live_project(1), live_project(2, "App"), live_export("x", parent=2))
     assert actions(planned(desired_of(WEB, export()), live)) == [("create", "batch_export.lake")]
 
 
 def test_an_export_of_a_project_named_by_id_needs_no_declaration() -> None:
-    desired = desired_of(export().__class__(**{**_fields(export()), "parent": ParentRef(id="1")}))
+    desired = desired_of(replace(export(), parent=ParentRef(id="1")))
     assert planned(desired, live_of(live_project(), live_export())).empty
-
-
-def _fields(resource):
-    return {name: getattr(resource, name) for name in resource.__slots__}
 
 
 # Replacement
@@ -244,15 +242,15 @@ def test_a_type_change_is_a_replacement_where_the_server_fixes_it() -> None:
     assert change.action is Action.REPLACE
     assert change.body["paused"] is True
     assert change.body["end_at"] == "2030-01-01T00:00:00Z"
-    assert [each.rule for each in replaced.refusals] == ["allow_replace"]
+    assert [refusal.rule for refusal in replaced.refusals] == ["allow_replace"]
     allowed = planned(
         desired, live_of(*live, dialect=Dialect.V2026), options=PlanOptions(allow_replace=True)
     )
     assert allowed.refusals == ()
-    assert "history-lost" in {each.rule for each in change.consequences}
+    assert "history-lost" in {consequence.rule for consequence in change.consequences}
 
 
-def test_a_move_is_told_by_the_git_base() -> None:
+def test_a_move_is_detected_by_the_git_base() -> None:
     app = project("app")
     live = live_of(live_project(1), live_project(2, "App"), live_export())
     plan = planned(
@@ -312,7 +310,7 @@ def test_a_change_of_type_in_place_needs_the_secrets() -> None:
     ("base", "live", "origin"),
     [("a/", "a/", Origin.FILES), ("b/", "x/", Origin.LIVE), ("a/", "x/", Origin.BOTH)],
 )
-def test_which_side_a_difference_comes_from(base, live, origin) -> None:
+def test_the_origin_of_a_difference(base, live, origin) -> None:
     plan = planned(
         desired_of(WEB, export(destination=s3(prefix="b/"))),
         live_of(live_project(), live_export(destination=s3(prefix=live))),
@@ -322,7 +320,7 @@ def test_which_side_a_difference_comes_from(base, live, origin) -> None:
     assert field.origin is origin
 
 
-def test_a_removed_key_goes_back_to_null_or_the_default() -> None:
+def test_a_removed_key_is_reset_to_null_or_the_default() -> None:
     base = export(
         end_at="2030-01-01T00:00:00Z",
         destination=s3(compression="gzip", use_virtual_style_addressing=True),
@@ -340,10 +338,10 @@ def test_a_removed_key_goes_back_to_null_or_the_default() -> None:
         "compression": None,
         "use_virtual_style_addressing": False,
     }
-    assert all(each.reset for each in change.fields)
+    assert all(field.reset for field in change.fields)
 
 
-def test_a_removed_key_that_nothing_resets_is_told() -> None:
+def test_a_removed_key_that_the_api_cannot_reset_is_a_note() -> None:
     plan = planned(
         desired_of(project()),
         live_of(live_project(anonymize_ips=True)),
@@ -380,7 +378,7 @@ def test_removal_from_the_files_deletes_only_with_prune() -> None:
 # Deletion and policy
 
 
-def test_prune_reaches_only_into_declared_projects() -> None:
+def test_prune_deletes_only_in_declared_projects() -> None:
     live = live_of(
         live_project(1), live_project(2, "Foreign"), live_export("a"), live_export("b", parent=2)
     )
@@ -388,28 +386,30 @@ def test_prune_reaches_only_into_declared_projects() -> None:
     assert actions(plan) == [("delete", "batch_export.id:a")]
     scoped = planned(desired_of(WEB), live, Policy(prune={"project.app": Prune.UNMANAGED}))
     assert scoped.empty
-    assert {str(each.address) for each in scoped.unmanaged} == {
+    assert {str(unmanaged.address) for unmanaged in scoped.unmanaged} == {
         "project.id:2",
         "batch_export.id:a",
         "batch_export.id:b",
     }
 
 
-def test_deleting_a_project_needs_its_second_switch_and_tells_what_is_lost() -> None:
-    gone = project().__class__(**{**_fields(project()), "state": State.ABSENT})
+def test_deleting_a_project_requires_its_policy_key_and_lists_consequences() -> None:
+    gone = replace(project(), state=State.ABSENT)
     live = live_of(live_project(), live_export("a", "A"), live_export("b", "B"))
     plan = planned(desired_of(gone), live)
-    assert [each.rule for each in plan.refusals] == ["allow_project_deletion"]
-    lost = {each.rule: each.message for each in one(plan).consequences}["project-data-lost"]
+    assert [refusal.rule for refusal in plan.refusals] == ["allow_project_deletion"]
+    lost = {consequence.rule: consequence.message for consequence in one(plan).consequences}[
+        "project-data-lost"
+    ]
     assert "2 batch exports inside, managed or not: 'A', 'B'" in lost
     assert planned(desired_of(gone), live, Policy(deletable=frozenset({"project"}))).refusals == ()
 
 
-def test_protect_holds_even_when_the_file_is_removed() -> None:
+def test_protect_applies_to_a_removed_resource() -> None:
     base = desired_of(WEB, export(lifecycle=Lifecycle(protect=True)))
     live = live_of(live_project(), live_export())
     plan = planned(desired_of(WEB), live, Policy(prune={"*": Prune.GIT}), base=base)
-    assert [each.rule for each in plan.refusals] == ["protect"]
+    assert [refusal.rule for refusal in plan.refusals] == ["protect"]
 
 
 @pytest.mark.parametrize(
@@ -421,7 +421,7 @@ def test_protect_holds_even_when_the_file_is_removed() -> None:
         (Limit(50, percent=True), False),
     ],
 )
-def test_limits_are_absolute_or_a_share(limit, refused) -> None:
+def test_limits_are_absolute_or_a_percentage(limit, refused) -> None:
     desired = desired_of(WEB, export(state=State.ABSENT))
     live = live_of(live_project(), live_export())
     plan = planned(desired, live, Policy(max_deletes=limit))
@@ -432,26 +432,26 @@ def test_a_denied_consequence_is_a_refusal() -> None:
     desired = desired_of(WEB, export(destination=s3(prefix="new/")))
     live = live_of(live_project(), live_export())
     plan = planned(desired, live, Policy(deny=("destination-moved",)))
-    assert [each.rule for each in plan.refusals] == ["deny"]
+    assert [refusal.rule for refusal in plan.refusals] == ["deny"]
 
 
-def test_an_ignored_name_is_never_touched_and_may_not_be_declared() -> None:
+def test_an_ignored_name_is_not_changed_and_cannot_be_declared() -> None:
     live = live_of(live_project(), live_export(), live_export("t", "tmp-1"))
     policy = Policy(prune={"*": Prune.UNMANAGED}, ignore=("tmp-*",))
     plan = planned(desired_of(WEB, export()), live, policy)
     assert plan.empty
-    assert [each.name for each in plan.ignored] == ["tmp-1"]
+    assert [ignored.name for ignored in plan.ignored] == ["tmp-1"]
     declared = planned(
         desired_of(WEB, export("tmp", name="tmp-1")), live, Policy(ignore=("tmp-*",))
     )
-    assert [each.rule for each in declared.refusals] == ["ignore"]
+    assert [refusal.rule for refusal in declared.refusals] == ["ignore"]
 
 
 # Order
 
 
 def test_parents_come_first_and_deletions_last_children_before_parents() -> None:
-    gone = project("old").__class__(**{**_fields(project("old")), "state": State.ABSENT})
+    gone = replace(project("old"), state=State.ABSENT)
     child = export("child", parent="old", name="C", state=State.ABSENT)
     new = project("new")
     live = live_of(live_project(1, "Old"), live_export("c", "C"))
@@ -467,24 +467,21 @@ def test_parents_come_first_and_deletions_last_children_before_parents() -> None
 
 
 def test_a_name_is_freed_before_it_is_taken() -> None:
-    renamed = project("a", name="Beta").__class__(
-        **{**_fields(project("a", name="Beta")), "lifecycle": Lifecycle(renamed_from=("Alpha",))}
-    )
+    lifecycle = Lifecycle(renamed_from=("Alpha",))
+    renamed = replace(project("a", name="Beta"), lifecycle=lifecycle, pinned_id="1")
     new = project("b", name="Alpha")
-    pinned = renamed.__class__(**{**_fields(renamed), "pinned_id": "1"})
-    plan = planned(desired_of(pinned, new), live_of(live_project(1, "Alpha")))
+    plan = planned(desired_of(renamed, new), live_of(live_project(1, "Alpha")))
     assert actions(plan) == [("update", "project.a"), ("create", "project.b")]
     assert plan.effective[1].depends_on == ("project.a:update",)
 
 
-def test_two_projects_that_swap_names_are_refused_with_the_way_out() -> None:
+def test_two_projects_that_swap_names_are_refused_with_a_hint() -> None:
     def pinned(key: str, name: str, identity: str):
-        found = project(key, name=name)
-        return found.__class__(**{**_fields(found), "pinned_id": identity})
+        return replace(project(key, name=name), pinned_id=identity)
 
     live = live_of(live_project(1, "A"), live_project(2, "B"))
     plan = planned(desired_of(pinned("a", "B", "1"), pinned("b", "A", "2")), live)
-    assert [each.rule for each in plan.refusals] == ["name-circle"]
+    assert [refusal.rule for refusal in plan.refusals] == ["name-circle"]
     assert "temporary name" in (plan.refusals[0].allow or "")
 
 
@@ -494,18 +491,18 @@ def test_pausing_comes_before_an_update_and_unpausing_after() -> None:
         desired_of(WEB, export(paused=True, destination=changed)),
         live_of(live_project(), live_export()),
     )
-    assert [each.action for each in pausing.effective] == [Action.PAUSE, Action.UPDATE]
+    assert [change.action for change in pausing.effective] == [Action.PAUSE, Action.UPDATE]
     unpausing = planned(
         desired_of(WEB, export(paused=False, destination=changed)),
         live_of(live_project(), live_export(paused=True)),
     )
-    assert [each.action for each in unpausing.effective] == [Action.UPDATE, Action.UNPAUSE]
+    assert [change.action for change in unpausing.effective] == [Action.UPDATE, Action.UNPAUSE]
 
 
 # Selection
 
 
-def test_a_target_brings_the_parent_that_must_be_created() -> None:
+def test_a_target_includes_the_parent_that_must_be_created() -> None:
     desired = desired_of(WEB, project("app"), export(), export("other"))
     selection = Selection(targets=("batch_export.lake",))
     plan = planned(desired, live_of(), options=PlanOptions(selection=selection))
@@ -521,16 +518,16 @@ def test_a_target_brings_the_parent_that_must_be_created() -> None:
         (Selection(excludes=("*.app", "batch_export.b")), {"project.web", "batch_export.a"}),
     ],
 )
-def test_what_narrows_a_plan(selection, expected) -> None:
+def test_the_selection_of_a_plan(selection, expected) -> None:
     desired = desired_of(WEB, project("app"), export("a"), export("b", parent="app"))
     live = live_of(live_project(1, timezone="X"), live_project(2, "App", timezone="X"))
     changed = desired_of(
         *(
-            each.__class__(**{**_fields(each), "spec": {**each.spec, "timezone": "UTC"}})
-            if each.address.kind == "project"
-            else each
-            for each in desired.resources.values()
+            replace(resource, spec={**resource.spec, "timezone": "UTC"})
+            if resource.address.kind == "project"
+            else resource
+            for resource in desired.resources.values()
         )
     )
     plan = planned(changed, live, options=PlanOptions(selection=selection))
-    assert {str(each.address) for each in plan.effective} == expected
+    assert {str(change.address) for change in plan.effective} == expected

@@ -1,4 +1,4 @@
-"""What a plan records of a live object: finding A6, `ignore_changes` and staleness."""
+"""What a plan records of a live object, `ignore_changes` and staleness."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def stale(plan: Plan, *, prefix: str, **body: object) -> list[str]:
     return [str(change) for change in stale_changes(plan, live, KINDS, mask=str)]
 
 
-def test_a6_an_ignored_field_does_not_make_an_update_stale() -> None:
+def test_an_ignored_field_does_not_make_an_update_stale() -> None:
     desired = desired_of(project(), export(lifecycle=PREFIX_IGNORED, interval="day"))
     plan = planned(desired, live_of(live_project(), live_export()))
     assert stale(plan, prefix="other/") == []
     assert stale(plan, prefix="other/", interval="week") != []
 
 
-def test_a6_an_ignored_object_covers_the_fields_below_it() -> None:
+def test_an_ignored_object_covers_the_fields_below_it() -> None:
     life = Lifecycle(ignore_changes=("destination",))
     desired = desired_of(project(), export(lifecycle=life, interval="day"))
     plan = planned(desired, live_of(live_project(), live_export()))
     assert stale(plan, prefix="other/") == []
 
 
-def test_a6_an_ignored_field_does_not_make_a_deletion_stale() -> None:
+def test_an_ignored_field_does_not_make_a_deletion_stale() -> None:
     desired = desired_of(project(), export(lifecycle=PREFIX_IGNORED, state=State.ABSENT))
     plan = planned(desired, live_of(live_project(), live_export()))
     assert stale(plan, prefix="other/") == []
@@ -51,7 +51,7 @@ def test_a6_an_ignored_field_does_not_make_a_deletion_stale() -> None:
 
 
 @pytest.mark.parametrize(("managed", "expected"), [({"end_at": None}, False), ({}, True)])
-def test_a6_an_ignored_field_makes_a_replacement_stale_only_if_its_live_value_is_copied(
+def test_an_ignored_field_makes_a_replacement_stale_only_if_its_live_value_is_copied(
     managed: dict[str, None], expected: bool
 ) -> None:
     life = Lifecycle(ignore_changes=("end_at",))

@@ -1,4 +1,4 @@
-"""What undo plans, case by case. The findings A1 and A2 and their siblings."""
+"""What undo plans, case by case."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tests.support.worlds import (
     KINDS,
     desired_of,
     export,
-    given_now,
     live_export,
     live_of,
     live_project,
+    plan_context,
     planned,
     project,
     s3,
@@ -42,7 +42,7 @@ def undo_of(
     """The undo of the plan that turned `before` into `desired`, where `after` is live now."""
     applied = planned(desired, before, applied_policy)
     undone = AppliedPlan(applied, created=created or {})
-    return undo_plan(undone, desired, after, policy or Policy(), KINDS, given=given_now())
+    return undo_plan(undone, desired, after, policy or Policy(), KINDS, context=plan_context())
 
 
 def actions(plan: Plan) -> list[tuple[str, str]]:
@@ -64,7 +64,7 @@ def prefixes(old: str, new: str, **body: Any) -> tuple[Desired, Live, Live]:
 # A1: policy.ignore and `managed`
 
 
-def test_a1_undo_refuses_an_object_that_the_policy_ignores() -> None:
+def test_undo_refuses_an_object_that_the_policy_ignores() -> None:
     desired, before, after = prefixes("old/", "new/")
     plan = undo_of(desired, before, after, Policy(ignore=("La*",)))
     assert actions(plan) == []
@@ -72,7 +72,7 @@ def test_a1_undo_refuses_an_object_that_the_policy_ignores() -> None:
     assert [str(address) for address in plan.refusals[0].addresses] == ["batch_export.lake"]
 
 
-def test_a1_undo_of_a_rename_refuses_an_ignored_live_name() -> None:
+def test_undo_of_a_rename_refuses_an_ignored_live_name() -> None:
     desired = desired_of(WEB, export(name="tmp-lake", pinned_id="e1"))
     before = live_of(LIVE_WEB, live_export(name="Lake"))
     after = live_of(LIVE_WEB, live_export(name="tmp-lake"))
@@ -81,14 +81,14 @@ def test_a1_undo_of_a_rename_refuses_an_ignored_live_name() -> None:
     assert [refusal.rule for refusal in plan.refusals] == ["ignore"]
 
 
-def test_a1_a_resource_pinned_to_an_ignored_object_is_refused_as_ignored() -> None:
+def test_a_resource_pinned_to_an_ignored_object_is_refused_as_ignored() -> None:
     desired = desired_of(WEB, export(name="Lake", pinned_id="e1"))
     live = live_of(LIVE_WEB, live_export(name="tmp-lake"))
     plan = planned(desired, live, Policy(ignore=("tmp-*",)))
     assert [refusal.rule for refusal in plan.refusals] == ["ignore"]
 
 
-def test_a1_undo_of_a_create_refuses_an_ignored_object() -> None:
+def test_undo_of_a_create_refuses_an_ignored_object() -> None:
     desired = desired_of(WEB, export())
     before, after = live_of(LIVE_WEB), live_of(LIVE_WEB, live_export())
     plan = undo_of(desired, before, after, Policy(ignore=("Lake",)))
@@ -97,7 +97,7 @@ def test_a1_undo_of_a_create_refuses_an_ignored_object() -> None:
 
 
 @pytest.mark.parametrize("percent", [10.0, 40.0, 60.0])
-def test_a1_a_percentage_means_the_same_in_a_plan_and_in_its_undo(percent: float) -> None:
+def test_a_percentage_means_the_same_in_a_plan_and_in_its_undo(percent: float) -> None:
     """Four resources, of which two are live: one change is 50 % of the managed objects."""
     others = [export("one"), export("two")]
     desired, before, after = prefixes("old/", "new/")
@@ -117,7 +117,7 @@ def _absent(resources: list[Any]) -> list[Any]:
     return [replace(resource, state=State.ABSENT) for resource in resources]
 
 
-def test_a1_undo_leaves_the_rest_of_the_workspace_alone() -> None:
+def test_undo_leaves_the_rest_of_the_workspace_alone() -> None:
     desired, before, after = prefixes("old/", "new/")
     other = export("other", name="Other")
     desired = replace(desired, resources={**desired.resources, other.address: other})
@@ -128,19 +128,19 @@ def test_a1_undo_leaves_the_rest_of_the_workspace_alone() -> None:
     assert actions(plan) == [("update", "batch_export.lake")]
 
 
-def test_a1_undo_honours_protection() -> None:
+def test_undo_honours_protection() -> None:
     desired = desired_of(WEB, export(lifecycle=Lifecycle(protect=True)))
     before, after = live_of(LIVE_WEB), live_of(LIVE_WEB, live_export())
     plan = undo_of(desired, before, after)
     assert [refusal.rule for refusal in plan.refusals] == ["protect"]
 
 
-def test_a1_undo_leaves_ignored_changes_as_they_are() -> None:
+def test_undo_respects_ignore_changes() -> None:
     desired, before, after = prefixes("old/", "new/")
     applied = planned(desired, before)
     life = Lifecycle(ignore_changes=("destination.config.prefix",))
     now = desired_of(WEB, export(destination=s3(prefix="new/"), lifecycle=life))
-    plan = undo_plan(AppliedPlan(applied), now, after, Policy(), KINDS, given=given_now())
+    plan = undo_plan(AppliedPlan(applied), now, after, Policy(), KINDS, context=plan_context())
     assert plan.empty
     assert any("ignore_changes" in note for note in notes(plan))
 
@@ -153,7 +153,7 @@ def postgres(**config: Any) -> dict[str, Any]:
     return {"type": "Postgres", "config": whole}
 
 
-def test_a2_undo_brings_back_a_field_that_several_types_have() -> None:
+def test_undo_restores_a_field_that_several_types_have() -> None:
     """`schema` has the default "public" in Postgres and another one in Snowflake."""
     desired = desired_of(WEB, export(destination=postgres(schema="events")))
     before = live_of(LIVE_WEB, live_export(destination=postgres()))
@@ -164,7 +164,7 @@ def test_a2_undo_brings_back_a_field_that_several_types_have() -> None:
     assert change.body == {"destination": {"type": "Postgres", "config": {"schema": "public"}}}
 
 
-def test_a2_undo_brings_back_a_field_to_its_default() -> None:
+def test_undo_restores_a_default() -> None:
     desired = desired_of(WEB, export(destination=postgres(schema="public")))
     before = live_of(LIVE_WEB, live_export(destination=postgres(schema="events")))
     after = live_of(LIVE_WEB, live_export(destination=postgres()))
@@ -174,8 +174,8 @@ def test_a2_undo_brings_back_a_field_to_its_default() -> None:
     assert change.body == {"destination": {"type": "Postgres", "config": {"schema": "events"}}}
 
 
-def test_a2_undo_of_a_change_of_type_says_what_is_missing() -> None:
-    """The plan holds the fields of the new type only, so the old one can't be built from it."""
+def test_undo_of_a_change_of_type_notes_what_is_missing() -> None:
+    """The plan has only the fields of the new type, so the old destination is not known."""
     desired = desired_of(WEB, export(destination=postgres()))
     before = live_of(LIVE_WEB, live_export(destination=s3()))
     after = live_of(LIVE_WEB, live_export(destination=postgres()))
@@ -184,7 +184,7 @@ def test_a2_undo_of_a_change_of_type_says_what_is_missing() -> None:
     assert any("destination.type" in note for note in notes(plan))
 
 
-def test_a2_undo_of_a_deletion_keeps_fields_of_its_type() -> None:
+def test_undo_of_a_deletion_keeps_fields_of_its_type() -> None:
     desired = desired_of(WEB, export(state=State.ABSENT))
     before = live_of(LIVE_WEB, live_export(destination=postgres(schema="events")))
     plan = undo_of(desired, before, live_of(LIVE_WEB))
@@ -194,7 +194,7 @@ def test_a2_undo_of_a_deletion_keeps_fields_of_its_type() -> None:
     assert change.body["destination"] == postgres(schema="events")
 
 
-# What make_plan brings with it
+# What make_plan decides for undo
 
 
 def test_undo_of_a_deleted_project_creates_it_before_its_exports() -> None:
@@ -206,7 +206,7 @@ def test_undo_of_a_deleted_project_creates_it_before_its_exports() -> None:
     assert plan.effective[1].depends_on == ("project.web:create",)
 
 
-def test_undo_of_a_deletion_needs_the_parent() -> None:
+def test_undo_of_a_deletion_requires_the_parent() -> None:
     desired = desired_of(WEB, export(state=State.ABSENT))
     before = live_of(LIVE_WEB, live_export())
     plan = undo_of(desired, before, live_of(dialect=Dialect.INTERFACE))
@@ -215,9 +215,21 @@ def test_undo_of_a_deletion_needs_the_parent() -> None:
 
 
 def test_undo_follows_the_object_and_not_the_key() -> None:
-    """The key was renamed in the files since: the object is still the one that was changed."""
+    """The key was renamed since, but the object is the same."""
     desired, before, after = prefixes("old/", "new/")
     applied = planned(desired, before)
     renamed = desired_of(WEB, export("ocean", name="Lake", pinned_id="e1"))
-    plan = undo_plan(AppliedPlan(applied), renamed, after, Policy(), KINDS, given=given_now())
+    plan = undo_plan(AppliedPlan(applied), renamed, after, Policy(), KINDS, context=plan_context())
     assert actions(plan) == [("update", "batch_export.lake")]
+
+
+@pytest.mark.parametrize("other", [{}, {"unmanaged": "kept"}])
+def test_undo_of_a_merged_object_restores_only_its_keys(other: dict[str, str]) -> None:
+    desired = desired_of(project(modifiers={"changed": "new", "added": "x"}))
+    before = live_of(live_project(modifiers={"changed": "old", **other}))
+    after = live_of(live_project(modifiers={"changed": "new", "added": "x", **other}))
+    plan = undo_of(desired, before, after)
+    assert notes(plan) == []
+    assert [change.body for change in plan.effective] == [
+        {"modifiers": {"changed": "old", "added": None}}
+    ]

@@ -1,4 +1,4 @@
-"""What a person sees of diagnostics: the line, the place in it, and nothing forged."""
+"""Test diagnostics as text and JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.errors import Diagnostic, Mark, Severity
+from reconciler.errors import Diagnostic, Level, Mark
 from reconciler.render.crop import crop
 from reconciler.render.diagnostics import diagnostics_as_json, diagnostics_as_text
 from reconciler.render.style import Style, width_of
@@ -25,14 +25,12 @@ def wrong(
     message: str = "unknown field 'x'",
     at: Mark | None = None,
     *,
-    severity: Severity = Severity.ERROR,
+    level: Level = Level.ERROR,
     hint: str | None = None,
     line: str | None = None,
     related: tuple[tuple[Mark, str], ...] = (),
 ) -> Diagnostic:
-    return Diagnostic(
-        "unknown-field", severity, message, at=at, hint=hint, line=line, related=related
-    )
+    return Diagnostic("unknown-field", level, message, at=at, hint=hint, line=line, related=related)
 
 
 def hostile() -> Diagnostic:
@@ -42,33 +40,34 @@ def hostile() -> Diagnostic:
 
 def breaking(text: str) -> set[str]:
     kinds = {"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"}
-    return {each for each in text if unicodedata.category(each) in kinds and each != "\n"}
+    return {mark for mark in text if unicodedata.category(mark) in kinds and mark != "\n"}
 
 
 def test_the_text_has_place_message_code_line_caret_and_hint() -> None:
     at = Mark("exports/events.yaml", 14, 9, 7)
     line = "        bukcket: x"
-    found = wrong("unknown field 'bukcket'", at, hint="did you mean 'bucket'?", line=line)
-    assert diagnostics_as_text([found]) == (
+    diagnostic = wrong("unknown field 'bukcket'", at, hint="did you mean 'bucket'?", line=line)
+    assert diagnostics_as_text([diagnostic]) == (
         "exports/events.yaml:14:9: error: unknown field 'bukcket' [unknown-field]\n"
         "   14 |         bukcket: x\n"
-        "                ^^^^^^^ did you mean 'bucket'?\n"
+        "                ^^^^^^^\n"
+        "  hint: did you mean 'bucket'?\n"
         "1 error\n"
     )
 
 
-def test_text_shows_what_controls_a_terminal_as_escapes() -> None:
+def test_control_characters_are_escaped_in_text() -> None:
     text = diagnostics_as_text([hostile()])
     assert not breaking(text)
     assert text.count(PRINTED) == 6
     assert not any(line.startswith("error: forged") for line in text.splitlines())
 
 
-def test_json_holds_the_text_itself_and_can_not_control_a_terminal() -> None:
-    told = diagnostics_as_json([hostile(), wrong("half a pair: \ud800", Mark("é.yaml"))])
-    assert not breaking(told)
-    assert "é.yaml" in told
-    first, second = orjson.loads(told)["diagnostics"]
+def test_control_characters_are_escaped_in_json() -> None:
+    text = diagnostics_as_json([hostile(), wrong("half a pair: \ud800", Mark("é.yaml"))])
+    assert not breaking(text)
+    assert "é.yaml" in text
+    first, second = orjson.loads(text)["diagnostics"]
     assert first["message"] == first["hint"] == first["related"][0]["message"] == HOSTILE
     assert second["message"] == "half a pair: \\ud800"
 
@@ -89,34 +88,38 @@ def test_json_holds_the_text_itself_and_can_not_control_a_terminal() -> None:
         ("key", 2, 40, " ^^"),
     ],
 )
-def test_carets_stand_under_what_they_mean(line: str, column: int, length: int, under: str) -> None:
+def test_carets_are_below_the_marked_characters(
+    line: str, column: int, length: int, under: str
+) -> None:
     text = diagnostics_as_text([wrong(at=Mark("a.yaml", 1, column, length), line=line)])
     assert text.splitlines()[2] == f"{' ' * 8}{under}"
 
 
-def test_carets_stand_right_beside_large_line_numbers() -> None:
+def test_carets_are_aligned_with_large_line_numbers() -> None:
     text = diagnostics_as_text([wrong(at=Mark("a.yaml", 1_234_567, 1), line="x: 1")])
     assert text.splitlines()[1:3] == ["1234567 | x: 1", f"{' ' * 10}^"]
 
 
 @pytest.mark.parametrize("width", [40, 80, 100])
 @pytest.mark.parametrize("column", [1, 20, 95, 2_500, 4_996, 5_001])
-def test_a_long_line_is_cut_around_the_place(column: int, width: int) -> None:
+def test_a_long_line_is_cropped_around_the_place(column: int, width: int) -> None:
     line = "".join(f"{number:04}," for number in range(1_000))
-    found = wrong(at=Mark("a.yaml", 7, column, 4), line=line)
-    _, shown, under, _ = diagnostics_as_text([found], Style(width=width)).splitlines()
+    diagnostic = wrong(at=Mark("a.yaml", 7, column, 4), line=line)
+    _, shown, under, _ = diagnostics_as_text([diagnostic], Style(width=width)).splitlines()
     assert len(shown) <= width
     assert len(under) <= width
-    marked = "".join(each for each, sign in zip(shown, under, strict=False) if sign == "^")
+    marked = "".join(
+        character for character, sign in zip(shown, under, strict=False) if sign == "^"
+    )
     assert marked == line[column - 1 : column + 3]
     assert shown.endswith("…") is (column < 4_900)
     assert shown.startswith("    7 | …") is (column > 60 or (column, width) == (20, 40))
 
 
-def test_a_line_of_megabytes_is_not_read_through() -> None:
+def test_a_line_of_megabytes_is_cropped_quickly() -> None:
     line = f"{'x' * 10_000_000}!"
-    found = [wrong(at=Mark("a.yaml", 1, 5_000_000), line=line)] * 1_000
-    assert len(diagnostics_as_text(found)) < 250_000
+    diagnostics = [wrong(at=Mark("a.yaml", 1, 5_000_000), line=line)] * 1_000
+    assert len(diagnostics_as_text(diagnostics)) < 250_000
 
 
 @given(
@@ -125,55 +128,57 @@ def test_a_line_of_megabytes_is_not_read_through() -> None:
     st.integers(1, 320),
     st.integers(32, 90),
 )
-def test_what_is_shown_of_any_line_fits(line: str, start: int, length: int, width: int) -> None:
-    found = crop(line, start, length, width=width)
-    assert width_of(found.text) <= width
-    assert found.length >= 1
-    assert found.start + found.length <= width + 1
-    assert not breaking(found.text)
+def test_a_cropped_line_fits_the_width(line: str, start: int, length: int, width: int) -> None:
+    cropped = crop(line, start, length, width=width)
+    assert width_of(cropped.text) <= width
+    assert cropped.length >= 1
+    assert cropped.start + cropped.length <= width + 1
+    assert not breaking(cropped.text)
 
 
-def test_a_hint_that_has_no_room_beside_the_caret_stands_below_it() -> None:
+def test_a_long_hint_is_wrapped() -> None:
     hint = "write it as a reference, ${secret:env:NAME}, and set the variable where it runs"
-    found = wrong(at=Mark("a.yaml", 1, 20, 4), line="    password: abcd: efgh", hint=hint)
-    lines = diagnostics_as_text([found], Style(width=60)).splitlines()
+    diagnostic = wrong(at=Mark("a.yaml", 1, 20, 4), line="    password: abcd: efgh", hint=hint)
+    lines = diagnostics_as_text([diagnostic], Style(width=60)).splitlines()
     assert lines[2:] == [
         f"{' ' * 27}^^^^",
-        "        write it as a reference, ${secret:env:NAME}, and set",
+        "  hint: write it as a reference, ${secret:env:NAME}, and set",
         "        the variable where it runs",
         "1 error",
     ]
 
 
-def test_forty_columns_are_enough_and_fewer_are_taken_for_forty() -> None:
-    found = wrong(at=Mark("a.yaml", 1, 50, 4), line="name: " * 20, hint="one of: " + "abc, " * 20)
-    narrow = diagnostics_as_text([found], Style(width=40))
+def test_the_minimum_width_is_forty_columns() -> None:
+    diagnostic = wrong(
+        at=Mark("a.yaml", 1, 50, 4), line="name: " * 20, hint="one of: " + "abc, " * 20
+    )
+    narrow = diagnostics_as_text([diagnostic], Style(width=40))
     assert all(len(line) <= 40 for line in narrow.splitlines()[1:])
-    assert diagnostics_as_text([found], Style(width=3)) == narrow
+    assert diagnostics_as_text([diagnostic], Style(width=3)) == narrow
 
 
-def test_what_is_counted() -> None:
+def test_the_last_line_counts_errors_warnings_and_files() -> None:
     one, two = Mark("a.yaml"), Mark("b.yaml")
-    warning = Severity.WARNING
+    warning = Level.WARNING
     assert diagnostics_as_text([]) == ""
-    for found, told in [
+    for diagnostics, count in [
         ([wrong(at=one)], "1 error"),
-        ([wrong(at=one), wrong(at=one, severity=warning)], "1 error, 1 warning"),
-        ([wrong(at=one, severity=warning), wrong(at=two, severity=warning)], TWO),
+        ([wrong(at=one), wrong(at=one, level=warning)], "1 error, 1 warning"),
+        ([wrong(at=one, level=warning), wrong(at=two, level=warning)], TWO),
         ([wrong(), wrong()], "2 errors"),
     ]:
-        assert diagnostics_as_text(found).splitlines()[-1] == told
+        assert diagnostics_as_text(diagnostics).splitlines()[-1] == count
 
 
-def test_colour_changes_no_letter() -> None:
-    found = wrong(at=Mark("a.yaml", 1, 1, 4), line="名前: x", hint="leave it out")
-    coloured = diagnostics_as_text([found], Style(colour=True))
+def test_colour_does_not_change_the_text() -> None:
+    diagnostic = wrong(at=Mark("a.yaml", 1, 1, 4), line="名前: x", hint="leave it out")
+    coloured = diagnostics_as_text([diagnostic], Style(colour=True))
     assert "\x1b[1;31merror\x1b[0m" in coloured
-    assert "\x1b[1;31m^^^^^^\x1b[0m leave it out" in coloured
+    assert "\x1b[1;31m^^^^^^\x1b[0m\n  hint: leave it out" in coloured
     plain = coloured.replace("\x1b[1;31m", "").replace("\x1b[0m", "")
-    assert plain == diagnostics_as_text([found])
-    doubt = wrong(severity=Severity.WARNING)
-    assert "\x1b[33mwarning\x1b[0m" in diagnostics_as_text([doubt], Style(colour=True))
+    assert plain == diagnostics_as_text([diagnostic])
+    warning = wrong(level=Level.WARNING)
+    assert "\x1b[33mwarning\x1b[0m" in diagnostics_as_text([warning], Style(colour=True))
 
 
 @pytest.mark.parametrize(
@@ -186,13 +191,13 @@ def test_colour_changes_no_letter() -> None:
         ("{wrong: 1, password: 'abcdefgh'}", "wrong", "{wrong: 1, password: ***}", "^^^^^"),
     ],
 )
-def test_carets_do_not_tell_how_long_a_masked_secret_is(
+def test_carets_do_not_show_the_length_of_a_masked_secret(
     line: str, marked: str, shown: str, under: str
 ) -> None:
     document = Document("a.yaml", text=line)
-    found = wrong(at=Mark("a.yaml", 1, line.index(marked) + 1, len(marked)))
-    text = diagnostics_as_text(with_lines([found], {"a.yaml": document}))
-    _, told, carets, _ = text.splitlines()
-    assert told == f"    1 | {shown}"
+    diagnostic = wrong(at=Mark("a.yaml", 1, line.index(marked) + 1, len(marked)))
+    text = diagnostics_as_text(with_lines([diagnostic], {"a.yaml": document}))
+    _, shown_line, carets, _ = text.splitlines()
+    assert shown_line == f"    1 | {shown}"
     at = shown.index(marked) if marked in shown else shown.rindex("***")
     assert carets == f"{' ' * (8 + at)}{under}"

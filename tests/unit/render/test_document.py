@@ -1,4 +1,4 @@
-"""The document of a plan: what all formats share."""
+"""Test the document of a plan."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def document() -> Document:
     return document_of(decode(encode(planned(desired, live, POLICY))))
 
 
-def test_entries_are_in_the_order_of_the_plan_and_the_worst_comes_first_for_a_reviewer() -> None:
+def test_entries_are_in_the_order_of_the_plan_or_worst_first() -> None:
     actions = [entry.change.action for entry in document().entries]
     assert actions == [Action.CREATE, Action.UPDATE, Action.DELETE]
     assert [entry.change.action for entry in document().worst_first] == [
@@ -76,7 +76,7 @@ def test_a_changed_field_has_both_sides() -> None:
 
 
 def test_unmanaged_objects_are_counted_and_listed() -> None:
-    assert document().unmanaged == "1 live object is not in the files and left alone"
+    assert document().unmanaged == "1 unmanaged object"
     assert document().unmanaged_objects == ('batch_export.id:e3 "Other" in Web',)
-    assert document().summary == "Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged"
+    assert document().summary == "Plan: 1 to create, 1 to update, 1 to delete. 1 unchanged."
     assert document().no_changes == ""

@@ -1,4 +1,4 @@
-"""The registry of output formats: one module each, found by its folder."""
+"""Test the registry of output formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reconciler.render.formats import all_formats, formats_of, writer_of
 from tests.support.worlds import desired_of, export, live_of, live_project, planned, project
 
 TOY = '''\
-"""Lines that name the file of each change: enough for an annotation."""
+"""Write the place of every change."""
 
 from reconciler.render.formats.base import Format
 from reconciler.render.plan.document import document_of
@@ -37,7 +37,7 @@ main()
 
 
 def run(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", RUN, str(folder), *arguments],
         capture_output=True,
         text=True,
@@ -45,7 +45,7 @@ def run(folder: Path, *arguments: str) -> str:
         timeout=60,
         check=True,
     )
-    return done.stdout
+    return completed.stdout
 
 
 def test_a_format_is_one_file(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_the_default_comes_first() -> None:
     assert list(all_formats()) == ["text", "github", "json", "markdown", "sarif"]
 
 
-def test_a_format_without_a_writer_names_those_that_have_one() -> None:
+def test_the_error_for_an_unsupported_format_lists_the_supported_ones() -> None:
     with pytest.raises(BadUsage) as refused:
         writer_of("markdown", "resolved")
     assert refused.value.message == "--format markdown is not supported here"

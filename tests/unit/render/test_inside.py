@@ -1,4 +1,4 @@
-"""What differs inside long and nested values is told where it is, and nothing is left out."""
+"""Test differences inside nested values and long texts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from reconciler.model.address import Address
 from reconciler.model.change import Action, Change, FieldChange
 from reconciler.model.field_types import canonical_text
 from reconciler.model.plan import Plan, PlanSource
+from reconciler.model.plan_redaction import redact_plan
 from reconciler.model.values import MISSING, value_at
-from reconciler.planning.masking import masked
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import DEFAULTS
 from reconciler.render.plan.inside import capped, differences, text_lines, value_lines
@@ -30,7 +30,7 @@ WIDE = {"filler": "x" * 100}
 
 
 def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """The value with one place in an object changed, added or removed."""
+    """Return the value with the item at a path changed, added or removed."""
     head, *rest = path
     inner = put(value[head], tuple(rest), new) if rest else new
     if isinstance(value, list):
@@ -46,14 +46,14 @@ def only_objects(value: Any) -> bool:
 
 
 @given(objects, objects)
-def test_every_part_stands_where_it_says(before: Any, after: Any) -> None:
+def test_differences_are_at_their_paths(before: Any, after: Any) -> None:
     for path, old, new in differences(before, after):
         whole, side = (before, old) if old is not MISSING else (after, new)
         assert value_at(whole, path) == side
 
 
 @given(objects.filter(only_objects), objects.filter(only_objects))
-def test_the_parts_are_all_that_differs(before: Any, after: Any) -> None:
+def test_differences_are_complete(before: Any, after: Any) -> None:
     result = before
     for path, _, new in differences(before, after):
         result = put(result, path, new)
@@ -63,17 +63,17 @@ def test_the_parts_are_all_that_differs(before: Any, after: Any) -> None:
 
 @given(st.lists(values, min_size=1, max_size=5), st.lists(values, min_size=1, max_size=5))
 def test_lists_that_differ_have_differences(before: list[Any], after: list[Any]) -> None:
-    found = differences([WIDE, *before], [WIDE, *after])
-    assert bool(found) is (canonical_text(before) != canonical_text(after))
+    parts = differences([WIDE, *before], [WIDE, *after])
+    assert bool(parts) is (canonical_text(before) != canonical_text(after))
 
 
-def test_an_item_put_in_front_is_not_a_change_of_all_that_follow() -> None:
+def test_an_inserted_item_is_one_difference() -> None:
     old = [{"key": f"filter-{number}", "value": "x" * 20} for number in range(5)]
     new = [{"key": "first"}, *old]
     assert differences(old, new) == [((0,), MISSING, {"key": "first"})]
 
 
-def test_an_item_that_changed_is_told_inside_and_another_one_whole() -> None:
+def test_a_changed_item_is_compared_inside_and_a_new_one_is_whole() -> None:
     old = [{"key": "email", "value": "x" * 60}, {"key": "host"}, {"key": "kept", "value": "z"}]
     changed = [{"key": "email", "value": "y"}, *old[1:]]
     assert differences(old, changed) == [((0, "value"), "x" * 60, "y")]
@@ -85,36 +85,36 @@ def test_true_is_not_one() -> None:
     assert differences({"a": True}, {"a": 1}) == [(("a",), True, 1)]
 
 
-def test_what_is_short_or_has_nothing_in_common_is_told_whole() -> None:
+def test_short_or_unrelated_values_are_whole() -> None:
     assert differences(["a"], ["a", "b"]) == []
     assert differences({"a": 1}, {"b": 1}) == []
     assert differences({"a": 1}, None) == []
     assert differences("a", "b") == []
 
 
-def test_a_long_query_is_told_by_its_columns() -> None:
+def test_a_long_query_is_compared_by_columns() -> None:
     columns = [f"properties.column_{number}" for number in range(20)]
     before = ", ".join(columns)
     after = before.replace("column_7,", "column_seven,")
     assert text_lines(before, after) == (
-        "  … 6 lines as before",
+        "  … 6 lines unchanged",
         "  properties.column_6,",
         "- properties.column_7,",
         "+ properties.column_seven,",
         "  properties.column_8,",
-        "  … 11 lines as before",
+        "  … 11 lines unchanged",
     )
 
 
-def test_a_query_on_one_line_is_laid_out_like_the_one_in_the_files() -> None:
+def test_a_query_on_one_line_gets_the_lines_of_the_configured_one() -> None:
     columns = [f"properties.column_{number}" for number in range(8)]
     shown = ", ".join([f"SELECT {columns[0]}", *columns[1:], "'a  b' AS text FROM events"])
     shown += " WHERE a AND b"
-    written = "SELECT\n" + "".join(f"  {each},\n" for each in columns if each[-1] != "5")
+    written = "SELECT\n" + "".join(f"  {column},\n" for column in columns if column[-1] != "5")
     written += "  'a b' AS text\nFROM events\nWHERE a AND c AND b\n"
-    told = text_lines(shown, written)
-    assert told == (
-        "  … 5 lines as before",
+    lines = text_lines(shown, written)
+    assert lines == (
+        "  … 5 lines unchanged",
         "    properties.column_4,",
         "-   properties.column_5,",
         "    properties.column_6,",
@@ -126,7 +126,7 @@ def test_a_query_on_one_line_is_laid_out_like_the_one_in_the_files() -> None:
         "+ WHERE a AND c AND b",
     )
     other_way = [
-        line.translate(str.maketrans("+-", "-+")) if line[0] in "+-" else line for line in told
+        line.translate(str.maketrans("+-", "-+")) if line[0] in "+-" else line for line in lines
     ]
     assert sorted(text_lines(written, shown)) == sorted(other_way)
 
@@ -135,34 +135,34 @@ def test_a_query_on_one_line_is_laid_out_like_the_one_in_the_files() -> None:
     st.lists(st.sampled_from(["a", "b,", " c", "d  e"]), min_size=1, max_size=12),
     st.lists(st.sampled_from(["a", "b,", " c", "d  e"]), min_size=2, max_size=12),
 )
-def test_laying_out_loses_no_word(words: list[str], lines: list[str]) -> None:
+def test_new_lines_lose_no_word(words: list[str], lines: list[str]) -> None:
     shown, written = " ".join(words), "\n".join(lines)
-    told = text_lines(shown, written)
-    if told and not any("as before" in line for line in told):
-        assert " ".join(line[2:] for line in told if line[0] in " -").split() == shown.split()
-        assert [line[2:] for line in told if line[0] in " +"] == lines
+    merged = text_lines(shown, written)
+    if merged and not any("lines unchanged" in line for line in merged):
+        assert " ".join(line[2:] for line in merged if line[0] in " -").split() == shown.split()
+        assert [line[2:] for line in merged if line[0] in " +"] == lines
 
 
 @given(
     st.lists(st.sampled_from("abc"), min_size=2, max_size=12),
     st.lists(st.sampled_from("abc"), min_size=2, max_size=12),
 )
-def test_lines_hold_both_sides(old: list[str], new: list[str]) -> None:
-    told = text_lines("\n".join(old), "\n".join(new))
-    assert bool(told) is (old != new)
-    if not any("as before" in line for line in told):
-        assert [line[2:] for line in told if line[0] in " -"] == (old if told else [])
-        assert [line[2:] for line in told if line[0] in " +"] == (new if told else [])
+def test_lines_contain_both_sides(old: list[str], new: list[str]) -> None:
+    lines = text_lines("\n".join(old), "\n".join(new))
+    assert bool(lines) is (old != new)
+    if not any("lines unchanged" in line for line in lines):
+        assert [line[2:] for line in lines if line[0] in " -"] == (old if lines else [])
+        assert [line[2:] for line in lines if line[0] in " +"] == (new if lines else [])
 
 
-def test_texts_that_are_too_long_to_compare_are_cut_and_counted() -> None:
+def test_long_texts_are_cut_and_the_rest_is_counted() -> None:
     before = "\n".join(f"a{number}" for number in range(3_000))
-    told = text_lines(before, before.replace("a", "b"))
-    assert told[0] == "- a0"
-    assert told[-1] == "  … 5960 more lines"
+    lines = text_lines(before, before.replace("a", "b"))
+    assert lines[0] == "- a0"
+    assert lines[-1] == "  … 5960 more lines"
 
 
-def test_a_line_can_not_forge_another() -> None:
+def test_a_line_cannot_forge_another() -> None:
     assert capped(iter(["+ a\x1b[2K\u202e\rPlan"])) == ("+ a\\x1b[2K\\u202e\\rPlan",)
 
 
@@ -174,7 +174,7 @@ def test_long_new_values_take_several_lines() -> None:
     assert value_lines([WIDE])[:3] == ["[", "  {", f'    "filler": "{"x" * 100}"']
 
 
-def test_a_masked_secret_is_not_put_together_from_pieces() -> None:
+def test_a_secret_is_masked_in_every_format() -> None:
     secret = "hunter2, and=more\nlines"
     columns = ", ".join(f"properties.column_{number}" for number in range(9))
     fields = (
@@ -183,12 +183,12 @@ def test_a_masked_secret_is_not_put_together_from_pieces() -> None:
         FieldChange(("new",), MISSING, [secret, WIDE]),
     )
     change = Change(Address("batch_export", "lake"), Action.UPDATE, "Lake", fields=fields)
-    plan = Plan(PlanSource("a", "o", "https://x.example", "1", "c", "l"), (change,))
+    plan = Plan(PlanSource("a", "o", "https://x.example", "1", "c"), (change,))
 
     def mask(text: str) -> str:
         return text.replace(secret, "***")
 
     for name in formats_of("plan"):
-        told = writer_of(name, "plan")(masked(plan, mask), DEFAULTS)
-        assert not re.search("hunter2|and=more|lines$", told, re.MULTILINE)
-        assert "***" in told
+        text = writer_of(name, "plan")(redact_plan(plan, mask), DEFAULTS)
+        assert not re.search("hunter2|and=more|lines$", text, re.MULTILINE)
+        assert "***" in text

@@ -1,4 +1,4 @@
-"""What is told while a plan is carried out: nothing that a server says forges a line."""
+"""Test progress, reports and errors."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ from tests.unit.render.test_diagnostics import HOSTILE, breaking
 CHANGE = Change(Address("batch_export", "lake"), Action.UPDATE, "Lake")
 
 
-def test_each_way_to_end_is_a_line() -> None:
-    told = [
-        event_as_text(each)
-        for each in (
+def test_a_change_that_ended_is_a_line() -> None:
+    text = [
+        event_as_text(event)
+        for event in (
             Done(CHANGE, "7", ("name was altered",)),
             Failed(CHANGE, "the service said no", "ask again"),
             Skipped(CHANGE, "create of project.web failed"),
             Started(CHANGE),
         )
     ]
-    assert told == [
+    assert text == [
         '~ updated batch_export.lake "Lake" (id 7)\n    ! name was altered',
-        '✗ update of batch_export.lake "Lake" failed: the service said no\n    ask again',
+        '✗ update of batch_export.lake "Lake" failed: the service said no\n    hint: ask again',
         '○ update of batch_export.lake "Lake" skipped: create of project.web failed',
-        None,
+        "",
     ]
-    assert event_as_text(Interrupting()) is not None
+    assert event_as_text(Interrupting())
 
 
-def test_what_a_server_says_is_escaped_and_stays_below_its_line() -> None:
+def test_text_of_the_server_is_escaped_and_indented() -> None:
     change = Change(CHANGE.address, Action.UPDATE, HOSTILE)
     events: list[Event] = [
         Done(change, HOSTILE, (HOSTILE,)),
         Failed(change, HOSTILE, HOSTILE),
         Skipped(change, HOSTILE),
     ]
-    for each in events:
-        told = event_as_text(each) or ""
-        assert not breaking(told)
-        assert all(line.startswith("    ") for line in told.splitlines()[1:])
+    for event in events:
+        text = event_as_text(event)
+        assert not breaking(text)
+        assert all(line.startswith("    ") for line in text.splitlines()[1:])
 
 
-def test_errors_are_escaped_and_each_line_is_labelled() -> None:
-    told = error_as_text(ReconcilerError(f"{HOSTILE}\n  detail", hint=f"way\n{HOSTILE}"))
-    assert not breaking(told)
-    lines = told.splitlines()
+def test_errors_are_escaped_and_every_line_is_labelled() -> None:
+    text = error_as_text(ReconcilerError(f"{HOSTILE}\n  detail", hint=f"way\n{HOSTILE}"))
+    assert not breaking(text)
+    lines = text.splitlines()
     assert all(line.startswith(("error: ", "  ")) for line in lines)
     assert lines[1] == "error: error: forged"
-    assert lines[2:4] == ["  detail", "  way"]
+    assert lines[2:4] == ["  detail", "  hint: way"]
 
 
 def test_several_problems_are_several_errors() -> None:
@@ -73,7 +73,7 @@ def test_several_problems_are_several_errors() -> None:
 
 
 OTHER = Change(Address("batch_export", "pond"), Action.CREATE, "Pond")
-PLAN = Plan(PlanSource("a", "o", "https://x.example", "1", "c", "l"), (CHANGE, OTHER))
+PLAN = Plan(PlanSource("a", "o", "https://x.example", "1", "c"), (CHANGE, OTHER))
 EVENTS: list[Event] = [
     Planned(PLAN),
     Started(CHANGE),
@@ -84,26 +84,26 @@ EVENTS: list[Event] = [
 ]
 
 
-def test_in_a_pipe_only_ends_are_told() -> None:
-    told: list[str] = []
-    listener = Progress(told.append)
-    for each in EVENTS:
-        listener(each)
-    assert told == [
+def test_in_a_pipe_only_ended_changes_are_shown() -> None:
+    written: list[str] = []
+    listener = Progress(written.append)
+    for event in EVENTS:
+        listener(event)
+    assert written == [
         '~ updated batch_export.lake "Lake" (id 7)\n',
         '✗ create of batch_export.pond "Pond" failed: no\n',
     ]
 
 
-def test_on_a_terminal_the_last_line_tells_what_is_under_way() -> None:
-    told: list[str] = []
-    listener = Progress(told.append, live=True, width=60)
-    for each in EVENTS:
-        listener(each)
-    assert [each.replace("\r\x1b[K", "<") for each in told] == [
+def test_on_a_terminal_the_last_line_lists_running_changes() -> None:
+    written: list[str] = []
+    listener = Progress(written.append, live=True, width=60)
+    for event in EVENTS:
+        listener(event)
+    assert [text.replace("\r\x1b[K", "<") for text in written] == [
         "<",
-        "<0 of 2 ended; updating batch_export.lake",
-        "<0 of 2 ended; updating batch_export.lake, creating batch_…",
-        '<~ updated batch_export.lake "Lake" (id 7)\n1 of 2 ended; creating batch_export.pond',
+        "<0 of 2 finished; updating batch_export.lake",
+        "<0 of 2 finished; updating batch_export.lake, creating bat…",
+        '<~ updated batch_export.lake "Lake" (id 7)\n1 of 2 finished; creating batch_export.pond',
         '<✗ create of batch_export.pond "Pond" failed: no\n',
     ]

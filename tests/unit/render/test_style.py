@@ -1,4 +1,4 @@
-"""Colours are printed where they are wanted, and widths are those of a terminal."""
+"""Test colours and widths of a terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_when_colours_are_wanted(environ: dict[str, str], terminal: bool, wanted
     assert colour_wanted(environ, terminal=terminal) is wanted
 
 
-def test_text_is_painted_only_with_colours() -> None:
+def test_text_is_painted_only_if_colours_are_enabled() -> None:
     assert Style(colour=True).paint(Colour.BOLD_RED, "error") == "\x1b[1;31merror\x1b[0m"
     assert Style(colour=True).paint(None, "error") == "error"
     assert Style(colour=True).paint(Colour.RED, "") == ""
@@ -46,5 +46,5 @@ def test_text_is_painted_only_with_colours() -> None:
         ("…→", 2),
     ],
 )
-def test_cells_of_a_terminal(text: str, cells: int) -> None:
+def test_width_counts_terminal_cells(text: str, cells: int) -> None:
     assert width_of(text) == cells

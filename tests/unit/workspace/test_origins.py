@@ -143,9 +143,9 @@ def test_addresses_are_found_by_key_and_told_apart(tmp_path: Path) -> None:
     with pytest.raises(ReconcilerError) as elsewhere:
         show(tmp_path, files, "lake", environment="a")
     assert elsewhere.value.message == (
-        "batch_export.lake is not in environment a: a.yaml:11 has it in b"
+        "batch_export.lake is not in environment a: a.yaml:11 limits it to b"
     )
-    assert elsewhere.value.hint == "look at it with -e b"
+    assert elsewhere.value.hint == "use -e b"
 
 
 def test_odd_text_can_not_forge_a_line(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_a_name_that_there_is_not_is_told_with_the_one_that_was_meant(
     raised = CliRunner().invoke(command, [asked]).exception
     assert isinstance(raised, BadUsage)
     told = raised.hint or ""
-    assert told.startswith(f"did you mean '{meant}'? There are: " if meant else "There are: ")
+    assert told.startswith(f"did you mean '{meant}'? schemas: " if meant else "schemas: ")
     assert told.endswith(", ".join(schema_names()))
 
 

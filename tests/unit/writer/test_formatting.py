@@ -284,7 +284,7 @@ def test_a_type_that_is_unknown_has_no_order(tag: str) -> None:
     ("text", "way_out"),
     [
         ("batch_exports:\n  a:\n    sql_query: |\n      select 1", "end it with a line break"),
-        ('projects:\n  web:\n    name: "a\u2028b"\n', "plainer"),
+        ('projects:\n  web:\n    name: "a\u2028b"\n', "simpler"),
     ],
 )
 def test_a_file_that_would_change_its_meaning_is_told_and_left_alone(

@@ -35,14 +35,14 @@ def test_a_text_that_cannot_be_written_leaves_the_old_file_and_nothing_else(tmp_
 
 def test_what_the_system_refuses_is_told_with_the_file(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a file")
-    with pytest.raises(ReconcilerError, match=r"a/b.yaml can't be written: "):
+    with pytest.raises(ReconcilerError, match=r"a/b.yaml cannot be written: "):
         write_files(tmp_path, {"a/b.yaml": "x"})
 
 
 def test_one_file_that_is_refused_leaves_all_as_they_were(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("old")
     (tmp_path / "z.yaml").mkdir()
-    with pytest.raises(ReconcilerError, match=r"z\.yaml can't be written: it is a folder"):
+    with pytest.raises(ReconcilerError, match=r"z\.yaml cannot be written: it is a folder"):
         write_files(tmp_path, {"a.yaml": "new", "b.yaml": "new", "z.yaml": "new"})
     assert (tmp_path / "a.yaml").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.yaml", "z.yaml"]

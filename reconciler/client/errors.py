@@ -1,0 +1,98 @@
+"""Convert error responses into exceptions, by status and then by `code`.
+
+`type` is not reliable: 409, 402 and one of the 429s are `server_error` (docs/service.md, 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from reconciler.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ServiceError,
+    Throttled,
+    Unauthorized,
+    Unavailable,
+)
+from reconciler.model.request import Request
+from reconciler.model.wording import printable
+
+_LONGEST = 256
+"""Characters of a server's text in a message: longer ones are cut."""
+
+_BY_STATUS: Mapping[int, type[ServiceError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    429: Throttled,
+}
+
+_HINTS_BY_DETAIL = (
+    (403, "missing required scope", "give the API key this scope (a :write scope includes :read)"),
+    (403, "does not support personal API key", "no scope allows this: it requires a login session"),
+    (404, "rganization", "check `organization`, and that the key's user is a member of it"),
+)
+
+_HINTS: Mapping[int, str] = {
+    401: "check `api_key` of this environment: the key is missing, unknown or revoked",
+    403: "check the role of the key's user, the limits of the key and the features of the plan",
+    409: "choose another name: this one is taken, perhaps with different upper and lower case",
+}
+
+
+def service_error(
+    request: Request, status: int, content: bytes, headers: Mapping[str, str]
+) -> ServiceError:
+    """Return the exception for a response with a status of 400 or more."""
+    body = _error_body(content)
+    attr = _text(body.get("attr"))
+    detail = _text(body.get("detail"))
+    place = f" ({attr})" if attr else ""
+    reason = f": {detail}" if detail else ""
+    error_type = _BY_STATUS.get(status) or (Invalid if status < 500 else Unavailable)
+    return error_type(
+        f"{request.label}: {status}{place}{reason}",
+        hint=_hint(status, detail or ""),
+        status=status,
+        code=_text(body.get("code")),
+        attr=attr,
+        retry_after=_seconds(headers.get("retry-after")),
+    )
+
+
+def _error_body(content: bytes) -> Mapping[str, object]:
+    """Return the body, empty unless it has the service's error shape: a proxy may say anything."""
+    try:
+        body = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return {}
+    valid = isinstance(body, dict) and isinstance(body.get("detail"), str) and "code" in body
+    return body if valid else {}
+
+
+def _text(value: object) -> str | None:
+    """Return a server's text as one printable line of limited length."""
+    if not isinstance(value, str):
+        return None
+    line = printable(" ".join(value.split()))
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+
+
+def _seconds(value: str | None) -> float | None:
+    try:
+        return max(0.0, float(value)) if value is not None else None
+    except ValueError:
+        return None
+
+
+def _hint(status: int, detail: str) -> str | None:
+    for hint_status, words, hint in _HINTS_BY_DETAIL:
+        if status == hint_status and words in detail:
+            return hint
+    return _HINTS.get(status)

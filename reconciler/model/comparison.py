@@ -1,0 +1,110 @@
+"""Compare values: as configured, as live, as sent, as recorded. Nothing else compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconciler.model.field_types import MergedObject
+from reconciler.model.kind import Field, Kind, Variant
+from reconciler.model.leaves import field_leaves
+from reconciler.model.values import JSON, MISSING, JSONObject, SecretRef, path_text
+
+
+def with_default(field: Field, value: JSON) -> JSON:
+    """Return the canonical form, in which absent, null and the server's default are equal."""
+    if value is MISSING or value is None:
+        value = None if field.default is MISSING else field.default
+    return field.type.canonical(value)
+
+
+def comparable(field: Field, value: JSON) -> JSON:
+    """Return the form in which values are compared: canonical, with default, without secrets."""
+    canonical = with_default(field, value)
+    return _without_secrets(canonical) if isinstance(canonical, (dict, list)) else canonical
+
+
+def _without_secrets(value: JSON) -> JSON:
+    """Return the value without secret references and without objects that become empty.
+
+    Servers remove secrets at any depth and keep the empty object (docs/service.md, 1.3).
+    """
+    if isinstance(value, Mapping):
+        items = {
+            key: _without_secrets(item)
+            for key, item in value.items()
+            if not isinstance(item, SecretRef)
+        }
+        return {key: item for key, item in items.items() if item != {}}
+    if isinstance(value, list):
+        return [_without_secrets(item) for item in value if not isinstance(item, SecretRef)]
+    return value
+
+
+def display_value(field: Field, value: JSON) -> JSON:
+    """Return the value that a change shows: comparable, but text as it is in a verbatim field."""
+    return value if field.verbatim and isinstance(value, str) else comparable(field, value)
+
+
+def is_default(field: Field, value: JSON) -> bool:
+    """Return whether a value equals null or the default: then no configuration is needed."""
+    value = comparable(field, value)
+    return value is None or bool(value == comparable(field, None))
+
+
+def compared(field: Field, wanted: JSON, live: JSON) -> tuple[JSON, JSON]:
+    """Return both values in forms that are equal if the server needs no request.
+
+    Of an object that the server merges, only the wanted keys count, and null equals absent.
+    """
+    want, have = comparable(field, wanted), comparable(field, live)
+    if isinstance(field.type, MergedObject) and isinstance(want, dict):
+        part = field.type.part_of(have, want)
+        return field.type.without_nulls(want), {} if part is None else part
+    return want, have
+
+
+def is_equal(field: Field, wanted: JSON, live: JSON) -> bool:
+    """Return whether the live value is the wanted one."""
+    want, have = compared(field, wanted, live)
+    return bool(want == have)
+
+
+def live_values(kind: Kind, body: JSONObject) -> dict[str, JSON]:
+    """Return the comparable live values by path text, without those that equal their default."""
+    return {
+        path_text(leaf.path): comparable(leaf.field, leaf.value)
+        for leaf in field_leaves(kind.fields, body, live=True)
+        if not is_default(leaf.field, leaf.value)
+    }
+
+
+def is_identical(kind: Kind, spec: JSONObject, body: JSONObject) -> bool:
+    """Return whether every declared value is literally in a live body, secrets aside.
+
+    True implies that nothing differs; False implies nothing. Most of a large plan ends here,
+    which keeps ten thousand unchanged resources cheap.
+    """
+    for name, declared in spec.items():
+        live = body.get(name, MISSING)
+        if live == declared:
+            continue
+        field = kind.field_named(name)
+        if field is None or not (
+            field.secret or (field.variant and _is_identical_variant(field.variant, declared, live))
+        ):
+            return False
+    return True
+
+
+def _is_identical_variant(variant: Variant, declared: JSON, live: JSON) -> bool:
+    if not (isinstance(declared, Mapping) and isinstance(live, Mapping)):
+        return False
+    inner, live_inner = declared.get(variant.body, {}), live.get(variant.body)
+    if not (isinstance(inner, Mapping) and isinstance(live_inner, Mapping)):
+        return False
+    return all(
+        live.get(name, MISSING) == value for name, value in declared.items() if name != variant.body
+    ) and all(
+        isinstance(value, SecretRef) or live_inner.get(name, MISSING) == value
+        for name, value in inner.items()
+    )

@@ -1,0 +1,75 @@
+"""A transport to the embedded service with a virtual clock, for tests that must not wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from reconciler.client import ClientSettings, SecretResolver, Transport, open_transport
+from reconciler.model.connection import Connection, SecretSettings
+from reconciler.model.values import SecretRef
+from tests.support.emulator import RunningEmulator
+
+KEY = SecretRef.of("env", "RECONCILER_API_KEY")
+
+
+@dataclass
+class VirtualClock:
+    """Seconds that pass only in `sleep`, which returns at once."""
+
+    now: float = 0.0
+    pauses: list[float] = field(default_factory=list)
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+def client_settings(clock: VirtualClock, **settings: Any) -> ClientSettings:
+    """Return settings on a virtual clock and without jitter."""
+    return ClientSettings(clock=clock, sleep=clock.sleep, jitter=lambda: 0.0, **settings)
+
+
+def resolver(**environ: str) -> SecretResolver:
+    return SecretResolver(SecretSettings("."), environ)
+
+
+@asynccontextmanager
+async def connected(
+    emulator: RunningEmulator,
+    clock: VirtualClock | None = None,
+    *,
+    secrets: SecretResolver | None = None,
+    **changes: Any,
+) -> AsyncIterator[Transport]:
+    """Yield a transport to the embedded service. `changes` replace parts of the connection."""
+    parts = {"base_url": emulator.base_url, "organization": emulator.organization, **changes}
+    async with open_transport(
+        Connection(environment="test", api_key=KEY, **parts),
+        secrets=secrets or resolver(**emulator.environ()),
+        settings=client_settings(clock or VirtualClock()),
+    ) as transport:
+        yield transport
+
+
+@asynccontextmanager
+async def mocked(
+    handler: Callable[[httpx.Request], Any], *, clock: VirtualClock | None = None, **settings: Any
+) -> AsyncIterator[Transport]:
+    """Yield a transport whose responses come from a function, for what no service produces."""
+    async with httpx.AsyncClient(transport=httpx.MockTransport(handler)) as client:
+        yield Transport(
+            client,
+            Connection("test", "https://service.example", "org", KEY),
+            secrets=resolver(RECONCILER_API_KEY="phx_key"),
+            settings=client_settings(clock or VirtualClock(), **settings),
+        )

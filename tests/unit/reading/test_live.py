@@ -1,0 +1,155 @@
+"""Which calls are made to read live state, and what they find."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.errors import Forbidden, NotFound
+from reconciler.model.kind import Kind, Paths
+from reconciler.model.live import Live, LiveObject
+from reconciler.model.resource import Desired, ParentRef, Resource
+from reconciler.reading import Depth, read_live
+from tests.conftest import StartService
+from tests.support.emulator import RunningEmulator
+from tests.support.transport import connected, resolver
+from tests.support.worlds import KINDS, export, project
+
+NO_OP = {"type": "NoOp", "config": {}}
+SEED = {
+    "organizations": [
+        {
+            "id": "org",
+            "name": "O",
+            "projects": [{"id": 1, "name": "Web"}, {"id": 2, "name": "App"}],
+        }
+    ],
+    "keys": [
+        {"value": "phx_all"},
+        {"value": "phx_web", "projects": [1]},
+        {"value": "phx_no_scope", "scopes": ["user:read"]},
+    ],
+}
+
+
+@pytest.fixture
+def running(service_of: StartService) -> RunningEmulator:
+    running = service_of(SEED)
+    for project_id, name in ((1, "Lake"), (1, "River"), (2, "Sea")):
+        body = {"name": name, "interval": "hour", "destination": NO_OP}
+        path = f"/api/projects/{project_id}/batch_exports/"
+        running.call("POST", path, body).raise_for_status()
+    running.clear_requests()
+    return running
+
+
+def read(
+    running: RunningEmulator,
+    *resources: Resource,
+    key: str = "phx_all",
+    kinds: tuple[Kind, ...] = KINDS,
+    organization: str = "org",
+    **depth: Any,
+) -> Live:
+    desired = Desired("test", running.base_url, organization, {r.address: r for r in resources})
+
+    async def run() -> Live:
+        secrets = resolver(RECONCILER_API_KEY=key)
+        async with connected(running, secrets=secrets) as transport:
+            return await read_live(transport, desired, kinds=kinds, depth=Depth(**depth))
+
+    return asyncio.run(run())
+
+
+def paths(running: RunningEmulator) -> list[str]:
+    return sorted(request["path"] for request in running.requests())
+
+
+def names(live: Live, kind: str = "batch_export") -> list[str]:
+    return sorted(item.name for item in live.of(kind))
+
+
+def test_without_resources_each_kind_takes_one_list(running: RunningEmulator) -> None:
+    live = read(running)
+    assert paths(running) == [
+        "/api/organizations/org/batch_exports/",
+        "/api/organizations/org/projects/",
+    ]
+    assert names(live) == ["Lake", "River", "Sea"]
+    assert names(live, "project") == ["App", "Web"]
+    assert live.unlisted == frozenset()
+
+
+def test_only_projects_that_may_match_are_read_in_full(running: RunningEmulator) -> None:
+    live = read(running, project("web"), export(destination=NO_OP))
+    assert "/api/organizations/org/projects/1/" in paths(running)
+    assert len(paths(running)) == 3
+    full = {item.name: "session_recording_opt_in" in item.body for item in live.of("project")}
+    assert full == {"Web": True, "App": False}
+
+
+@pytest.mark.parametrize(
+    ("in_full", "count"),
+    [(lambda item: item.kind == "project", 4), (lambda item: item.name == "App", 3)],
+)
+def test_a_caller_can_read_more_in_full(
+    running: RunningEmulator, in_full: Callable[[LiveObject], bool], count: int
+) -> None:
+    read(running, in_full=in_full)
+    assert len(paths(running)) == count
+
+
+def test_an_object_that_is_not_listed_is_read_by_id(running: RunningEmulator) -> None:
+    live_id = running.exports()["Lake"]["id"]
+    rule = {"match": {"path": "*/batch_exports/"}, "fault": "page", "drop": 3, "count": 0}
+    running.admin("PUT", "faults", [rule])
+    assert names(read(running)) == []
+    assert names(read(running, export(pinned_id=live_id, destination=NO_OP))) == ["Lake"]
+    assert names(read(running, ids=frozenset({live_id, "unknown"}))) == ["Lake"]
+
+
+def test_a_key_that_is_limited_to_a_project_reads_it_by_id(running: RunningEmulator) -> None:
+    lake = Resource(
+        export().address, {"name": "Lake", "destination": NO_OP}, parent=ParentRef(id="1")
+    )
+    live = read(running, lake, key="phx_web")
+    assert names(live) == ["Lake", "River"]
+    assert names(live, "project") == ["Web"]
+    assert live.unlisted == {"project"}
+    assert "/api/projects/1/batch_exports/" in paths(running)
+
+
+def test_a_parent_may_be_given_as_an_id(running: RunningEmulator) -> None:
+    live = read(running, key="phx_web", parents=frozenset({"1", "not an id/"}))
+    assert names(live, "project") == ["Web"]
+
+
+def test_a_limited_key_can_not_look_up_a_name(running: RunningEmulator) -> None:
+    with pytest.raises(Forbidden, match=r"may not list the projects of organization org; without"):
+        read(running, project("web"), key="phx_web")
+
+
+def test_a_missing_scope_is_not_a_limited_key(running: RunningEmulator) -> None:
+    with pytest.raises(Forbidden, match="missing required scope"):
+        read(running, key="phx_no_scope")
+
+
+def test_an_unknown_organization_is_reported(running: RunningEmulator) -> None:
+    with pytest.raises(NotFound):
+        read(running, organization="nope")
+
+
+def test_a_kind_without_a_list_for_the_organization_is_read_by_parent(
+    running: RunningEmulator,
+) -> None:
+    parent, child = KINDS
+    child = replace(child, paths=Paths(child.paths.collection))
+    assert names(read(running, kinds=(parent, child))) == ["Lake", "River", "Sea"]
+    assert paths(running)[-2:] == [
+        "/api/projects/1/batch_exports/",
+        "/api/projects/2/batch_exports/",
+    ]
