@@ -25,7 +25,7 @@ from reconciler.workspace import FolderSource, Loaded, load
 from reconciler.workspace.checks.consistency import check_consistency
 from reconciler.workspace.checks.relations import ResolvedWorkspace
 from reconciler.workspace.checks.values import check_fields
-from reconciler.workspace.declarations import Undetermined, declarations
+from reconciler.workspace.declarations import declarations
 from reconciler.workspace.digest import digest_of
 from reconciler.workspace.layers import EnvironmentContext, filled, managed_fields
 from reconciler.workspace.origins import variable_places
@@ -211,8 +211,9 @@ def stages(folder: Path) -> dict[str, float]:
     )
     loaded = whole(folder)
     desired = loaded.desired
-    here = ResolvedWorkspace(workspace, kinds, declared, desired, loaded.places, Undetermined())
-    timed("consistency", lambda: check_consistency(here, problems))
+    context.places.update(loaded.places)
+    here = ResolvedWorkspace(context, declared, desired)
+    timed("consistency", lambda: check_consistency(here))
     timed("digest", lambda: digest_of(desired, Policy(), None))
     assert not problems.diagnostics
     return spent

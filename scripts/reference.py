@@ -17,7 +17,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from reconciler.codes import CODES  # noqa: E402
+from reconciler.codes import codes  # noqa: E402
 from reconciler.kinds import all_kinds  # noqa: E402
 from reconciler.model.change import Severity  # noqa: E402
 from reconciler.model.kind import Kind, Variant  # noqa: E402
@@ -39,7 +39,7 @@ _WORDS = {
 _CODE = re.compile(r" \[([a-z0-9-]+)\]$", re.MULTILINE)
 _NOTE = "<!-- Generated from schemas/ by scripts/reference.py: change it there. -->\n"
 _DIAGNOSTICS_HEAD = """\
-<!-- Generated from reconciler/codes.py and tests/corpus/ by scripts/reference.py. -->
+<!-- Generated from reconciler/codes.toml and tests/corpus/ by scripts/reference.py. -->
 
 # Diagnostics
 
@@ -92,7 +92,7 @@ def _diagnostics_page() -> str:
     """Return the page of every code with its meaning, its fix and the shortest example."""
     examples = _examples()
     parts = [_DIAGNOSTICS_HEAD]
-    for code, known in sorted(CODES.items()):
+    for code, known in sorted(codes().items()):
         parts.append(f"\n## {code}\n\n{known.title}. {known.help}\n")
         if code in examples:
             parts.append(f"\n```text\n{examples[code]}```\n")
@@ -103,11 +103,11 @@ def _examples() -> dict[str, str]:
     """Return by code the shortest text of the corpus with only this diagnostic."""
     texts: dict[str, str] = {}
     for case in CASES:
-        codes = _CODE.findall(case.expected)
-        if len(codes) == 1 and _is_plain(case.expected):
+        names = _CODE.findall(case.expected)
+        if len(names) == 1 and _is_plain(case.expected):
             shown = case.expected.rsplit("\n", 2)[0] + "\n"
-            if len(shown) < len(texts.get(codes[0], shown + " ")):
-                texts[codes[0]] = shown
+            if len(shown) < len(texts.get(names[0], shown + " ")):
+                texts[names[0]] = shown
     return texts
 
 

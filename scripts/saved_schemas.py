@@ -1,17 +1,23 @@
 """Write schemas/plan.schema.json and schemas/event.schema.json from the forms of the codec.
 
+The docstring after a field is its description.
 Run it after every change of a form or a term; a test fails until then.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from msgspec.json import schema
+from msgspec.structs import fields
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -57,17 +63,44 @@ def _name(key: str) -> str:
     return short[:1].lower() + short[1:]
 
 
+def _all_forms(form: type[Struct] = Struct) -> Iterator[type[Struct]]:
+    """Yield every form below a class."""
+    for below in form.__subclasses__():
+        yield below
+        yield from _all_forms(below)
+
+
+def _descriptions(form: type[Struct]) -> dict[str, str]:
+    """Return the docstrings after the fields of a form, by their names in JSON."""
+    names = {field.name: field.encode_name for field in fields(form)}
+    texts: dict[str, str] = {}
+    for owner in form.__mro__[: form.__mro__.index(Struct)]:
+        (defined,) = ast.parse(inspect.getsource(owner)).body
+        for field, below in pairwise(getattr(defined, "body", ())):
+            match field, below:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    texts.setdefault(names[name], " ".join(text.split()))
+    return texts
+
+
 def _definition(key: str, node: Schema) -> Schema:
     """Return a definition; that of a term has its words in order, with their meanings."""
     terms = {term.__name__: term for term in Term.__subclasses__()}
     if key in terms:
         words = list(terms[key])
-        meanings = " ".join(f"`{word.value}`: {word.meaning}" for word in words)
+        meanings = " ".join(f"`{word.value}`: {word.meaning.removesuffix('.')}." for word in words)
         node = {
             "description": f"{node['description']} {meanings}",
             "enum": [word.value for word in words],
         }
     made = _node({name: value for name, value in node.items() if name != "title"})
+    for form in (form for form in _all_forms() if form.__name__ == key):
+        for name, text in _descriptions(form).items():
+            made["properties"][name].pop("description", None)
+            made["properties"][name] = {"description": text, **made["properties"][name]}
     if "event" in made.get("properties", {}):
         made["properties"]["event"]["description"] = "The event."
     return made

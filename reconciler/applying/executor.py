@@ -56,7 +56,8 @@ async def execute(
     )
     # Listeners mask the plan, which requires that every secret is resolved.
     listen(Planned(plan))
-    worker = Worker(transport, plan.source.organization, kinds, mask=secrets.mask)
+    by_name = {kind.name: kind for kind in kinds}
+    worker = Worker(transport, plan.source.organization, by_name, secrets.mask)
     run = _Run(worker, listen, secrets.mask, {change.id: change for change in plan.effective})
     interrupted = False
     while run.waiting or run.running:

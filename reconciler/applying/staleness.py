@@ -12,7 +12,7 @@ from reconciler.model.change import Action, Change
 from reconciler.model.comparison import live_values
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.values import JSONObject
@@ -32,26 +32,17 @@ def stale_changes(plan: Plan, live: Live, kinds: Sequence[Kind], *, mask: Mask) 
     for change in plan.effective:
         kind = by_kind[change.address.kind]
         if change.action is Action.CREATE:
+            # Below a parent that does not exist yet, no object exists.
+            has_place = kind.parent is None or change.parent_id is not None
             same = by_name.get((kind.name, change.parent_id, change.name.strip()))
-            cause = _conflict(kind, change, same)
+            cause = f"already exists (id {printable(same.id)})" if same and has_place else ""
+        elif (item := by_id.get((kind.name, change.live_id or ""))) is None:
+            cause = f"was deleted (id {printable(str(change.live_id))})"
         else:
-            cause = _modified(kind, change, by_id.get((kind.name, change.live_id or "")), mask)
+            cause = modifications(kind, change, item.body, mask=mask)
         if cause:
             stale.append(f"{change.address}: {cause}")
     return tuple(stale)
-
-
-def _conflict(kind: Kind, change: Change, same: LiveObject | None) -> str:
-    """Return why a create is stale. Below a parent that does not exist yet, no object exists."""
-    if same is None or (kind.parent is not None and change.parent_id is None):
-        return ""
-    return f"already exists (id {printable(same.id)})"
-
-
-def _modified(kind: Kind, change: Change, live: LiveObject | None, mask: Mask) -> str:
-    if live is None:
-        return f"was deleted (id {printable(str(change.live_id))})"
-    return modifications(kind, change, live.body, mask=mask)
 
 
 def modifications(kind: Kind, change: Change, body: JSONObject, *, mask: Mask) -> str:

@@ -5,14 +5,14 @@ An edit is used only if the new text contains all values of the old one when it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 import yaml
 
-from reconciler.authoring.layout import STEP, Block, Entry, block_of, content_end, line_end
+from reconciler.authoring.layout import STEP, Entry, block_of, content_end, line_end
 from reconciler.authoring.yaml_text import yaml_text
 from reconciler.errors import DiagnosticCollector
 from reconciler.model.values import JSONObject
@@ -38,19 +38,24 @@ class Draft:
 def new_file(drafts: Sequence[Draft], *, head: Sequence[str] = ()) -> str:
     """Return the text of a file with these resources, by collection."""
     lines = list(head)
+    for collection, members in _by_collection(drafts):
+        lines += [""] if lines else []
+        lines += _collection(collection, members)
+    return _joined(lines)
+
+
+def _by_collection(drafts: Sequence[Draft]) -> Iterator[tuple[str, list[Draft]]]:
     for collection in dict.fromkeys(draft.collection for draft in drafts):
-        members = [draft for draft in drafts if draft.collection == collection]
-        lines += (
-            ["", *_collection(collection, members)] if lines else _collection(collection, members)
-        )
-    return _joined(lines, "\n")
+        yield collection, [draft for draft in drafts if draft.collection == collection]
 
 
 def _collection(collection: str, members: Sequence[Draft]) -> list[str]:
-    lines = [f"{collection}:"]
-    for position, member in enumerate(members):
-        lines += ["", *member.lines(STEP)] if position else member.lines(STEP)
-    return lines
+    return [f"{collection}:", *_below_others(members, STEP)[1:]]
+
+
+def _below_others(members: Sequence[Draft], indent: int) -> list[str]:
+    """Return the lines of resources, with an empty line above each."""
+    return [line for member in members for line in ("", *member.lines(indent))]
 
 
 def extended_file(raw: bytes, drafts: Sequence[Draft]) -> str | None:
@@ -60,19 +65,18 @@ def extended_file(raw: bytes, drafts: Sequence[Draft]) -> str | None:
     """
     newline = line_end(raw)
     text = raw.decode("utf-8-sig")
-    for collection in dict.fromkeys(draft.collection for draft in drafts):
-        members = [draft for draft in drafts if draft.collection == collection]
+    for collection, members in _by_collection(drafts):
         lines = _with(text, collection, members)
         if lines is None:
             return None
-        text = _joined(lines, "\n")
+        text = _joined(lines)
     if not _keeps(raw, text, drafts):
         return None
     return text.replace("\n", newline)
 
 
-def _joined(lines: Sequence[str], newline: str) -> str:
-    return "".join(f"{line}{newline}" for line in lines)
+def _joined(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _with(text: str, collection: str, members: Sequence[Draft]) -> list[str] | None:
@@ -92,7 +96,8 @@ def _with(text: str, collection: str, members: Sequence[Draft]) -> list[str] | N
         return [*lines[:at], "", *_collection(collection, members), *lines[at:]]
     block = block_of(holder.value, lines, start=holder.below, end=holder.end)
     if block is not None:
-        return _in_block(lines, block, members)
+        added = _below_others(members, block.column)
+        return [*lines[: block.footer], *added, *lines[block.footer :]]
     opened = _opened(lines[holder.line], holder)
     if opened is None:
         return None
@@ -109,11 +114,6 @@ def _opened(line: str, holder: Entry) -> str | None:
     if not isinstance(value, yaml.MappingNode) or value.value or start.line != end.line:
         return None
     return line[: start.column].rstrip() + line[end.column :]
-
-
-def _in_block(lines: list[str], block: Block, members: Sequence[Draft]) -> list[str]:
-    added = [line for member in members for line in ("", *member.lines(block.column))]
-    return [*lines[: block.footer], *added, *lines[block.footer :]]
 
 
 def _keeps(raw: bytes, text: str, drafts: Sequence[Draft]) -> bool:

@@ -6,11 +6,10 @@ Comments stay with the key below them. The result is read again and compared wit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import Any, TypeAlias
-
-import yaml
 
 from reconciler.authoring.layout import (
     STEP,
@@ -31,9 +30,9 @@ from reconciler.model.kind import Kind
 from reconciler.model.schema_files import schema, variant_schema
 from reconciler.model.values import MISSING, Path, value_at
 from reconciler.workspace.sources import WORKSPACE_FILE
-from reconciler.workspace.yaml.document import Document, Node
+from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
-from reconciler.workspace.yaml.nodes import MERGE_TAG
+from reconciler.workspace.yaml.nodes import MERGE_TAG, is_block_list, is_block_text, nodes_in
 
 Schema: TypeAlias = Mapping[str, Any]
 NOT_FORMATTED = "not-formatted"
@@ -174,9 +173,9 @@ class _Formatting:
         """Return the lines below the key of anything but a block mapping."""
         body = self.lines[entry.below : entry.body_end]
         target = indent + STEP
-        if self._is_block_list(entry):
+        if is_block_list(entry.value) and self._starts_below(entry):
             by = target - entry.value.start_mark.column
-        elif self._is_text(entry):
+        elif is_block_text(entry.value) and entry.value.start_mark.line == entry.line:
             column = next((indent_of(line) for line in body if line.strip()), None)
             if column is not None and not sets_indent(self.lines[entry.line]):
                 by = target - column
@@ -184,22 +183,10 @@ class _Formatting:
             target = indent + 1
         return shifted(body, by) + self._comments(entry.body_end, entry.end, target)
 
-    def _is_text(self, entry: Entry) -> bool:
-        value = entry.value
-        return (
-            isinstance(value, yaml.ScalarNode)
-            and value.style in ("|", ">")
-            and value.start_mark.line == entry.line
-        )
-
-    def _is_block_list(self, entry: Entry) -> bool:
-        value = entry.value
-        return (
-            isinstance(value, yaml.SequenceNode)
-            and not value.flow_style
-            and entry.below <= value.start_mark.line < entry.end
-            and self._only_blank_or_comments(entry.below, value.start_mark.line)
-        )
+    def _starts_below(self, entry: Entry) -> bool:
+        """Return whether a value starts in a line of its own."""
+        line = entry.value.start_mark.line
+        return entry.below <= line < entry.end and self._only_blank_or_comments(entry.below, line)
 
     def _only_blank_or_comments(self, start: int, end: int) -> bool:
         return all(is_blank_or_comment(self.lines[line]) for line in range(start, end))
@@ -233,40 +220,18 @@ class _Formatting:
 
 
 def _separates_alias(entries: Sequence[Entry]) -> bool:
-    """Return whether an alias would be above its anchor."""
+    """Return whether an alias would be above its anchor, whose node it shares."""
     for position, entry in enumerate(entries):
-        later = entries[position + 1 :]
-        for line in _anchors_of(entry):
-            if any(other.line <= line < other.end for other in later):
+        lines = {node.start_mark.line for node in nodes_in(entry.value)}
+        for later in entries[position + 1 :]:
+            if not lines.isdisjoint(range(later.line, later.end)):
                 return True
     return False
 
 
-def _anchors_of(entry: Entry) -> Iterator[int]:
-    """Yield the lines of the anchors of an entry's aliases, whose nodes the parser shares."""
-    seen: set[int] = set()
-    pending: list[Node] = [entry.value]
-    while pending:
-        node = pending.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        line = node.start_mark.line
-        if not entry.line <= line < entry.end:
-            yield line
-        elif isinstance(node, yaml.MappingNode):
-            pending.extend(part for pair in node.value for part in pair)
-        elif isinstance(node, yaml.SequenceNode):
-            pending.extend(node.value)
-
-
 def _without_leading_empty(lines: Sequence[str]) -> list[str]:
-    start = next((position for position, line in enumerate(lines) if line), len(lines))
-    return list(lines[start:])
+    return list(dropwhile(lambda line: not line, lines))
 
 
 def _without_trailing_empty(lines: Sequence[str]) -> list[str]:
-    kept = list(lines)
-    while kept and not kept[-1]:
-        kept.pop()
-    return kept
+    return _without_leading_empty(lines[::-1])[::-1]

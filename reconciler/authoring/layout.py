@@ -7,12 +7,13 @@ is the comment lines above its key, and all lines down to the next entry.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import yaml
 
 from reconciler.workspace.yaml.document import Document, Node
+from reconciler.workspace.yaml.nodes import is_block_list, is_block_text, nodes_in
 
 STEP = 2
 _KEEPS_EMPTY_LINES = re.compile(r"[|>][0-9]*\+")
@@ -106,7 +107,7 @@ def _body_end(value: Node, lines: Sequence[str], *, line: int, limit: int) -> in
             mark.line if mark.column == 0 and mark.line > leaf.start_mark.line else mark.line + 1
         )
         least = _least_indent(lines, leaf)
-        while ended > line + 1 and _is_empty(lines[ended - 1], least):
+        while ended > line + 1 and not lines[ended - 1].strip() and len(lines[ended - 1]) <= least:
             ended -= 1
         end = max(end, min(ended, limit))
     return end
@@ -115,9 +116,7 @@ def _body_end(value: Node, lines: Sequence[str], *, line: int, limit: int) -> in
 def _least_indent(lines: Sequence[str], leaf: Node) -> int:
     """Return the indent up to which a blank line is not part of a block scalar; -1 for none."""
     header = lines[leaf.start_mark.line]
-    if not isinstance(leaf, yaml.ScalarNode) or leaf.style not in ("|", ">"):
-        return -1
-    if _KEEPS_EMPTY_LINES.search(header):
+    if not is_block_text(leaf) or _KEEPS_EMPTY_LINES.search(header):
         return -1
     if sets_indent(header):
         # The text may start further left than any of its lines.
@@ -129,10 +128,6 @@ def _least_indent(lines: Sequence[str], leaf: Node) -> int:
 def sets_indent(header: str) -> bool:
     """Return whether the header of a block scalar sets the indentation."""
     return _SETS_INDENT.search(header) is not None
-
-
-def _is_empty(line: str, least: int) -> bool:
-    return not line.strip() and len(line) <= least
 
 
 def _last_leaf(node: Node) -> Node:
@@ -149,11 +144,7 @@ def _with_own_comments(
 
     These are indented more than the next key, or are commented-out items of an unindented list.
     """
-    is_list = (
-        isinstance(value, yaml.SequenceNode)
-        and not value.flow_style
-        and value.start_mark.column == column
-    )
+    is_list = is_block_list(value) and value.start_mark.column == column
     until = start
     for line in range(start, end):
         text = lines[line]
@@ -187,35 +178,19 @@ def content_end(lines: Sequence[str]) -> int:
 
 def trimmed(document: Document) -> tuple[str, ...]:
     """Return the lines of a document without trailing whitespace, except inside text."""
-    kept = {line for scalar in _scalars(document.node) for line in _lines_of_text(scalar)}
+    kept = {line for node in nodes_in(document.node) for line in _lines_of_text(node)}
     return tuple(
         line if number in kept else line.rstrip(" \t") for number, line in enumerate(document.lines)
     )
 
 
-def _scalars(root: Node | None) -> Iterator[yaml.ScalarNode]:
-    """Yield every scalar once, although aliases share nodes."""
-    seen: set[int] = set()
-    pending = [root] if root is not None else []
-    while pending:
-        node = pending.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.ScalarNode):
-            yield node
-        elif isinstance(node, yaml.MappingNode):
-            pending.extend(part for pair in node.value for part in pair)
-        else:
-            pending.extend(node.value)
-
-
-def _lines_of_text(scalar: yaml.ScalarNode) -> range:
+def _lines_of_text(node: Node) -> range:
     """Return the lines whose trailing whitespace may be part of a text."""
-    start, end = scalar.start_mark.line, scalar.end_mark.line
-    if scalar.style in ("|", ">"):
-        return range(start + 1, end + 1 if scalar.end_mark.column else end)
-    return range(start, end) if scalar.style in ("'", '"') else range(0)
+    start, end = node.start_mark.line, node.end_mark.line
+    if is_block_text(node):
+        return range(start + 1, end + 1 if node.end_mark.column else end)
+    is_quoted = isinstance(node, yaml.ScalarNode) and node.style in ("'", '"')
+    return range(start, end) if is_quoted else range(0)
 
 
 def line_end(raw: bytes) -> str:

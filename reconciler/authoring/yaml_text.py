@@ -15,6 +15,7 @@ from reconciler.model.json_tree import map_leaves, walk
 from reconciler.model.values import JSON, SecretRef
 from reconciler.workspace.references import escaped
 from reconciler.workspace.yaml.loader import parse
+from reconciler.workspace.yaml.nodes import MAPPING_TAG, SEQUENCE_TAG, TEXT_TAG
 
 _WIDEST_LIST = 70
 _SHORT = 1000
@@ -46,7 +47,7 @@ class _Strict(yaml.SafeDumper):
         return True
 
 
-def _text(dumper: Any, value: str) -> yaml.Node:
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
     style = None
     if not value.replace("\n", "").isprintable():
         style = '"'
@@ -54,29 +55,21 @@ def _text(dumper: Any, value: str) -> yaml.Node:
         style = "|"
     elif _AMBIGUOUS.fullmatch(value) and not _PLAIN.fullmatch(value):
         style = "'" if value.isprintable() else '"'
-    node: yaml.Node = dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-    return node
+    return dumper.represent_scalar(TEXT_TAG, value, style=style)
 
 
-def _reference(dumper: Any, value: SecretRef) -> yaml.Node:
-    node: yaml.Node = dumper.represent_scalar("tag:yaml.org,2002:str", str(value))
-    return node
+def _reference(dumper: yaml.SafeDumper, value: SecretRef) -> yaml.Node:
+    return dumper.represent_scalar(TEXT_TAG, str(value))
 
 
-def _list(dumper: Any, value: list[JSON]) -> yaml.Node:
+def _list(dumper: yaml.SafeDumper, value: list[JSON]) -> yaml.Node:
     short = all(isinstance(item, (str, int, float, bool)) for item in value)
     flow = short and sum(len(str(item)) + 4 for item in value) <= _WIDEST_LIST
-    node: yaml.Node = dumper.represent_sequence(
-        "tag:yaml.org,2002:seq", value, flow_style=flow or not value
-    )
-    return node
+    return dumper.represent_sequence(SEQUENCE_TAG, value, flow_style=flow or not value)
 
 
-def _mapping(dumper: Any, value: dict[str, JSON]) -> yaml.Node:
-    node: yaml.Node = dumper.represent_mapping(
-        "tag:yaml.org,2002:map", value.items(), flow_style=not value
-    )
-    return node
+def _mapping(dumper: yaml.SafeDumper, value: dict[str, JSON]) -> yaml.Node:
+    return dumper.represent_mapping(MAPPING_TAG, value.items(), flow_style=not value)
 
 
 # The loader reads a timestamp as text, as YAML 1.2 does.
@@ -121,7 +114,8 @@ def reads_back(value: JSON) -> bool:
         document = parse(yaml_text(written).encode(), "", problems)
     except (yaml.YAMLError, UnicodeEncodeError):
         return False
-    return not problems.diagnostics and document.value == _as_text(written)
+    read_back = map_leaves(written, lambda leaf: str(leaf) if isinstance(leaf, SecretRef) else leaf)
+    return not problems.diagnostics and document.value == read_back
 
 
 def _surely_reads_back(value: JSON) -> bool:
@@ -135,8 +129,3 @@ def _surely_reads_back(value: JSON) -> bool:
         elif item is not None and not isinstance(item, (dict, list, bool, SecretRef)):
             return False
     return True
-
-
-def _as_text(value: JSON) -> JSON:
-    """Return the value with secret references as their text."""
-    return map_leaves(value, lambda leaf: str(leaf) if isinstance(leaf, SecretRef) else leaf)

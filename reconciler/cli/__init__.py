@@ -81,22 +81,16 @@ def main() -> NoReturn:
     sys.exit(_run(sys.argv[1:]))
 
 
-def _run(arguments: list[str]) -> int:  # noqa: PLR0911 - one for each kind of error
+def _run(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         # Characters outside the encoding of a terminal must not raise.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         result = cli.main(arguments, prog_name="reconciler", standalone_mode=False)
         sys.stdout.flush()
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.ctx.get_help(), err=True)
-        return ExitCode.USAGE
-    except click.UsageError as error:
-        error.show()
-        return ExitCode.USAGE
     except click.ClickException as error:
         error.show()
-        return ExitCode.ERROR
+        return ExitCode.USAGE if isinstance(error, click.UsageError) else ExitCode.ERROR
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED

@@ -25,18 +25,13 @@ from reconciler.commands.planning import PlanResult
 from reconciler.commands.runtime import Runtime
 from reconciler.model.event import Event, Planned
 from reconciler.model.plan import Plan
-from reconciler.render.applied import applied_as_text, unverified_as_text
-from reconciler.render.plan.text import plan_as_text
+from reconciler.render.plan.text import plan_as_text, unverified_as_text
 from reconciler.render.plan.words import summary
+from reconciler.render.progress import report_as_text
 
 
 @click.command("apply")
-@click.argument(
-    "plan_file",
-    required=False,
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="[PLAN_FILE]",
-)
+@click.argument("plan_file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @workspace_options
 @plan_options
 @unmanaged_option
@@ -71,7 +66,7 @@ def command(
         click.echo(plan_as_text(result.plan, how), nl=False)
 
     applied = asyncio.run(apply(request, _runtime(), show=show, approve=_approve))
-    click.echo(applied_as_text(applied.report), nl=False)
+    click.echo(report_as_text(applied.report), nl=False)
     click.echo(f"{applied.calls} API calls", err=True)
     click.echo(unverified_as_text(applied.left), nl=False, err=True)
     return exit_code_of_apply(applied)

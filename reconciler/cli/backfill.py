@@ -9,7 +9,7 @@ import click
 
 from reconciler.cli.options import workspace_of, workspace_options
 from reconciler.cli.output import runtime
-from reconciler.commands.backfilling import BackfillRequest, backfill
+from reconciler.commands.backfilling import backfill
 from reconciler.model.wording import printable
 
 
@@ -24,7 +24,6 @@ def command(address: str, *, start: str, end: str, **options: Any) -> None:
     Times without an offset are UTC. The request is sent once: if the response is lost, check the
     runs of the export before you try again.
     """
-    request = BackfillRequest(workspace_of(options), address, start, end)
-    started = asyncio.run(backfill(request, runtime()))
+    started = asyncio.run(backfill(address, start, end, workspace_of(options), runtime()))
     name = f" (backfill {printable(started.backfill_id)})" if started.backfill_id else ""
     click.echo(f"Backfilling {address} from {started.start} to {started.end}{name}")

@@ -18,9 +18,4 @@ def command() -> None:
     Starts the embedded service on a free loopback port and needs no network and no account.
     """
     style = style_of(sys.stdout)
-
-    def say(text: str) -> None:
-        click.echo(demo_line(text, style))
-        sys.stdout.flush()
-
-    demo(runtime(), say)
+    demo(runtime(), lambda text: click.echo(demo_line(text, style)))

@@ -10,8 +10,8 @@ import click
 from reconciler.cli.exit_codes import exit_code_of_format
 from reconciler.cli.options import folder_option
 from reconciler.cli.output import print_warnings, style_of
-from reconciler.commands.formatting import FormatOptions, format_workspace
-from reconciler.render.formatted import format_summary, formatted_as_text
+from reconciler.commands.formatting import format_workspace
+from reconciler.render.difference import format_summary, formatted_as_text
 
 
 @click.command("fmt")
@@ -27,7 +27,7 @@ def command(folder: Path, files: tuple[Path, ...], *, check: bool, diff: bool) -
     change.
     """
     write = not (check or diff)
-    formatted = format_workspace(FormatOptions(folder, files, write=write))
+    formatted = format_workspace(folder, files, write=write)
     print_warnings(formatted.diagnostics)
     text = formatted_as_text(formatted, diff=diff, style=style_of(sys.stdout))
     click.echo(text, nl=False)

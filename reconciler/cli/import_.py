@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from reconciler.cli.exit_codes import exit_code_of_import
-from reconciler.cli.options import format_option, workspace_of, workspace_options
+from reconciler.cli.options import GLOBS, format_option, workspace_of, workspace_options
 from reconciler.cli.output import render_options, runtime
 from reconciler.commands.importing import ImportOptions, import_live
 from reconciler.importing.choosing import Choice
 from reconciler.importing.placing import Layout
-from reconciler.render.formats import writer_of
+from reconciler.render.formats import DEFAULT, writer_of
 from reconciler.render.imports import remarks_on_import
 
-_GLOBS: dict[str, Any] = {"multiple": True, "metavar": "GLOB"}
-
-
-def layout_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --layout."""
-    return click.option(
-        "--layout",
-        type=click.Choice([layout.value for layout in Layout]),
-        default=Layout.BY_PARENT.value,
-        show_default=True,
-        help="How to distribute imported resources over files.",
-    )(function)
+layout_option = click.option(
+    "--layout",
+    type=click.Choice([layout.value for layout in Layout]),
+    default=Layout.BY_PARENT.value,
+    show_default=True,
+    help="How to distribute imported resources over files.",
+)
 
 
 @click.command("import")
 @workspace_options
 @click.option(
-    "--project", **_GLOBS, help="Only these projects and what is in them: name, id or key."
+    "--project", **GLOBS, help="Only these projects and what is in them: name, id or key."
 )
-@click.option("--name", **_GLOBS, help="Only objects with these names.")
+@click.option("--name", **GLOBS, help="Only objects with these names.")
 @click.option("--kind", multiple=True, metavar="KIND", help="Only objects of these kinds.")
 @click.option(
     "--id", "ids", multiple=True, metavar="ID", help="Only these, even if no list shows them."
@@ -59,16 +53,7 @@ def command(*, output_format: str, **options: Any) -> int:
     The API hides secrets: each becomes a reference to an environment variable, and these are
     listed. Exits with 1 if an object can't be imported; the others are.
     """
-    request = _request(options)
-    imported = asyncio.run(import_live(request, runtime()))
-    write = writer_of(output_format, "imported")
-    click.echo(write(imported, render_options()), nl=False)
-    click.echo(remarks_on_import(imported), nl=False, err=True)
-    return exit_code_of_import(imported)
-
-
-def _request(options: dict[str, Any]) -> ImportOptions:
-    return ImportOptions(
+    request = ImportOptions(
         workspace=workspace_of(options),
         choice=Choice(
             names=options["name"],
@@ -81,3 +66,13 @@ def _request(options: dict[str, Any]) -> ImportOptions:
         force=options["force"],
         dry_run=options["dry_run"],
     )
+    return import_and_print(request, output_format)
+
+
+def import_and_print(request: ImportOptions, output_format: str = DEFAULT) -> int:
+    """Import, print what was done and what was not, and return the exit code."""
+    imported = asyncio.run(import_live(request, runtime()))
+    write = writer_of(output_format, "imported")
+    click.echo(write(imported, render_options()), nl=False)
+    click.echo(remarks_on_import(imported), nl=False, err=True)
+    return exit_code_of_import(imported)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from typing import Any
 
 import click
 
-from reconciler.cli.exit_codes import exit_code_of_import
-from reconciler.cli.import_ import layout_option
+from reconciler.cli.import_ import import_and_print, layout_option
 from reconciler.cli.options import folder_option
 from reconciler.cli.output import runtime
-from reconciler.commands.importing import ImportOptions, import_live
+from reconciler.commands.importing import ImportOptions
 from reconciler.commands.initialising import InitOptions, initialise, refresh_schemas
 from reconciler.commands.runtime import WorkspaceOptions
 from reconciler.errors import ExitCode
 from reconciler.importing.placing import Layout
-from reconciler.render.imports import imported_as_text, remarks_on_import
 
 
 @click.command("init")
@@ -43,35 +39,24 @@ from reconciler.render.imports import imported_as_text, remarks_on_import
 @click.option("--import", "with_import", is_flag=True, help="Import live state too.")
 @layout_option
 @click.option("--schemas", is_flag=True, help="Only overwrite the schemas for editors.")
-def command(**options: Any) -> int:
+def command(*, schemas: bool, layout: str, **options: Any) -> int:
     """Create a workspace, with comments that explain its files.
 
     The schemas for editors go into .reconciler/, and the files refer to them. Existing files are
     not overwritten.
     """
-    if options["schemas"]:
-        _print_files(refresh_schemas(options["folder"]))
+    workspace = InitOptions(**options)
+    if schemas:
+        _print_files(refresh_schemas(workspace.folder))
         return ExitCode.FINE
-    folder, environment = options["folder"], options["environment"]
-    workspace = InitOptions(
-        folder=folder,
-        environment=environment,
-        base_url=options["base_url"],
-        organization=options["organization"],
-        key_variable=options["key_variable"],
-        with_import=options["with_import"],
-    )
-    _print_files(initialise(workspace, os.environ))
-    if not options["with_import"]:
+    _print_files(initialise(workspace, runtime()))
+    if not workspace.with_import:
         click.echo(
             "next: add resources or run `reconciler import`, then `reconciler plan`", err=True
         )
         return ExitCode.FINE
-    request = ImportOptions(WorkspaceOptions(folder, environment), layout=Layout(options["layout"]))
-    imported = asyncio.run(import_live(request, runtime()))
-    click.echo(imported_as_text(imported), nl=False)
-    click.echo(remarks_on_import(imported), nl=False, err=True)
-    return exit_code_of_import(imported)
+    created = WorkspaceOptions(workspace.folder, workspace.environment)
+    return import_and_print(ImportOptions(created, layout=Layout(layout)))
 
 
 def _print_files(files: tuple[str, ...]) -> None:

@@ -17,64 +17,66 @@ from reconciler.render.formats import DEFAULT, Result, formats_of
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 
-
-def folder_option(function: _Function) -> _Function:
-    """Add -C."""
-    return click.option(
-        "-C",
-        "--workspace",
-        "folder",
-        type=click.Path(path_type=Path),
-        default=Path(),
-        metavar="DIR",
-        help="Folder of the workspace. Default: the current folder.",
-    )(function)
+GLOBS: dict[str, Any] = {"multiple": True, "metavar": "GLOB"}
+"""How an option is declared that takes globs and may be repeated."""
 
 
-def workspace_options(function: _Function) -> _Function:
-    """Add -C, -e and --strict."""
-    return _all(
-        function,
-        folder_option,
-        click.option(
-            "-e",
-            "--environment",
-            metavar="NAME",
-            help="Environment. Default: the only one, or `default:` of the workspace.",
-        ),
-        click.option("--strict", is_flag=True, help="Treat warnings about the files as errors."),
-    )
+def _all(*decorators: _Decorator[Any]) -> _Decorator[Any]:
+    def decorate(function: _Function) -> _Function:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
 
 
-def plan_options(function: _Function) -> _Function:
-    """Add the options that narrow or steer a plan."""
-    globs: dict[str, Any] = {"multiple": True, "metavar": "GLOB"}
-    return _all(
-        function,
-        click.option("--target", **globs, help="Only these addresses, and what they depend on."),
-        click.option("--exclude", **globs, help="All except these addresses."),
-        click.option("--kind", **globs, help="Only resources of these kinds."),
-        click.option("--project", **globs, help="Only these projects and what is in them."),
-        click.option(
-            "--base",
-            metavar="REF",
-            help="Git reference to compare the files with. Default: that of the CI job.",
-        ),
-        click.option("--no-base", is_flag=True, help="Do not use git."),
-        click.option(
-            "--rotate-secrets",
-            multiple=True,
-            is_flag=False,
-            flag_value="*",
-            metavar="[GLOB]",
-            help="Send secrets again: all, or those of these addresses.",
-        ),
-        click.option(
-            "--allow-replace",
-            is_flag=True,
-            help="Allow changes that delete and create again.",
-        ),
-    )
+folder_option = click.option(
+    "-C",
+    "--workspace",
+    "folder",
+    type=click.Path(path_type=Path),
+    default=Path(),
+    metavar="DIR",
+    help="Folder of the workspace. Default: the current folder.",
+)
+
+workspace_options = _all(
+    folder_option,
+    click.option(
+        "-e",
+        "--environment",
+        metavar="NAME",
+        help="Environment. Default: the only one, or `default:` of the workspace.",
+    ),
+    click.option("--strict", is_flag=True, help="Treat warnings about the files as errors."),
+)
+
+
+plan_options = _all(
+    click.option("--target", **GLOBS, help="Only these addresses, and what they depend on."),
+    click.option("--exclude", **GLOBS, help="All except these addresses."),
+    click.option("--kind", **GLOBS, help="Only resources of these kinds."),
+    click.option("--project", **GLOBS, help="Only these projects and what is in them."),
+    click.option(
+        "--base",
+        metavar="REF",
+        help="Git reference to compare the files with. Default: that of the CI job.",
+    ),
+    click.option("--no-base", is_flag=True, help="Do not use git."),
+    click.option(
+        "--rotate-secrets",
+        multiple=True,
+        is_flag=False,
+        flag_value="*",
+        metavar="[GLOB]",
+        help="Send secrets again: all, or those of these addresses.",
+    ),
+    click.option(
+        "--allow-replace",
+        is_flag=True,
+        help="Allow changes that delete and create again.",
+    ),
+)
 
 
 def format_option(result: Result) -> Callable[[_Function], _Function]:
@@ -95,17 +97,9 @@ def file_option(name: str, description: str) -> Callable[[_Function], _Function]
     return click.option(name, type=path, metavar="FILE", help=description)
 
 
-def unmanaged_option(function: _Function) -> _Function:
-    """Add --show-unmanaged."""
-    return click.option(
-        "--show-unmanaged", is_flag=True, help="List live objects that no resource claims."
-    )(function)
-
-
-def _all(function: _Function, *decorators: _Decorator[Any]) -> _Function:
-    for decorate in reversed(decorators):
-        function = decorate(function)
-    return function
+unmanaged_option = click.option(
+    "--show-unmanaged", is_flag=True, help="List live objects that no resource claims."
+)
 
 
 def workspace_of(options: dict[str, Any]) -> WorkspaceOptions:

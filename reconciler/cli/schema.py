@@ -16,7 +16,7 @@ def command(name: str | None) -> None:
     if name is None:
         click.echo("\n".join(schema_names()))
         return
-    content = schema(name) if name in schema_names() else None
+    content = schema(name)
     if content is None:
         close = nearest_schema(name)
         suggestion = f"did you mean '{close}'? " if close is not None else ""

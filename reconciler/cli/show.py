@@ -9,7 +9,7 @@ import click
 
 from reconciler.cli.options import format_option, unmanaged_option, workspace_of, workspace_options
 from reconciler.cli.output import print_warnings, render_options, runtime
-from reconciler.commands.showing import ShowRequest, show
+from reconciler.commands.showing import show
 from reconciler.render.formats import writer_of
 
 
@@ -38,8 +38,9 @@ def command(
     and each field shows where it comes from. No network, secret or API key is needed.
     """
     write = writer_of(output_format, "plan" if address is None else "resolved")
-    request = ShowRequest(plan_file, address, workspace_of(options), show_unmanaged)
-    shown = show(request, runtime())
-    print_warnings(shown.diagnostics)
+    result, diagnostics = show(
+        plan_file, address, workspace_of(options), runtime(), show_unmanaged=show_unmanaged
+    )
+    print_warnings(diagnostics)
     how = render_options(show_unmanaged=show_unmanaged)
-    click.echo(write(shown.result, how), nl=False)
+    click.echo(write(result, how), nl=False)

@@ -33,17 +33,19 @@ _BY_STATUS: Mapping[int, type[ServiceError]] = {
     429: Throttled,
 }
 
-_HINTS_BY_DETAIL = (
-    (403, "missing required scope", "give the API key this scope (a :write scope includes :read)"),
-    (403, "does not support personal API key", "no scope allows this: it requires a login session"),
-    (404, "rganization", "check `organization`, and that the key's user is a member of it"),
-)
-
-_HINTS: Mapping[int, str] = {
-    401: "check `api_key` of this environment: the key is missing, unknown or revoked",
-    403: "check the role of the key's user, the limits of the key and the features of the plan",
-    409: "choose another name: this one is taken, perhaps with different upper and lower case",
+_HINTS: Mapping[int, Mapping[str, str]] = {
+    401: {"": "check `api_key` of this environment: the key is missing, unknown or revoked"},
+    403: {
+        "missing required scope": "give the API key this scope (a :write scope includes :read)",
+        "does not support personal API key": "no scope allows this: it requires a login session",
+        "": "check the role of the key's user, the limits of the key and the features of the plan",
+    },
+    404: {"rganization": "check `organization`, and that the key's user is a member of it"},
+    409: {
+        "": "choose another name: this one is taken, perhaps with different upper and lower case"
+    },
 }
+"""By status and words of the detail. The first one that fits counts."""
 
 
 def service_error(
@@ -92,7 +94,5 @@ def _seconds(value: str | None) -> float | None:
 
 
 def _hint(status: int, detail: str) -> str | None:
-    for hint_status, words, hint in _HINTS_BY_DETAIL:
-        if status == hint_status and words in detail:
-            return hint
-    return _HINTS.get(status)
+    hints = (hint for words, hint in _HINTS.get(status, {}).items() if words in detail)
+    return next(hints, None)

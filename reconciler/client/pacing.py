@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,35 +20,31 @@ DEFAULT_WINDOWS = (Window(460, 60.0), Window(4_600, 3_600.0))
 """A little below 480 a minute and 4,800 an hour, since others may use the key as well."""
 
 
+@dataclass(slots=True)
 class Pacer:
     """Admits a call as soon as every sliding window has room. `clock` is monotonic, in seconds."""
 
-    def __init__(
-        self,
-        windows: tuple[Window, ...],
-        *,
-        clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]],
-    ) -> None:
-        self._windows = windows
-        self._clock = clock
-        self._sleep = sleep
-        most = max((window.calls for window in windows), default=1)
-        self._sent: deque[float] = deque(maxlen=most)
-        self._turn = asyncio.Lock()
+    windows: tuple[Window, ...]
+    clock: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _sent: deque[float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sent = deque(maxlen=max((window.calls for window in self.windows), default=1))
 
     async def admit(self) -> None:
         """Wait until a call is allowed, first come first served, and count it."""
         async with self._turn:
             while (wait := self._wait()) > 0:
-                await self._sleep(wait)
-            self._sent.append(self._clock())
+                await self.sleep(wait)
+            self._sent.append(self.clock())
 
     def _wait(self) -> float:
-        now = self._clock()
+        now = self.clock()
         waits = (
             self._sent[-window.calls] + window.seconds - now
-            for window in self._windows
+            for window in self.windows
             if len(self._sent) >= window.calls
         )
         return max(waits, default=0.0)

@@ -7,7 +7,7 @@ import random
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -53,24 +53,20 @@ class ClientSettings:
     jitter: Callable[[], float] = random.SystemRandom().random
 
 
+@dataclass(slots=True)
 class Transport:
     """Sends the requests of one environment. `calls` counts them, repeated ones included."""
 
-    def __init__(
-        self,
-        client: httpx.AsyncClient,
-        connection: Connection,
-        *,
-        secrets: SecretResolver,
-        settings: ClientSettings,
-        listen: Callable[[Sent], None] | None = None,
-    ) -> None:
-        self.calls = 0
-        self._client = client
-        self._connection = connection
-        self._secrets = secrets
-        self._settings = settings
-        self._listen = listen
+    client: httpx.AsyncClient
+    connection: Connection
+    secrets: SecretResolver
+    settings: ClientSettings
+    listen: Callable[[Sent], None] | None = None
+    calls: int = 0
+    _pacer: Pacer = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        settings = self.settings
         self._pacer = Pacer(settings.windows, clock=settings.clock, sleep=settings.sleep)
 
     async def send(self, request: Request) -> Answer:
@@ -87,27 +83,27 @@ class Transport:
             try:
                 return _answer(request, await self._response(request))
             except (Throttled, Unavailable) as error:
-                if attempt >= self._settings.attempts or not may_repeat(request, error):
+                if attempt >= self.settings.attempts or not may_repeat(request, error):
                     raise final_error(request, error) from None
-                await self._settings.sleep(pause(attempt, error, jitter=self._settings.jitter))
+                await self.settings.sleep(pause(attempt, error, jitter=self.settings.jitter))
                 attempt += 1
 
     async def _response(self, request: Request) -> httpx.Response:
         import httpx
 
-        base_url = self._connection.base_url
+        base_url = self.connection.base_url
         content = None
         headers = {
-            "Authorization": f"Bearer {self._secrets.resolve(self._connection.api_key).reveal()}"
+            "Authorization": f"Bearer {self.secrets.resolve(self.connection.api_key).reveal()}"
         }
         if request.body is not None:
-            content = orjson.dumps(self._secrets.fill(request.body))
+            content = orjson.dumps(self.secrets.fill(request.body))
             headers["Content-Type"] = "application/json"
         await self._pacer.admit()
         self.calls += 1
         status = None
         try:
-            response = await self._client.request(
+            response = await self.client.request(
                 request.method,
                 base_url + request.path,
                 params=dict(request.query) or None,
@@ -122,8 +118,8 @@ class Transport:
                 f"'{base_url}' is not a URL", hint="check `base_url` of this environment"
             ) from None
         finally:
-            if self._listen is not None:
-                self._listen(Sent(request.method, request.path, status))
+            if self.listen is not None:
+                self.listen(Sent(request.method, request.path, status))
         return response
 
 

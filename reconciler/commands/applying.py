@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.plan_redaction import redact_plan
 from reconciler.model.wording import several
-from reconciler.planning.planner import Base
 from reconciler.version import __version__
 from reconciler.workspace import Loaded
 
@@ -53,14 +52,6 @@ class Applied:
     calls: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Start:
-    """Where a plan comes from: a saved plan, or the git base if there is one."""
-
-    saved: Plan | None = None
-    base: Base | None = None
-
-
 async def apply(
     request: ApplyRequest,
     runtime: Runtime,
@@ -84,9 +75,12 @@ async def apply(
     _check_options(request)
     session = Session.open(request.plan.workspace, runtime)
     async with session.connected() as transport:
-        start = _start(request, session)
-        live = await session.read(transport, may_delete=start.base is not None)
-        plan = _plan(request, session, start, live)
+        saved = _saved(request, session)
+        base = session.base(request.plan) if saved is None else None
+        live = await session.read(transport, may_delete=base is not None)
+        plan = saved or session.plan(live, request.plan.options, base)
+        if saved is not None:
+            _check_stale(saved, session, live)
         show(PlanResult.of(plan, session, transport))
         _check_policy(plan)
         _check_approval(request, plan, approve)
@@ -105,13 +99,13 @@ def _check_options(request: ApplyRequest) -> None:
         )
 
 
-def _start(request: ApplyRequest, session: Session) -> _Start:
-    """Return the saved plan if there is one, otherwise the git base."""
+def _saved(request: ApplyRequest, session: Session) -> Plan | None:
+    """Return the saved plan, None to plan now. Raises StalePlan if its source is another one."""
     if request.plan_file is None:
-        return _Start(base=session.base(request.plan))
+        return None
     saved = decode(read_file(request.plan_file), name=str(request.plan_file))
     _check_source(saved, session.loaded)
-    return _Start(saved=saved)
+    return saved
 
 
 def _check_source(saved: Plan, loaded: Loaded) -> None:
@@ -136,18 +130,15 @@ def _check_source(saved: Plan, loaded: Loaded) -> None:
         )
 
 
-def _plan(request: ApplyRequest, session: Session, start: _Start, live: Live) -> Plan:
-    """Return a new plan, or the saved one. Raises StalePlan if live state was modified since."""
-    if start.saved is None:
-        return session.plan(live, request.plan.options, start.base)
-    stale = stale_changes(start.saved, live, all_kinds(), mask=session.mask)
+def _check_stale(saved: Plan, session: Session, live: Live) -> None:
+    """Raise StalePlan if live state was modified since a plan was saved."""
+    stale = stale_changes(saved, live, all_kinds(), mask=session.mask)
     if stale:
         listed = "\n".join(f"  {change}" for change in stale)
         raise StalePlan(
             f"live state was modified since the plan was made; nothing was sent:\n{listed}",
             hint="make a new plan and have it reviewed",
         )
-    return start.saved
 
 
 def _check_policy(plan: Plan) -> None:
@@ -198,10 +189,8 @@ def _listener(log_file: Path | None, session: Session) -> Iterator[Listener]:
         runtime.listen(event)
         log(event)
 
-    try:
+    with closing(log):
         yield listen
-    finally:
-        log.close()
 
 
 async def _second_plan(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, ReconcilerError
@@ -15,18 +13,10 @@ from reconciler.operations.backfill import Backfilled, past_range, start_backfil
 from reconciler.planning.matcher import match
 
 
-@dataclass(frozen=True, slots=True)
-class BackfillRequest:
-    """The address of a resource, and a time range as two ISO 8601 texts."""
-
-    workspace: WorkspaceOptions
-    address: str
-    start: str
-    end: str
-
-
-async def backfill(request: BackfillRequest, runtime: Runtime) -> Backfilled:
-    """Start a backfill.
+async def backfill(
+    name: str, start: str, end: str, workspace: WorkspaceOptions, runtime: Runtime
+) -> Backfilled:
+    """Start a backfill of the resource with an address, from one ISO 8601 time to another.
 
     Raises:
         BadUsage: the address or the range is invalid.
@@ -34,18 +24,16 @@ async def backfill(request: BackfillRequest, runtime: Runtime) -> Backfilled:
         ServiceError: the service refused.
 
     """
-    times = past_range(request.start, request.end, now=runtime.now())
-    session = Session.open(request.workspace, runtime)
+    times = past_range(start, end, now=runtime.now())
+    session = Session.open(workspace, runtime)
     desired, kinds = session.loaded.desired, {kind.name: kind for kind in all_kinds()}
     try:
-        address = Address.parse(request.address)
+        address = Address.parse(name)
     except ValueError as error:
         raise BadUsage(str(error)) from None
     if address not in desired.resources:
         addresses = ", ".join(str(address) for address in sorted(desired.resources)[:10])
-        raise BadUsage(
-            f"unknown resource {quoted(request.address)}", hint=f"use one of: {addresses}"
-        )
+        raise BadUsage(f"unknown resource {quoted(name)}", hint=f"use one of: {addresses}")
     kind = kinds[address.kind]
     if kind.backfill is None:
         raise BadUsage(f"a {kind.name} can't be backfilled")

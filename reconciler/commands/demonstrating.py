@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def demo(runtime: Runtime, say: Callable[[str], None]) -> None:
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reconciler-demo-")))
-        example = stack.enter_context(_example())
+        example = stack.enter_context(as_file(_example()))
         workspace = folder / _EXAMPLE
         shutil.copytree(example, workspace)
         service = stack.enter_context(_embedded_service())
@@ -144,15 +145,11 @@ async def _drift(demo: _Demo) -> None:
         await transport.send(routes.patch(moved, body))
 
 
-@contextmanager
-def _example() -> Iterator[Path]:
-    """Yield the example workspace, from the package or from the repository."""
-    packaged = files("reconciler").joinpath("examples", _EXAMPLE)
-    if packaged.is_dir():
-        with as_file(packaged) as folder:
-            yield folder
-        return
-    yield Path(__file__).resolve().parents[2] / "examples" / _EXAMPLE
+def _example() -> Traversable:
+    """Return the example workspace, in the package or in the repository."""
+    package = files("reconciler")
+    packaged = package.joinpath("examples", _EXAMPLE)
+    return packaged if packaged.is_dir() else package.joinpath("..", "examples", _EXAMPLE)
 
 
 @contextmanager

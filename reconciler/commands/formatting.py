@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.authoring.formatting import NOT_FORMATTED, format_file
@@ -21,30 +20,20 @@ from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 
 
-@dataclass(frozen=True, slots=True)
-class FormatOptions:
-    """Which workspace, and which of its files: all if none is named, all below a named folder.
+def format_workspace(folder: Path, files: Sequence[Path] = (), *, write: bool = True) -> Formatted:
+    """Format the files of a workspace: all of them, or those that are named or in a named folder.
 
     Paths are relative to the current folder. Without `write`, nothing is changed.
-    """
-
-    folder: Path
-    files: tuple[Path, ...] = ()
-    write: bool = True
-
-
-def format_workspace(options: FormatOptions) -> Formatted:
-    """Format the files of a workspace: all of them, or those that are named.
 
     Raises:
         InvalidConfiguration: one of them is not valid YAML; nothing is written.
         BadUsage: a named file is not a file of the workspace.
 
     """
-    source = FolderSource(options.folder)
+    source = FolderSource(folder)
     collector = DiagnosticCollector()
     texts = _contents(source, collector)
-    names = _selected(options, list(texts))
+    names = _selected(folder, files, list(texts))
     documents: dict[str, Document] = {}
     changed: dict[str, FileChange] = {}
     for name in names:
@@ -57,8 +46,8 @@ def format_workspace(options: FormatOptions) -> Formatted:
     diagnostics = with_lines(collector.in_order(), documents)
     if collector.failed:
         raise InvalidConfiguration(diagnostics)
-    if options.write:
-        write_files(options.folder, {name: file.text for name, file in changed.items()})
+    if write:
+        write_files(folder, {name: file.text for name, file in changed.items()})
     skipped = sum(diagnostic.code == NOT_FORMATTED for diagnostic in diagnostics)
     return Formatted(changed, len(names), skipped, diagnostics)
 
@@ -79,13 +68,13 @@ def _contents(source: FolderSource, collector: DiagnosticCollector) -> dict[str,
     return {WORKSPACE_FILE: raw, **{name: text for name, text in texts if text is not None}}
 
 
-def _selected(options: FormatOptions, names: Sequence[str]) -> Sequence[str]:
+def _selected(folder: Path, files: Sequence[Path], names: Sequence[str]) -> Sequence[str]:
     """Return the files that the caller names, in order. Raises BadUsage."""
-    if not options.files:
+    if not files:
         return names
     selected: set[str] = set()
-    for path in options.files:
-        wanted = Path(os.path.relpath(path, options.folder)).as_posix()
+    for path in files:
+        wanted = Path(os.path.relpath(path, folder)).as_posix()
         matches = [name for name in names if wanted in (name, ".") or name.startswith(f"{wanted}/")]
         if not matches:
             raise BadUsage(

@@ -10,13 +10,12 @@ from reconciler.authoring.writing import write_files
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage
+from reconciler.importing import effects
 from reconciler.importing.adopting import Adoption, adoptions
 from reconciler.importing.attempting import attempt_of
 from reconciler.importing.choosing import Choice, chosen, may_be_chosen, unmatched
 from reconciler.importing.context import ImportContext, identity_of
-from reconciler.importing.overwriting import check_overwriting, removed_from_files
 from reconciler.importing.placing import Layout, Placing
-from reconciler.importing.reporting import changes_of, namesakes
 from reconciler.kinds import all_kinds
 from reconciler.model.imported import Adopted, Imported, Left
 from reconciler.model.live import Live, LiveObject
@@ -114,7 +113,7 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
         if (raw := placing.source.read(name)) is not None
     }
     if options.force:
-        check_overwriting(loaded, attempt)
+        effects.check_overwriting(loaded, attempt)
     drafting = attempt.drafting
     return Imported(
         files=attempt.texts,
@@ -131,9 +130,9 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
         calls=0,
         unmatched=selected.unmatched,
         beside=attempt.beside,
-        gone=tuple(removed_from_files(loaded, attempt, before)) if options.force else (),
-        namesakes=tuple(namesakes(attempt, context, loaded)),
-        changes=changes_of(attempt.texts, before) if options.dry_run else {},
+        gone=tuple(effects.removed_from_files(loaded, attempt, before)) if options.force else (),
+        namesakes=tuple(effects.namesakes(attempt, context, loaded)),
+        changes=effects.changes_of(attempt.texts, before) if options.dry_run else {},
         written=not options.dry_run,
         mask=session.mask,
     )
@@ -141,9 +140,6 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
 
 def _context(session: Session, live: Live, matching: Matching) -> ImportContext:
     loaded = session.loaded
-    keys: dict[str, set[str]] = {}
-    for address in loaded.declared:
-        keys.setdefault(address.kind, set()).add(address.key)
     return ImportContext(
         live,
         all_kinds(),
@@ -152,7 +148,7 @@ def _context(session: Session, live: Live, matching: Matching) -> ImportContext:
             for address, match in matching.matches.items()
             if match.live is not None
         },
-        keys=keys,
+        declared=loaded.declared.keys(),
         environment=loaded.desired.environment if len(loaded.environments) > 1 else "",
         mask=session.mask,
     )

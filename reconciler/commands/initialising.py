@@ -5,74 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 import orjson
 
 from reconciler.authoring.writing import write_files
 from reconciler.authoring.yaml_text import yaml_text
+from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, InvalidConfiguration, ReconcilerError
 from reconciler.importing.placing import SCHEMA_FILE
-from reconciler.kinds import all_kinds
 from reconciler.model.schema_files import schema
-from reconciler.workspace import load
 from reconciler.workspace.sources import WORKSPACE_FILE
 
 _WORKSPACE_SCHEMA_FILE = ".reconciler/workspace.schema.json"
 _RESOURCES_FILE = "resources.yaml"
-_KEY_VARIABLE = "RECONCILER_API_KEY"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ENVIRONMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-
-_WORKSPACE = """\
-# yaml-language-server: $schema=.reconciler/workspace.schema.json
-# The workspace: which environments it has, and what may be changed there.
-version: 1
-
-# Files with resources. Default: every *.yaml and *.yml file below this folder.
-# resources: ["projects/*.yaml"]
-
-# Defaults of resources, by kind.
-# defaults:
-#   batch_export: {{model: events, interval: hour}}
-
-# Nothing is deleted without `state: absent` in a resource, or `prune` here.
-# policy:
-#   prune: git # delete what was removed from the files since the git base
-#   ignore: ["tmp-*"] # never touch live objects with these names
-#   max_deletes: 3 # refuse plans with more deletions
-
-environments:
-  {environment}:
-    {base_url}
-    {organization}
-    api_key: ${{env:{key_variable}}} # a reference, never the key itself
-    # vars: {{bucket: acme-{plain}}} # ${{var:bucket}} in a resource
-"""
-
-_RESOURCES = """\
-# yaml-language-server: $schema=.reconciler/resources.schema.json
-# Projects and batch exports. A key identifies its resource: do not change it later. Use
-# `reconciler import` to write live objects into files, or start with this example:
-#
-# projects:
-#   web:
-#     name: Web shop
-#
-# batch_exports:
-#   web-events:
-#     project: web
-#     name: Web events
-#     interval: hour
-#     destination:
-#       type: S3
-#       config:
-#         bucket_name: acme
-#         region: eu-central-1
-#         prefix: web/
-#         aws_access_key_id: ${secret:env:AWS_ACCESS_KEY_ID}
-#         aws_secret_access_key: ${secret:env:AWS_SECRET_ACCESS_KEY}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +34,14 @@ class InitOptions:
     """
 
     folder: Path
-    environment: str = "production"
-    base_url: str | None = None
-    organization: str | None = None
-    key_variable: str = _KEY_VARIABLE
-    with_import: bool = False
+    environment: str
+    base_url: str | None
+    organization: str | None
+    key_variable: str
+    with_import: bool
 
 
-def initialise(options: InitOptions, environ: Mapping[str, str]) -> tuple[str, ...]:
+def initialise(options: InitOptions, runtime: Runtime) -> tuple[str, ...]:
     """Write a workspace and return the names of its files.
 
     Raises:
@@ -108,14 +58,14 @@ def initialise(options: InitOptions, environ: Mapping[str, str]) -> tuple[str, .
         )
     _check_names(options)
     if options.with_import:
-        _check_reachable(options, environ)
-    files = {WORKSPACE_FILE: _workspace_text(options, environ), **_schemas()}
+        _check_reachable(options, runtime.environ)
+    files = {WORKSPACE_FILE: _workspace_text(options, runtime.environ), **_schemas()}
     if not options.with_import and not (options.folder / _RESOURCES_FILE).exists():
-        files[_RESOURCES_FILE] = _RESOURCES
+        files[_RESOURCES_FILE] = _template(_RESOURCES_FILE)
     new = not options.folder.exists()
     _make(options.folder)
     try:
-        _check_drafts(options, environ, files)
+        _check_drafts(options, runtime, files)
     except ReconcilerError:
         if new:
             options.folder.rmdir()
@@ -154,10 +104,14 @@ def _check_reachable(options: InitOptions, environ: Mapping[str, str]) -> None:
         raise BadUsage(f"missing for --import: {', '.join(missing)}")
 
 
+def _template(name: str) -> str:
+    return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
+
+
 def _workspace_text(options: InitOptions, environ: Mapping[str, str]) -> str:
     base_url = options.base_url or environ.get("RECONCILER_BASE_URL")
     organization = options.organization or environ.get("RECONCILER_ORGANIZATION")
-    return _WORKSPACE.format(
+    return _template(WORKSPACE_FILE).format(
         plain=options.environment,
         environment=yaml_text({options.environment: 1}).removesuffix(": 1\n"),
         base_url=_line("base_url", base_url, "https://eu.posthog.com"),
@@ -188,26 +142,16 @@ def _check_names(options: InitOptions) -> None:
 
 def _schemas() -> dict[str, str]:
     names = {_WORKSPACE_SCHEMA_FILE: "editor/workspace", SCHEMA_FILE: "editor/resources"}
+    layout = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     return {
-        file: orjson.dumps(
-            schema(name), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        ).decode()
-        for file, name in names.items()
+        file: orjson.dumps(schema(name), option=layout).decode() for file, name in names.items()
     }
 
 
-def _check_drafts(
-    options: InitOptions, environ: Mapping[str, str], files: Mapping[str, str]
-) -> None:
+def _check_drafts(options: InitOptions, runtime: Runtime, files: Mapping[str, str]) -> None:
     """Raise an error unless the new files and those in the folder are a valid workspace."""
     try:
-        load(
-            options.folder,
-            kinds=all_kinds(),
-            environment=options.environment,
-            environ=environ,
-            drafts=files,
-        )
+        Session.open(WorkspaceOptions(options.folder, options.environment), runtime, drafts=files)
     except InvalidConfiguration as invalid:
         invalid_files = {
             diagnostic.at.file for diagnostic in invalid.diagnostics if diagnostic.at is not None

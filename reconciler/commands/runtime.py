@@ -9,12 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 from reconciler.client import ClientSettings
-from reconciler.model.event import Event
+from reconciler.model.event import Listener
 from reconciler.planning.planner import PlanOptions
-
-
-def _ignore(event: Event) -> None:
-    del event
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +22,7 @@ class Runtime:
 
     environ: Mapping[str, str]
     now: Callable[[], datetime]
-    listen: Callable[[Event], None] = _ignore
+    listen: Listener = field(default=lambda _: None)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     client: ClientSettings = field(default_factory=ClientSettings)
 

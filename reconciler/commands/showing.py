@@ -1,55 +1,158 @@
-"""The use case `show`: a saved plan, or a resource with its origins."""
+"""The use case `show`: a saved plan, or one resource as an environment has it, with origins.
+
+A resource needs no network, secret or API key, but the environment variables of its references.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from reconciler.commands.files import read_file
-from reconciler.commands.resolving import resolved
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
-from reconciler.errors import BadUsage, Diagnostic
+from reconciler.commands.session import Session
+from reconciler.errors import BadUsage, Diagnostic, ReconcilerError
+from reconciler.kinds import all_kinds
+from reconciler.model.address import Address
 from reconciler.model.codec.plan import decode
+from reconciler.model.kind import Kind
 from reconciler.model.plan import Plan
-from reconciler.model.resolved import ResolvedResource
+from reconciler.model.redaction import Mask, redact_value
+from reconciler.model.resolved import ResolvedField, ResolvedParent, ResolvedResource
+from reconciler.model.resource import Resource
+from reconciler.model.wording import listed
+from reconciler.workspace import Loaded
+from reconciler.workspace.declarations import Declaration
+from reconciler.workspace.origins import OriginContext, fields_with_origin
+
+_LISTED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ShowRequest:
-    """Exactly one of the file of a saved plan and the address of a resource."""
+def show(
+    plan_file: Path | None,
+    address: str | None,
+    workspace: WorkspaceOptions,
+    runtime: Runtime,
+    *,
+    show_unmanaged: bool,
+) -> tuple[Plan | ResolvedResource, tuple[Diagnostic, ...]]:
+    """Return the saved plan or the resolved resource, and warnings about the files.
 
-    plan_file: Path | None
-    address: str | None
-    workspace: WorkspaceOptions
-    show_unmanaged: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The saved plan or the resolved resource, and warnings about the files."""
-
-    result: Plan | ResolvedResource
-    diagnostics: tuple[Diagnostic, ...] = ()
-
-
-def show(request: ShowRequest, runtime: Runtime) -> Shown:
-    """Return the saved plan or the resolved resource.
-
-    Raises BadUsage for options that exclude each other, and what reading the files raises.
+    Raises BadUsage unless exactly one of the two is named, with the options that it takes, and
+    what reading the files raises.
     """
-    if request.plan_file is not None and request.address is None:
-        if request.workspace != WorkspaceOptions(Path()):
+    if plan_file is not None and address is None:
+        if workspace != WorkspaceOptions(Path()):
             raise BadUsage(
                 "-C, -e and --strict require --resolved",
                 hint="a saved plan contains everything that is shown",
             )
-        return Shown(decode(read_file(request.plan_file), name=str(request.plan_file)))
-    if request.address is not None and request.plan_file is None:
-        if request.show_unmanaged:
+        return decode(read_file(plan_file), name=str(plan_file)), ()
+    if address is not None and plan_file is None:
+        if show_unmanaged:
             raise BadUsage("--show-unmanaged requires a saved plan")
-        resolution = resolved(request.address, request.workspace, runtime)
-        return Shown(resolution.resource, resolution.diagnostics)
+        return resolved(address, workspace, runtime)
     raise BadUsage(
         "show takes either the file of a saved plan or --resolved ADDRESS",
         hint="save a plan with `plan --out FILE`; an address is kind.key",
+    )
+
+
+def resolved(
+    name: str, options: WorkspaceOptions, runtime: Runtime
+) -> tuple[ResolvedResource, tuple[Diagnostic, ...]]:
+    """Return the resource of an address, or of a key that only one has, and warnings.
+
+    Known secrets that were written where they don't belong are masked.
+
+    Raises:
+        InvalidConfiguration: with every diagnostic of the files.
+        BadUsage: the files have no such resource or environment.
+        ReconcilerError: the resource is not in this environment.
+
+    """
+    session = Session.open(options, runtime)
+    loaded = session.loaded
+    address = _address(name, loaded.declared)
+    declaration = loaded.declared[address]
+    resource = loaded.desired.resources.get(address)
+    if resource is None:
+        raise _not_in_environment(declaration, loaded)
+    kind = next(kind for kind in all_kinds() if kind.name == address.kind)
+    sources = OriginContext(loaded.places[address], loaded.variables, environ=runtime.environ)
+    fields = fields_with_origin(resource, kind, sources)
+    result = ResolvedResource(
+        address=address,
+        collection=kind.collection,
+        environment=loaded.desired.environment,
+        environments=_environments(declaration, loaded),
+        declared_at=declaration.mark,
+        fields=tuple(_masked(field, session.mask) for field in fields),
+        parent=_parent(resource, kind, loaded),
+        in_organization=kind.parent is not None and resource.parent is None,
+    )
+    return result, loaded.diagnostics
+
+
+def _address(name: str, declared: Mapping[Address, Declaration]) -> Address:
+    by_address = {str(address): address for address in declared}
+    if name in by_address:
+        return by_address[name]
+    by_key = sorted(address for address in declared if address.key == name)
+    if len(by_key) == 1:
+        return by_key[0]
+    if by_key:
+        raise BadUsage(
+            f"'{name}' is the key of more than one resource",
+            hint=f"use one of: {', '.join(map(str, by_key))}",
+        )
+    keys = {address.key: str(address) for address in declared}
+    close = get_close_matches(name, [*by_address, *keys], n=1)
+    suggestion = f"did you mean '{keys.get(close[0], close[0])}'? " if close else ""
+    known = f"resources: {listed(sorted(by_address), _LISTED)}"
+    known = known if declared else "the files contain no resources"
+    raise BadUsage(f"unknown resource '{name}'", hint=f"{suggestion}{known}")
+
+
+def _environments(declaration: Declaration, loaded: Loaded) -> tuple[str, ...]:
+    names = declaration.body.get("environments")
+    if isinstance(names, list):
+        return tuple(map(str, names))
+    return loaded.environments or (loaded.desired.environment,)
+
+
+def _not_in_environment(declaration: Declaration, loaded: Loaded) -> ReconcilerError:
+    names = _environments(declaration, loaded)
+    at = declaration.document.key_mark((*declaration.path, "environments"))
+    return ReconcilerError(
+        f"{declaration.address} is not in environment {loaded.desired.environment}: "
+        f"{at.file}:{at.line} limits it to {', '.join(names) or 'none'}",
+        hint=f"use -e {names[0]}" if names else "add an environment to the list",
+    )
+
+
+def _parent(resource: Resource, kind: Kind, loaded: Loaded) -> ResolvedParent | None:
+    ref = resource.parent
+    if ref is None or kind.parent is None:
+        return None
+    if ref.key is None:
+        return ResolvedParent(id=ref.id, name=ref.name)
+    parent = loaded.desired.resources[Address(kind.parent, ref.key)]
+    return ResolvedParent(parent.address, parent.pinned_id, parent.name, parent.mark)
+
+
+def _masked(field: ResolvedField, mask: Mask) -> ResolvedField:
+    return replace(
+        field,
+        value=redact_value(field.value, mask),
+        written=redact_value(field.written, mask),
+        references=tuple(
+            replace(reference, text=mask(reference.text)) for reference in field.references
+        ),
+        overrides=tuple(
+            replace(override, written=redact_value(override.written, mask))
+            for override in field.overrides
+        ),
     )

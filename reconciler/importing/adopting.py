@@ -70,7 +70,7 @@ def _keys(
     context: ImportContext,
 ) -> dict[Identity, str]:
     """Return a new key for each object of a kind: its first candidate that no other object has."""
-    used = {key.casefold() for key in context.keys.get(kind.name, ())}
+    used = {address.key.casefold() for address in context.declared if address.kind == kind.name}
     elsewhere = used - {key.casefold() for key in assigned.values()}
     waiting = {
         identity_of(live): _candidates(live, assigned, elsewhere, context) for live in objects
@@ -84,9 +84,8 @@ def _keys(
         }
         keys |= unique
         used |= set(unique.values())
-        waiting = {
-            identity: candidates for identity, candidates in waiting.items() if identity not in keys
-        }
+        for identity in unique:
+            del waiting[identity]
     return keys
 
 
@@ -172,39 +171,32 @@ def _unlisted(live: LiveObject, kind: Kind) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ManagedFields:
-    """The managed fields of a live object. `stale` are fields that its type does not define."""
-
-    values: JSONObject
-    stale: tuple[Path, ...] = ()
-
-
 def managed_fields(
     kind: Kind, body: JSONObject, *, explicit: AbstractSet[Path] = frozenset()
-) -> ManagedFields:
+) -> tuple[JSONObject, Sequence[Path]]:
     """Return the fields of a live body to write, without secrets and defaults of the server.
+
+    The second part are the paths of fields that its type does not define.
 
     `explicit` are paths that are always written, since a default of the workspace sets them
     otherwise: a missing value is written as null, or as the server's default.
     """
     values: dict[str, JSON] = {}
     stale: list[Path] = []
-    seen: set[Path] = set()
     for leaf in field_leaves(kind.fields, body, live=True):
         if _is_stale(kind, leaf, body):
             stale.append(leaf.path)
             continue
         value = _written(leaf.field, leaf.value)
         if leaf.path in explicit or leaf.field.required or not _is_default(leaf.field, value):
-            seen.add(leaf.path)
             put_at(values, leaf.path, value)
-    for path, absent in _absent(kind, body, explicit - seen):
+    unset = {path for path in explicit if value_at(values, path) is MISSING}
+    for path, absent in _absent(kind, body, unset):
         put_at(values, path, absent)
     for field, variant in kind.variants:
         if isinstance(values.get(field.name), dict):
             values[field.name].setdefault(variant.body, {})
-    return ManagedFields(values, tuple(stale))
+    return values, stale
 
 
 def declared_paths(kind: Kind, values: JSONObject) -> frozenset[Path]:

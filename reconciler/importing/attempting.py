@@ -15,7 +15,6 @@ from reconciler.importing.adopting import Adoption
 from reconciler.importing.context import ImportContext
 from reconciler.importing.drafting import Drafting
 from reconciler.importing.placing import Placing
-from reconciler.importing.writable import SecretNames
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
 from reconciler.model.imported import Left
@@ -92,7 +91,7 @@ def _drafted(
     drafting = Drafting(
         defaults=loaded.defaults,
         environment=context.environment,
-        names=SecretNames(used),
+        variables=used,
         resources=loaded.desired.resources,
         mask=context.mask,
         dropped=dropped,
@@ -107,10 +106,10 @@ def _drafted(
             drafted[adoption.address] = (adoption, file)
     placed = placing.texts(drafts)
     return Attempt(
-        placed.texts,
-        {address: (adoption, placed.names[file]) for address, (adoption, file) in drafted.items()},
+        dict(placed.values()),
+        {address: (adoption, placed[file][0]) for address, (adoption, file) in drafted.items()},
         drafting,
-        {file: name for file, name in placed.names.items() if file != name},
+        {file: name for file, (name, _) in placed.items() if file != name},
     )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from reconciler.importing.context import ImportContext, identity_of
 from reconciler.model.globs import fits_any
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
+from reconciler.model.suggestion import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,7 @@ def unmatched(choice: Choice, context: ImportContext) -> tuple[tuple[str, ...], 
         *(glob for glob in choice.names if not any(_is_named(live, (glob,)) for live in objects)),
         *(live_id for live_id in choice.ids if live_id not in ids),
     )
-    names = {live.name.strip().casefold(): live.name.strip() for live in objects}
-    close = get_close_matches(parts[0].casefold(), names, n=1) if parts else []
-    return parts, names[close[0]] if close else None
+    return parts, nearest(parts[0], [live.name.strip() for live in objects]) if parts else None
 
 
 def _fits(live: LiveObject, choice: Choice) -> bool:

@@ -24,7 +24,7 @@ def identity_of(live: LiveObject) -> Identity:
 
 @dataclass(frozen=True)
 class ImportContext:
-    """Live state, the addresses of claimed objects, and the keys in use by kind.
+    """Live state, the addresses of claimed objects, and all addresses in the files.
 
     `environment` is the one that resources are written for, "" if the workspace has only one.
     `mask` masks known secrets.
@@ -33,7 +33,7 @@ class ImportContext:
     live: Live
     kinds: Sequence[Kind]
     claims: Mapping[Identity, Address]
-    keys: Mapping[str, AbstractSet[str]]
+    declared: AbstractSet[Address]
     environment: str
     mask: Mask
 

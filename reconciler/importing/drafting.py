@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, fields
 from reconciler.authoring.drafts import Draft
 from reconciler.importing.adopting import Adoption, declared_paths, managed_fields
 from reconciler.importing.writable import (
-    SecretNames,
     doubtful_paths,
     fitting,
     in_schema_order,
     remove,
     secret_paths,
+    variable_for,
     without_unimportable,
 )
 from reconciler.model.address import Address
@@ -39,13 +39,14 @@ class Drafting:
     """Makes drafts, and notes what is left out and which secrets they refer to.
 
     `defaults` are those of the workspace by kind. `environment` is written to each resource, ""
-    writes none. `resources` are those of the files: their references to secrets are kept. `mask`
-    masks known secrets. `dropped` are fields to leave out, with the reason.
+    writes none. `variables` are those in use. `resources` are those of the files: their references
+    to secrets are kept. `mask` masks known secrets. `dropped` are fields to leave out, with the
+    reason.
     """
 
     defaults: Mapping[str, JSONObject]
     environment: str
-    names: SecretNames
+    variables: set[str]
     resources: Mapping[Address, Resource]
     mask: Mask
     dropped: Mapping[Address, Mapping[Path, str]] = field(default_factory=dict)
@@ -57,16 +58,16 @@ class Drafting:
         kind, address = adoption.kind, adoption.address
         defaults = self.defaults.get(kind.name, {})
         values = {**self._values(adoption, defaults), **self._common(adoption)}
-        fit = fitting(kind, values, defaults=defaults, subject=str(address))
-        if fit.values is None:
+        fit, left_out = fitting(kind, values, defaults=defaults, subject=str(address))
+        if fit is None:
             reasons = [
-                f"{path_text(path)}: {reason}" if path else reason for path, reason in fit.left_out
+                f"{path_text(path)}: {reason}" if path else reason for path, reason in left_out
             ]
             self._leave(adoption, (), "; ".join(reasons))
             return None
-        for path, reason in fit.left_out:
+        for path, reason in left_out:
             self._leave(adoption, path, reason)
-        ordered = in_schema_order(kind, fit.values)
+        ordered = in_schema_order(kind, fit)
         resource = self.resources.get(address)
         existing = {ref for _, ref in secret_refs(resource.spec)} if resource is not None else set()
         for _, ref in secret_refs(ordered):
@@ -78,15 +79,15 @@ class Drafting:
         """Return the fields to write, with secrets as references."""
         kind, address, body = adoption.kind, adoption.address, adoption.live.body
         explicit = declared_paths(kind, defaults)
-        managed = managed_fields(kind, body, explicit=explicit)
-        values = without_unimportable(kind, managed.values, explicit=explicit)
+        managed, stale = managed_fields(kind, body, explicit=explicit)
+        values = without_unimportable(kind, managed, explicit=explicit)
         for path in secret_paths(kind, values, body):
             if value_at(defaults, path) is MISSING:
                 put_at(values, path, self._reference(address, path))
             else:
                 remove(values, path)
         left_out = {
-            **dict.fromkeys(managed.stale, "this type of destination no longer has this field"),
+            **dict.fromkeys(stale, "this type of destination no longer has this field"),
             **self.dropped.get(address, {}),
             **dict(doubtful_paths(kind, values)),
             **dict.fromkeys(
@@ -104,7 +105,9 @@ class Drafting:
         # A literal secret is not copied to another file.
         if isinstance(written, SecretRef) and not written.is_literal:
             return written
-        return SecretRef.of("env", self.names.name_for(address.key, path))
+        variable = variable_for(address.key, path, self.variables)
+        self.variables.add(variable)
+        return SecretRef.of("env", variable)
 
     def _leave(self, adoption: Adoption, path: Path, reason: str) -> None:
         self.left.append(Left(adoption.live, path, reason))

@@ -31,14 +31,6 @@ class Layout(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """Texts by path, and the path of each requested file: another one if it can't be extended."""
-
-    texts: Mapping[str, str]
-    names: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class Placing:
     """Where files are written: the source they extend, and the globs that must include them.
 
@@ -80,14 +72,14 @@ class Placing:
             parts = [kind.collection, stem, _part(kind, adoption.address.key)]
         return str(PurePosixPath(self.into, *parts)) + ".yaml"
 
-    def texts(self, drafts: Mapping[str, Sequence[Draft]]) -> Placed:
-        """Return the texts of all files, in the order of the drafts.
+    def texts(self, drafts: Mapping[str, Sequence[Draft]]) -> dict[str, tuple[str, str]]:
+        """Return the name and the text of each file, in the order of the drafts.
 
-        Raises ReconcilerError for a file that no glob of the workspace includes.
+        The name is another one for a file that can't be extended. Raises ReconcilerError for a
+        file that no glob of the workspace includes.
         """
         existing = frozenset(self.source.names())
-        placed = {file: self._text(file, members, existing) for file, members in drafts.items()}
-        return Placed(dict(placed.values()), {file: name for file, (name, _) in placed.items()})
+        return {file: self._text(file, members, existing) for file, members in drafts.items()}
 
     def _text(
         self, file: str, drafts: Sequence[Draft], existing: frozenset[str]

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.authoring.yaml_text import reads_back
@@ -26,22 +25,15 @@ from reconciler.workspace.schema.validation import CheckContext, check
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 
-@dataclass(slots=True)
-class SecretNames:
-    """Chooses a unique environment variable for each secret, such as LAKE_PASSWORD."""
-
-    taken: set[str] = field(default_factory=set)
-
-    def name_for(self, key: str, path: Path) -> str:
-        """Return the variable for a secret of the resource with a key."""
-        plain = _NOT_A_NAME.sub("_", f"{key}_{path[-1]}").upper().strip("_")
-        plain = plain if not plain[:1].isdigit() else f"SECRET_{plain}"
-        name, number = plain, 1
-        while name in self.taken:
-            number += 1
-            name = f"{plain}_{number}"
-        self.taken.add(name)
-        return name
+def variable_for(key: str, path: Path, taken: AbstractSet[str]) -> str:
+    """Return an unused environment variable for a secret of a resource, like LAKE_PASSWORD."""
+    plain = _NOT_A_NAME.sub("_", f"{key}_{path[-1]}").upper().strip("_")
+    plain = plain if not plain[:1].isdigit() else f"SECRET_{plain}"
+    name, number = plain, 1
+    while name in taken:
+        number += 1
+        name = f"{plain}_{number}"
+    return name
 
 
 def without_unimportable(
@@ -70,7 +62,7 @@ def doubtful_paths(kind: Kind, values: JSONObject) -> list[tuple[Path, str]]:
     The schemas mark secrets among their own fields. Below an open field, and in types of newer
     servers, only the name is left to go by.
     """
-    doubtful = list(_doubtful(schema(kind.name) or {}, dict(values), ()))
+    doubtful = _doubtful(schema(kind.name) or {}, dict(values), ())
     return [(_whole(kind, path), reason) for path, reason in doubtful]
 
 
@@ -139,21 +131,13 @@ def _credentials(node: Mapping[str, Any], body: Mapping[str, Any]) -> list[str]:
     return names
 
 
-@dataclass(frozen=True, slots=True)
-class Fitting:
-    """The fields that a file can contain. `values` is None if it can't contain the resource.
-
-    `left_out` has the path and the reason of each other field.
-    """
-
-    values: dict[str, JSON] | None
-    left_out: tuple[tuple[Path, str], ...]
-
-
-def fitting(kind: Kind, values: JSONObject, *, defaults: JSONObject, subject: str) -> Fitting:
+def fitting(
+    kind: Kind, values: JSONObject, *, defaults: JSONObject, subject: str
+) -> tuple[dict[str, JSON] | None, Sequence[tuple[Path, str]]]:
     """Leave out what no file can contain, such as a key with `${` or a value out of range.
 
-    Servers have old values that they would refuse today. What is left out is not managed.
+    Return the other fields, None if no file can contain the resource, and what is left out with
+    the reason. Servers have old values that they would refuse today.
     """
     kept: dict[str, JSON] = copy.deepcopy(dict(values))
     left_out: list[tuple[Path, str]] = []
@@ -166,8 +150,8 @@ def fitting(kind: Kind, values: JSONObject, *, defaults: JSONObject, subject: st
         path = _whole(kind, error[0])
         left_out.append((path, error[1]))
         if value_at(kept, path) is MISSING or not remove(kept, path):
-            return Fitting(None, tuple(left_out))
-    return Fitting(kept, tuple(left_out))
+            return None, left_out
+    return kept, left_out
 
 
 def _whole(kind: Kind, path: Path) -> Path:
@@ -181,19 +165,15 @@ def _whole(kind: Kind, path: Path) -> Path:
     return path[: 1 + levels]
 
 
-def _unreadable(value: JSON, path: Path) -> Iterator[Path]:
-    """Yield the smallest parts of a value that strict YAML does not read back."""
-    if isinstance(value, dict) and len(path) < 3:
-        inner = [
-            inner_path
-            for key, item in value.items()
-            if not reads_back({key: item})
-            for inner_path in _unreadable(item, (*path, key))
-        ]
-        if inner:
-            yield from inner
-            return
-    yield path
+def _unreadable(value: JSON, path: Path) -> list[Path]:
+    """Return the smallest parts of a value that strict YAML does not read back."""
+    inner = [
+        inner_path
+        for key, item in (value.items() if isinstance(value, dict) and len(path) < 3 else ())
+        if not reads_back({key: item})
+        for inner_path in _unreadable(item, (*path, key))
+    ]
+    return inner or [path]
 
 
 def _first_error(
@@ -222,18 +202,15 @@ def _first_error(
 def remove(values: dict[str, JSON], path: Path) -> bool:
     """Remove a field, or the list that contains it. Return False if there is none."""
     holder: JSON = values
-    for part in path[:-1]:
-        if not isinstance(holder, dict) or part not in holder:
+    for depth, part in enumerate(path, 1):
+        if part not in holder:
             return False
-        if not isinstance(holder[part], dict):
-            # An item of a list can't be left out alone: the whole list is.
+        # An item of a list can't be left out alone: the whole list is.
+        if depth == len(path) or not isinstance(holder[part], dict):
             del holder[part]
             return True
         holder = holder[part]
-    if not path or not isinstance(holder, dict) or path[-1] not in holder:
-        return False
-    del holder[path[-1]]
-    return True
+    return False
 
 
 def in_schema_order(kind: Kind, values: JSONObject) -> dict[str, JSON]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconciler.model.change import Action, FieldChange, Severity
+from reconciler.model.change import Action, Severity
 from reconciler.model.described import kind_of
 from reconciler.model.field_types import ListOf, MergedObject, SetOf, Text
-from reconciler.model.kind import Field, OnCreate
+from reconciler.model.kind import Field
 from reconciler.model.rule import Outcome, RuleContext, Rules
 from reconciler.model.values import JSONObject
 from reconciler.model.wording import quoted, several
@@ -25,7 +25,7 @@ _SPECIAL = (
     # Replaced as a whole, but the server adds a key to it, recorder_script.
     Field("extra_settings", MergedObject(by_client=True)),
     # Refused in a create: the server creates a dashboard (docs/service.md 4.1).
-    Field("primary_dashboard", on_create=OnCreate.AFTER),
+    Field("primary_dashboard", after_create=True),
 )
 
 RULES = Rules()
@@ -46,15 +46,9 @@ def _turned_off(context: RuleContext, name: str) -> bool:
     return change is not None and change.before is True and change.after is not True
 
 
-def _updated(context: RuleContext, name: str) -> FieldChange | None:
-    return context.field(name) if context.action is Action.UPDATE else None
-
-
-@RULES.rule("project-data-lost", Severity.DANGER)
+@RULES.rule("project-data-lost", Severity.DANGER, on=(Action.DELETE,))
 def data_lost_with_project(context: RuleContext) -> Outcome:
     """Deletion of a project deletes its events, persons, recordings, dashboards and exports."""
-    if context.action is not Action.DELETE:
-        return None
     count = len(context.children)
     inside = "no batch exports" if count == 0 else several(count, "batch export")
     named = ", ".join(quoted(child.name) for child in context.children[:5])
@@ -66,19 +60,17 @@ def data_lost_with_project(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("new-api-token", Severity.INFO)
-def token_of_a_new_project(context: RuleContext) -> Outcome:
+@RULES.rule("new-api-token", Severity.INFO, on=(Action.CREATE,))
+def token_of_a_new_project(_: RuleContext) -> Outcome:
     """A new project has a new token."""
-    if context.action is not Action.CREATE:
-        return None
     return "the project gets a new api_token: use it in clients that send events to the project"
 
 
-@RULES.rule("capture-turned-off", Severity.WARNING)
+@RULES.rule("capture-turned-off", Severity.WARNING, on=(Action.UPDATE,))
 def capture_turned_off(context: RuleContext) -> Outcome:
     """Data that is not captured cannot be recovered."""
     names = [name for name in CAPTURE_FIELDS if _turned_off(context, name)]
-    opt_out = _updated(context, "autocapture_opt_out")
+    opt_out = context.field("autocapture_opt_out")
     if opt_out is not None and opt_out.after is True:
         names.append("autocapture_opt_out")
     if not names:
@@ -102,10 +94,10 @@ def access_changed(context: RuleContext) -> Outcome:
     return "access to the project changes; newer servers refuse this field with any value"
 
 
-@RULES.rule("project-timezone-changed", Severity.WARNING)
+@RULES.rule("project-timezone-changed", Severity.WARNING, on=(Action.UPDATE,))
 def project_timezone_changed(context: RuleContext) -> Outcome:
     """Days start at another time, in charts and in daily exports of older servers."""
-    change = _updated(context, "timezone")
+    change = context.field("timezone")
     if change is None:
         return None
     return (
@@ -114,10 +106,10 @@ def project_timezone_changed(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("test-filters-replaced", Severity.INFO)
+@RULES.rule("test-filters-replaced", Severity.INFO, on=(Action.UPDATE,))
 def filters_replaced(context: RuleContext) -> Outcome:
     """Insights with the filters are recomputed, past dates included."""
-    if _updated(context, "test_account_filters") is None:
+    if context.field("test_account_filters") is None:
         return None
     return (
         "insights that filter out internal users are recomputed with the new filters, past dates "

@@ -29,23 +29,23 @@ class Action(Term):
 
 
 class Reason(Term):
-    """Why a change is planned. Reasons are for readers; no code depends on them."""
+    """Why a change is planned, for readers. Without a git base a difference is `fields_differ`."""
 
-    NOT_LIVE = "not_live", "Declared, and no live object has its id or name."
-    FIELDS_DIFFER = "fields_differ", "Live state differs, and there is no git base to tell why."
-    CHANGED_IN_FILES = "changed_in_files", "Changed in the files since the git base."
-    DRIFTED = "drifted", "Live state changed although the files did not."
-    CONFLICT = "conflict", "Files and live state changed, to different values."
-    REMOVED_KEY = "removed_key", "A key was removed from the files: back to null or its default."
-    RENAMED = "renamed", "Its name changes in place."
-    STATE_ABSENT = "state_absent", "The configuration says `state: absent`."
-    REMOVED_FROM_FILES = "removed_from_files", "Removed from the files since the git base."
-    PRUNED = "pruned", "No resource claims it, and the policy prunes its scope."
-    MOVED = "moved", "Its parent changes, which the API can't do in place."
-    FIXED_FIELD = "fixed_field", "A field differs that the server can't change in place."
-    SECRET_ROTATED = "secret_rotated", "Secrets are sent again, as requested."
-    SECRET_CHANGED = "secret_changed", "The reference or version of a secret changed."
-    UNDO = "undo", "Undoes a change of an earlier plan."
+    NOT_LIVE = "not_live", "does not exist yet"
+    FIELDS_DIFFER = "fields_differ", "live state differs from the configuration"
+    CHANGED_IN_FILES = "changed_in_files", "changed in the configuration"
+    DRIFTED = "drifted", "drift: live state changed, the configuration did not"
+    CONFLICT = "conflict", "conflict: live state and the configuration both changed"
+    REMOVED_KEY = "removed_key", "a field was removed from the configuration"
+    RENAMED = "renamed", "renamed"
+    STATE_ABSENT = "state_absent", "the configuration sets `state: absent`"
+    REMOVED_FROM_FILES = "removed_from_files", "removed from the configuration since the git base"
+    PRUNED = "pruned", "unmanaged, and policy.prune includes it"
+    MOVED = "moved", "moved to another project"
+    FIXED_FIELD = "fixed_field", "a field can't be changed in place"
+    SECRET_ROTATED = "secret_rotated", "secrets are sent again (--rotate-secrets)"
+    SECRET_CHANGED = "secret_changed", "a secret changed in the configuration"
+    UNDO = "undo", "undoes an applied change"
 
 
 class Origin(Term):
@@ -75,14 +75,14 @@ class FieldChange:
 
 
 class SecretUse(Term):
-    """Whether a secret is sent, and why or why not."""
+    """Whether and why a secret is sent. The server returns none. Changes are since the git base."""
 
-    CREATE = "create", "Sent: the object is new."
-    ROTATE = "rotate", "Sent, as requested."
-    REFERENCE_CHANGED = "reference_changed", "Sent: its reference changed since the git base."
-    VERSION_CHANGED = "version_changed", "Sent: `secret_version` changed since the git base."
-    NEEDED = "needed", "Sent: the change needs it, as a change of destination type does."
-    UNREADABLE = "unreadable", "Not sent: the server does not return it, and no change is detected."
+    CREATE = "create", "sent (new object)"
+    ROTATE = "rotate", "sent (--rotate-secrets)"
+    REFERENCE_CHANGED = "reference_changed", "sent (reference changed)"
+    VERSION_CHANGED = "version_changed", "sent (secret_version changed)"
+    NEEDED = "needed", "sent (required by this change)"
+    UNREADABLE = "unreadable", "not sent (no change detected)"
 
     @property
     def sent(self) -> bool:

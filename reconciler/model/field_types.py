@@ -156,17 +156,12 @@ class ListOf:
 
 
 @dataclass(frozen=True, slots=True)
-class SetOf:
+class SetOf(ListOf):
     """A list whose order has no meaning, such as event names to leave out."""
-
-    item: FieldType
-    drop_blank: bool = False
-    empty_is_null: bool = False
 
     def canonical(self, value: JSON) -> JSON:
         """Return the items without duplicates, sorted by their canonical JSON."""
-        listed = ListOf(self.item, drop_blank=self.drop_blank, empty_is_null=self.empty_is_null)
-        items = listed.canonical(value)
+        items = ListOf.canonical(self, value)
         if not isinstance(items, list):
             return items
         unique = {canonical_text(item): item for item in items}

@@ -43,10 +43,6 @@ class Namesake:
     elsewhere: Address
 
 
-def _unmasked(text: str) -> str:
-    return text
-
-
 @dataclass(frozen=True, slots=True)
 class Imported:
     """What an import did, or would do if not `written`.
@@ -86,4 +82,4 @@ class Imported:
     namesakes: tuple[Namesake, ...] = ()
     changes: Mapping[str, FileChange] = field(default_factory=dict)
     written: bool = True
-    mask: Callable[[str], str] = _unmasked
+    mask: Callable[[str], str] = str

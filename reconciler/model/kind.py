@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from reconciler.model.change import Action
 from reconciler.model.field_types import FROM_SCHEMA, FieldType, Text
@@ -22,14 +21,6 @@ class Toggle:
 
     on: Action
     off: Action
-
-
-class OnCreate(StrEnum):
-    """What happens to a field in the body of a create."""
-
-    SEND = "send"
-    AFTER = "after"
-    """It is sent by PATCH after the create, since the server refuses or overwrites it there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +87,8 @@ class Field:
 
     reset
         The value to send when the key is removed from the files, if neither null nor the default.
-    on_create
-        Whether the create contains it.
+    after_create
+        Whether it is sent by PATCH after a create, which refuses or overwrites it.
     toggle
         The calls that change it, for a boolean with actions of its own.
     sent_with
@@ -120,7 +111,7 @@ class Field:
     clearable: bool = False
     reset: JSON | Missing = MISSING
     secret: bool = False
-    on_create: OnCreate = OnCreate.SEND
+    after_create: bool = False
     toggle: Toggle | None = None
     sent_with: tuple[str, ...] = ()
     fixed_since: Dialect | None = None
@@ -174,9 +165,12 @@ class Paths:
     survey: str | None = None
 
 
-def _never_by_date(body: JSONObject, dialect: Dialect | None) -> bool:
-    del body, dialect
+def _never(*_: object) -> bool:
     return False
+
+
+def _unknown(*_: object) -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,17 +182,7 @@ class Backfill:
     """
 
     paths: tuple[str, ...]
-    by_date: Callable[[JSONObject, Dialect | None], bool] = _never_by_date
-
-
-def _no_dialect(body: JSONObject) -> Dialect | None:
-    del body
-    return None
-
-
-def _never_gone(body: JSONObject) -> bool:
-    del body
-    return False
+    by_date: Callable[[JSONObject, Dialect | None], bool] = _never
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +218,8 @@ class Kind:
     unique_names: bool = False
     deletion_switch: str | None = None
     detail: bool = False
-    pending_deletion: Callable[[JSONObject], bool] = _never_gone
-    dialect_of: Callable[[JSONObject], Dialect | None] = _no_dialect
+    pending_deletion: Callable[[JSONObject], bool] = _never
+    dialect_of: Callable[[JSONObject], Dialect | None] = _unknown
     activity: Path = ()
     backfill: Backfill | None = None
     rules: tuple[Rule, ...] = ()

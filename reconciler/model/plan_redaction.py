@@ -7,11 +7,16 @@ escape or a line break could hide a secret.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
-from reconciler.model.change import Change
+from reconciler.model.change import Change, Consequence, FieldChange
 from reconciler.model.event import Done, Event, Failed, Planned, Sent, Skipped
-from reconciler.model.plan import Plan, Unmanaged
+from reconciler.model.plan import Note, Plan, Refusal, Unmanaged
 from reconciler.model.redaction import Mask, redact_value
+
+_T = TypeVar(
+    "_T", Change, Consequence, FieldChange, Note, Refusal, Unmanaged, Sent, Done, Failed, Skipped
+)
 
 
 def redact_plan(plan: Plan, mask: Mask) -> Plan:
@@ -22,12 +27,10 @@ def redact_plan(plan: Plan, mask: Mask) -> Plan:
     return replace(
         plan,
         changes=tuple(_change(change, mask) for change in plan.changes),
-        unmanaged=tuple(_unmanaged(unmanaged, mask) for unmanaged in plan.unmanaged),
-        ignored=tuple(_unmanaged(ignored, mask) for ignored in plan.ignored),
-        notes=tuple(replace(note, message=mask(note.message)) for note in plan.notes),
-        refusals=tuple(
-            replace(refusal, message=mask(refusal.message)) for refusal in plan.refusals
-        ),
+        unmanaged=tuple(_masked(item, mask, "name", "parent_name") for item in plan.unmanaged),
+        ignored=tuple(_masked(item, mask, "name", "parent_name") for item in plan.ignored),
+        notes=tuple(_masked(note, mask, "message") for note in plan.notes),
+        refusals=tuple(_masked(refusal, mask, "message") for refusal in plan.refusals),
     )
 
 
@@ -40,52 +43,29 @@ def redact_event(event: Event, mask: Mask) -> Event:
     match event:
         case Planned(plan):
             plan = redact_plan(plan, mask)
-            return Planned(replace(plan, changes=tuple(_bodies(c, mask) for c in plan.changes)))
-        case Sent(_, path):
-            return replace(event, path=mask(path))
-        case Done(_, live_id, notices):
-            return replace(
-                event, live_id=redact_value(live_id, mask), notices=tuple(map(mask, notices))
-            )
-        case Failed(_, error, hint):
-            return replace(event, error=mask(error), hint=redact_value(hint, mask))
-        case Skipped(_, because):
-            return replace(event, because=mask(because))
+            bodies = (_masked(change, mask, "body", "after_create") for change in plan.changes)
+            return Planned(replace(plan, changes=tuple(bodies)))
+        case Sent():
+            return _masked(event, mask, "path")
+        case Done(_, _, notices):
+            return replace(_masked(event, mask, "live_id"), notices=tuple(map(mask, notices)))
+        case Failed():
+            return _masked(event, mask, "error", "hint")
+        case Skipped():
+            return _masked(event, mask, "because")
         case _:
             return event
 
 
-def _bodies(change: Change, mask: Mask) -> Change:
-    return replace(
-        change,
-        body=redact_value(change.body, mask),
-        after_create=redact_value(change.after_create, mask),
-    )
-
-
 def _change(change: Change, mask: Mask) -> Change:
     return replace(
-        change,
-        name=mask(change.name),
-        fields=tuple(
-            replace(
-                field,
-                before=redact_value(field.before, mask),
-                after=redact_value(field.after, mask),
-            )
-            for field in change.fields
-        ),
-        consequences=tuple(
-            replace(consequence, message=mask(consequence.message))
-            for consequence in change.consequences
-        ),
+        _masked(change, mask, "name"),
+        fields=tuple(_masked(field, mask, "before", "after") for field in change.fields),
+        consequences=tuple(_masked(item, mask, "message") for item in change.consequences),
         seen=change.seen and {path: redact_value(item, mask) for path, item in change.seen.items()},
     )
 
 
-def _unmanaged(unmanaged: Unmanaged, mask: Mask) -> Unmanaged:
-    return replace(
-        unmanaged,
-        name=mask(unmanaged.name),
-        parent_name=redact_value(unmanaged.parent_name, mask),
-    )
+def _masked(source: _T, mask: Mask, *names: str) -> _T:
+    """Return a copy with every known secret masked in the values of these names."""
+    return replace(source, **{name: redact_value(getattr(source, name), mask) for name in names})

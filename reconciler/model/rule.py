@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
@@ -32,10 +32,7 @@ class RuleContext:
 
     def field(self, *path: str) -> FieldChange | None:
         """Return the change of the field at a path, None where it does not change."""
-        for change in self.fields:
-            if change.path == path:
-                return change
-        return None
+        return next((change for change in self.fields if change.path == path), None)
 
 
 Outcome: TypeAlias = str | tuple[Severity, str] | None
@@ -47,40 +44,35 @@ class Rule:
     """A rule with its stable id, which `policy.deny` names.
 
     The first of `severities` is the default. `meaning` is the docstring of its function: when it
-    applies, and what it means.
+    applies, and what it means. `judge` is called for changes with one of the `actions`.
     """
 
     id: str
     severities: tuple[Severity, ...]
     meaning: str
     judge: Callable[[RuleContext], Outcome]
+    actions: tuple[Action, ...]
 
     def __call__(self, context: RuleContext) -> Consequence | None:
         """Return the consequence of a change, if there is one."""
-        outcome = self.judge(context)
+        outcome = self.judge(context) if context.action in self.actions else None
         if outcome is None:
             return None
         severity, message = (self.severities[0], outcome) if isinstance(outcome, str) else outcome
         return Consequence(self.id, severity, message)
 
 
-@dataclass(slots=True)
-class Rules:
+class Rules(list[Rule]):
     """The rules of a kind, in the order of their definition."""
 
-    known: list[Rule] = field(default_factory=list)
-
     def rule(
-        self, rule_id: str, *severities: Severity
+        self, rule_id: str, *severities: Severity, on: tuple[Action, ...] = tuple(Action)
     ) -> Callable[[Callable[[RuleContext], Outcome]], Rule]:
-        """Add the decorated function as a rule."""
+        """Add the decorated function as a rule for changes with one of the actions."""
 
         def add(judge: Callable[[RuleContext], Outcome]) -> Rule:
-            rule = Rule(rule_id, severities, str(judge.__doc__), judge)
-            self.known.append(rule)
+            rule = Rule(rule_id, severities, str(judge.__doc__), judge, on)
+            self.append(rule)
             return rule
 
         return add
-
-    def __iter__(self) -> Iterator[Rule]:
-        return iter(self.known)

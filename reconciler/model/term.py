@@ -7,7 +7,7 @@ from typing import Self
 
 
 class Term(StrEnum):
-    """A word of the public JSON with its meaning, for the schemas."""
+    """A word of the public JSON with its meaning, for the schemas and for printed plans."""
 
     meaning: str
 

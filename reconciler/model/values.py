@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Literal, NoReturn, TypeAlias
+from typing import Final, Literal, NoReturn
 
 from reconciler.model.json_tree import JSON, JSONObject, Path, leaves
 from reconciler.model.reference import Reference
@@ -31,7 +31,6 @@ __all__ = [
     "Path",
     "SecretRef",
     "SecretSource",
-    "SecretSourceName",
     "SecretValue",
     "path_text",
     "put_at",
@@ -42,19 +41,16 @@ __all__ = [
 MISSING: Final = Missing.MISSING
 """An absent field, which is not managed. Null is a value."""
 
-SecretSourceName: TypeAlias = str
-"""The name of a provider (`reconciler.providers`)."""
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class SecretSource:
     """The source of one secret, never its value.
 
-    `source` "literal" is a value that is written in the files. Its `argument` is
-    `<address>:<path>`, and the value stays with the configuration.
+    `source` is the name of a provider. "literal" is a value that is written in the files: its
+    `argument` is `<address>:<path>`, and the value stays with the configuration.
     """
 
-    source: SecretSourceName
+    source: str
     argument: str
 
     @classmethod
@@ -80,7 +76,7 @@ class SecretRef:
     parts: tuple[str | SecretSource, ...]
 
     @classmethod
-    def of(cls, source: SecretSourceName, argument: str) -> SecretRef:
+    def of(cls, source: str, argument: str) -> SecretRef:
         """Return the reference for a value that is one secret."""
         return cls((SecretSource(source, argument),))
 

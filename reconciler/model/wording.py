@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Sequence
 
 _BREAKING = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
 _QUOTES = "'\"`"
@@ -17,6 +18,12 @@ _NOT_PLAIN = re.compile(r"[^ -~\n]")
 def several(count: int, word: str) -> str:
     """Return a count with its noun: `1 file`, `2 files`."""
     return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def listed(names: Sequence[object], most: int) -> str:
+    """Return the first names, and the number of the others: `a, b and 3 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
 
 
 def is_breaking(character: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from reconciler.model.change import FieldChange
 from reconciler.model.field_types import Boolean, DecimalText, Instant, Integer, MergedObject, Text
-from reconciler.model.kind import Field, Kind, OnCreate, Variant
+from reconciler.model.kind import Field, Kind, Variant
 from reconciler.model.leaves import unknown_field
 from reconciler.model.live import Dialect, LiveObject
 from reconciler.model.resource import Resource
@@ -21,16 +21,16 @@ _SENT_CANONICAL = (Instant, DecimalText, Integer, Boolean, Text)
 
 
 def create_body(
-    kind: Kind, resource: Resource, dialect: Dialect | None, when: OnCreate = OnCreate.SEND
+    kind: Kind, resource: Resource, dialect: Dialect | None, *, after: bool = False
 ) -> dict[str, JSON]:
-    """Return the declared fields that a create sends, or that are patched after it.
+    """Return the declared fields that a create sends, or (`after`) that are patched after it.
 
     Without nulls: absent and null are the same to a create.
     """
     return {
         name: _sent_value(field, resource.spec[field.name])
         for field in kind.fields
-        if field.on_create is when and resource.spec.get(field.name) is not None
+        if field.after_create is after and resource.spec.get(field.name) is not None
         for name in field.sent_as(dialect)
     }
 
@@ -66,25 +66,23 @@ def update_body(
 def _plain_value(
     field: Field, resource: Resource, live: LiveObject, change: FieldChange | None
 ) -> JSON:
+    """Return the declared value, or what a removed key is reset to.
+
+    Of an object that the server merges: the declared keys, with null for removed ones; all keys
+    where the server replaces it.
+    """
     declared = resource.spec.get(field.name, MISSING)
+    after = change.after if change is not None else MISSING
     if declared is MISSING:
-        return change.after if change is not None else MISSING
-    if isinstance(field.type, MergedObject) and isinstance(declared, Mapping):
-        return _merged_value(field.type, declared, field.live_value(live.body), change)
-    return _sent_value(field, declared)
-
-
-def _merged_value(
-    merged: MergedObject, declared: JSONObject, live: JSON, change: FieldChange | None
-) -> JSON:
-    """Return the declared keys, with null for removed ones; all keys where the server replaces."""
-    after = change.after if change is not None else None
+        return after
+    if not (isinstance(field.type, MergedObject) and isinstance(declared, Mapping)):
+        return _sent_value(field, declared)
     removed = {
         key: None for key, value in _mapping(after).items() if value is None and key not in declared
     }
-    if not merged.by_client:
+    if not field.type.by_client:
         return {**declared, **removed}
-    return _without_nulls({**_mapping(live), **declared, **removed})
+    return _without_nulls({**_mapping(field.live_value(live.body)), **declared, **removed})
 
 
 def _variant_value(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any, TypeAlias
 
 from reconciler.model.change import (
     Action,
     Change,
-    Consequence,
     FieldChange,
     Origin,
     Reason,
@@ -17,11 +17,11 @@ from reconciler.model.change import (
     SecretUse,
 )
 from reconciler.model.comparison import display_value, is_default, is_identical
-from reconciler.model.kind import Kind, OnCreate
+from reconciler.model.kind import Kind
 from reconciler.model.leaves import field_leaves
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note
-from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.resource import Desired, State
 from reconciler.model.rule import RuleContext
 from reconciler.model.values import JSON, MISSING, path_text
 from reconciler.model.wording import printable
@@ -63,32 +63,26 @@ class ChangeContext:
         return sorted(children, key=lambda child: (child.name, child.id))
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceChanges:
-    """The changes of one resource, with notes for the reader of the plan."""
-
-    changes: tuple[Change, ...]
-    notes: tuple[Note, ...] = ()
+ChangesAndNotes: TypeAlias = tuple[tuple[Change, ...], tuple[Note, ...]]
 
 
-def resource_changes(match: Match, context: ChangeContext) -> ResourceChanges:
-    """Return every change of one resource."""
+def resource_changes(match: Match, context: ChangeContext) -> ChangesAndNotes:
+    """Return every change of one resource, with notes for the reader of the plan."""
     if match.live is None:
         absent = match.resource.state is State.ABSENT
-        return ResourceChanges((_unchanged(match) if absent else _creation(match, context),))
+        return (_unchanged(match) if absent else _creation(match, context),), ()
     if match.resource.state is State.ABSENT:
-        return ResourceChanges((deletion_of(match, match.live, Reason.STATE_ABSENT, context),))
+        return (deletion_of(match, match.live, Reason.STATE_ABSENT, context),), ()
     return _changes_of_pair(match, match.live, context)
 
 
-def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> ResourceChanges:
-    resource = match.resource
-    kind = context.kinds[resource.address.kind]
+def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> ChangesAndNotes:
+    kind, resource = match.kind, match.resource
     base = context.base.resources.get(resource.address) if context.base is not None else None
     rotate = resource.address.matches(context.rotate)
     is_literal = base is None and is_identical(kind, resource.spec, live.body)
     if is_literal and not (rotate or match.moved):
-        return ResourceChanges((_unchanged(match),))
+        return (_unchanged(match),), ()
     differs = difference(kind, resource, live, base=base)
     notes = tuple(
         Note(
@@ -98,13 +92,13 @@ def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> 
         )
         for path in differs.unreset
     )
-    if reasons := tuple(_reasons_to_replace(kind, match, differs, context)):
-        return ResourceChanges((_replacement(match, live, differs, reasons, context),), notes)
+    if reasons := tuple(_reasons_to_replace(match, differs, context)):
+        return (_replacement(match, live, differs, reasons, context),), notes
     secrets = secrets_of_update(kind, resource, differs.changes, base=base, rotate=rotate)
     changes = [_toggle(match, live, change, context) for change in differs.toggles]
     if differs.changes or any(note.use.sent for note in secrets):
         changes.insert(0, _update(match, live, differs.changes, secrets, context))
-    return ResourceChanges(tuple(changes) or (_unchanged(match),), notes)
+    return tuple(changes) or (_unchanged(match),), notes
 
 
 def _unchanged(match: Match) -> Change:
@@ -119,27 +113,59 @@ def _unchanged(match: Match) -> Change:
     )
 
 
+def _change(
+    match: Match,
+    action: Action,
+    fields: tuple[FieldChange, ...],
+    context: ChangeContext,
+    **parts: Any,
+) -> Change:
+    """Return a change of some fields, with its consequences, worst first."""
+    deleted = match.live if action is Action.DELETE else None
+    rule_context = RuleContext(
+        action=action,
+        address=match.resource.address,
+        desired=match.resource if deleted is None else None,
+        live=match.live,
+        fields=fields,
+        now=context.now,
+        dialect=context.live.dialect,
+        children=context.children(deleted) if deleted is not None else (),
+    )
+    consequences = [
+        # Messages contain live values.
+        replace(consequence, message=printable(consequence.message))
+        for rule in match.kind.rules
+        if (consequence := rule(rule_context)) is not None
+    ]
+    consequences.sort(key=lambda item: (item.severity.rank, item.rule))
+    return replace(
+        _unchanged(match), action=action, fields=fields, consequences=tuple(consequences), **parts
+    )
+
+
 def _creation(match: Match, context: ChangeContext) -> Change:
-    resource = match.resource
-    kind = context.kinds[resource.address.kind]
-    dialect = context.live.dialect
     fields = tuple(
         _secret_change(leaf.path)
         if leaf.field.secret
         else FieldChange(leaf.path, MISSING, display_value(leaf.field, leaf.value))
-        for leaf in field_leaves(kind.fields, resource.spec, live=False)
+        for leaf in field_leaves(match.kind.fields, match.resource.spec, live=False)
         if leaf.value is not None
     )
-    return replace(
-        _unchanged(match),
-        action=Action.CREATE,
-        fields=fields,
-        body=create_body(kind, resource, dialect),
-        after_create=create_body(kind, resource, dialect, OnCreate.AFTER) or None,
-        secrets=secrets_of_create(resource),
-        reasons=(Reason.NOT_LIVE,),
-        consequences=_consequences(Action.CREATE, match, fields, context),
-    )
+    sent = _sent_by_create(match, context)
+    return _change(match, Action.CREATE, fields, context, reasons=(Reason.NOT_LIVE,), **sent)
+
+
+def _sent_by_create(
+    match: Match, context: ChangeContext, unmanaged: Mapping[str, JSON] | None = None
+) -> dict[str, Any]:
+    """Return the parts of a change that creates the object: its bodies and secrets."""
+    kind, resource, dialect = match.kind, match.resource, context.live.dialect
+    return {
+        "body": {**(unmanaged or {}), **create_body(kind, resource, dialect)},
+        "after_create": create_body(kind, resource, dialect, after=True) or None,
+        "secrets": secrets_of_create(resource),
+    }
 
 
 def _secret_change(path: tuple[str | int, ...]) -> FieldChange:
@@ -150,22 +176,19 @@ def _update(
     match: Match,
     live: LiveObject,
     changes: Sequence[FieldChange],
-    secrets: Sequence[SecretNote],
+    secrets: tuple[SecretNote, ...],
     context: ChangeContext,
 ) -> Change:
-    resource = match.resource
-    kind = context.kinds[resource.address.kind]
+    kind, resource, dialect = match.kind, match.resource, context.live.dialect
     sent = {note.path: note.ref for note in secrets if note.use.sent}
-    fields = (*changes, *map(_secret_change, sent))
-    dialect = context.live.dialect
-    return replace(
-        _unchanged(match),
-        action=Action.UPDATE,
-        fields=fields,
+    return _change(
+        match,
+        Action.UPDATE,
+        (*changes, *map(_secret_change, sent)),
+        context,
         body=update_body(kind, resource, live, changes=changes, secrets=sent, dialect=dialect),
-        secrets=tuple(secrets),
+        secrets=secrets,
         reasons=_reasons(changes, secrets),
-        consequences=_consequences(Action.UPDATE, match, fields, context),
         seen=seen_of_update(kind, resource, live, changes),
     )
 
@@ -186,27 +209,20 @@ def _reasons(
 
 
 def _toggle(match: Match, live: LiveObject, change: FieldChange, context: ChangeContext) -> Change:
-    kind = context.kinds[live.kind]
-    toggled = kind.field_at(change.path, live.body)
+    toggled = match.kind.field_at(change.path, live.body)
     if toggled is None or toggled.toggle is None:
         raise ValueError(f"{path_text(change.path)} is not a toggle")
     action = toggled.toggle.on if change.after else toggled.toggle.off
-    return replace(
-        _unchanged(match),
-        action=action,
-        fields=(change,),
-        reasons=_reasons([change]),
-        consequences=_consequences(action, match, (change,), context),
-        seen=seen_paths(kind, live, [change.path]),
-    )
+    seen = seen_paths(match.kind, live, [change.path])
+    return _change(match, action, (change,), context, reasons=_reasons([change]), seen=seen)
 
 
 def _reasons_to_replace(
-    kind: Kind, match: Match, differs: Difference, context: ChangeContext
+    match: Match, differs: Difference, context: ChangeContext
 ) -> Iterator[Reason]:
     if match.moved:
         yield Reason.MOVED
-    changed = [kind.field_at(change.path, {}) for change in differs.changes]
+    changed = [match.kind.field_at(change.path, {}) for change in differs.changes]
     if any(item is not None and item.is_fixed(context.live.dialect) for item in changed):
         yield Reason.FIXED_FIELD
 
@@ -218,44 +234,36 @@ def _replacement(
     reasons: tuple[Reason, ...],
     context: ChangeContext,
 ) -> Change:
-    resource = match.resource
-    kind = context.kinds[resource.address.kind]
-    dialect = context.live.dialect
-    fields = (*_move(kind, match, live), *differs.changes)
-    unmanaged = _unmanaged_settings(kind, resource, live, context)
-    return replace(
-        _unchanged(match),
-        action=Action.REPLACE,
+    unmanaged = _unmanaged_settings(match, live, context)
+    return _change(
+        match,
+        Action.REPLACE,
+        (*_move(match, live), *differs.changes),
+        context,
         parent_id=match.parent_id if match.moved else live.parent_id,
         old_parent_id=live.parent_id,
-        fields=fields,
-        body={**unmanaged, **create_body(kind, resource, dialect)},
-        after_create=create_body(kind, resource, dialect, OnCreate.AFTER) or None,
-        secrets=secrets_of_create(resource),
         reasons=reasons,
-        consequences=_consequences(Action.REPLACE, match, fields, context),
-        seen=seen_of_object(kind, live, resource.lifecycle, used=unmanaged),
+        seen=seen_of_object(match.kind, live, match.resource.lifecycle, used=unmanaged),
+        **_sent_by_create(match, context, unmanaged),
     )
 
 
-def _move(kind: Kind, match: Match, live: LiveObject) -> Iterator[FieldChange]:
+def _move(match: Match, live: LiveObject) -> Iterator[FieldChange]:
     """Yield the change of parent, by live ids, or the key of a parent that does not exist yet."""
-    if match.moved and kind.parent_key is not None:
+    if match.moved and match.kind.parent_key is not None:
         target = match.parent_id or str(match.resource.parent)
-        yield FieldChange((kind.parent_key,), live.parent_id, target)
+        yield FieldChange((match.kind.parent_key,), live.parent_id, target)
 
 
-def _unmanaged_settings(
-    kind: Kind, resource: Resource, live: LiveObject, context: ChangeContext
-) -> dict[str, JSON]:
+def _unmanaged_settings(match: Match, live: LiveObject, context: ChangeContext) -> dict[str, JSON]:
     """Return the live settings that the configuration does not manage, for the new object.
 
     Without them a replacement would change more than it shows: a paused export would run again.
     """
     return {
         name: display_value(leaf.field, leaf.value)
-        for leaf in field_leaves(kind.fields, live.body, live=True)
-        if len(leaf.path) == 1 and leaf.field.name not in resource.spec
+        for leaf in field_leaves(match.kind.fields, live.body, live=True)
+        if len(leaf.path) == 1 and leaf.field.name not in match.resource.spec
         if not is_default(leaf.field, leaf.value)
         for name in leaf.field.sent_as(context.live.dialect)
     }
@@ -263,42 +271,12 @@ def _unmanaged_settings(
 
 def deletion_of(match: Match, live: LiveObject, reason: Reason, context: ChangeContext) -> Change:
     """Return the deletion of a live object, with every field that an undo can restore."""
-    kind = context.kinds[live.kind]
     fields = tuple(
         FieldChange(leaf.path, display_value(leaf.field, leaf.value), MISSING)
-        for leaf in field_leaves(kind.fields, live.body, live=True)
+        for leaf in field_leaves(match.kind.fields, live.body, live=True)
         if leaf.value is not None
     )
-    return replace(
-        _unchanged(match),
-        action=Action.DELETE,
-        name=live.name,
-        fields=fields,
-        reasons=(reason,),
-        consequences=_consequences(Action.DELETE, match, fields, context),
-        seen=seen_of_object(kind, live, match.resource.lifecycle),
+    seen = seen_of_object(match.kind, live, match.resource.lifecycle)
+    return _change(
+        match, Action.DELETE, fields, context, name=live.name, reasons=(reason,), seen=seen
     )
-
-
-def _consequences(
-    action: Action, match: Match, fields: tuple[FieldChange, ...], context: ChangeContext
-) -> tuple[Consequence, ...]:
-    """Return the consequences of a change, worst first."""
-    deleted = match.live if action is Action.DELETE else None
-    rule_context = RuleContext(
-        action=action,
-        address=match.resource.address,
-        desired=match.resource if deleted is None else None,
-        live=match.live,
-        fields=fields,
-        now=context.now,
-        dialect=context.live.dialect,
-        children=context.children(deleted) if deleted is not None else (),
-    )
-    consequences = [
-        # Messages contain live values.
-        replace(consequence, message=printable(consequence.message))
-        for rule in context.kinds[match.resource.address.kind].rules
-        if (consequence := rule(rule_context)) is not None
-    ]
-    return tuple(sorted(consequences, key=lambda item: (item.severity.rank, item.rule)))

@@ -44,7 +44,8 @@ def difference(
     unreset: list[Path] = []
     for path, leaf in declared.items():
         is_unset_toggle = leaf.field.toggle is not None and leaf.value is None
-        if is_unset_toggle or not _is_compared(leaf, resource.lifecycle):
+        is_secret = leaf.field.secret or isinstance(leaf.value, SecretRef)
+        if is_unset_toggle or is_secret or is_ignored(path, resource.lifecycle):
             continue
         change = _field_change(leaf, current.get(path, MISSING), before)
         if change is not None:
@@ -69,11 +70,6 @@ def is_ignored(path: Path, lifecycle: Lifecycle) -> bool:
 
 def _declared(kind: Kind, spec: JSONObject) -> dict[Path, Leaf]:
     return {leaf.path: leaf for leaf in field_leaves(kind.fields, spec, live=False)}
-
-
-def _is_compared(leaf: Leaf, lifecycle: Lifecycle) -> bool:
-    is_secret = leaf.field.secret or isinstance(leaf.value, SecretRef)
-    return not is_secret and not is_ignored(leaf.path, lifecycle)
 
 
 def _field_change(leaf: Leaf, live: JSON, before: Mapping[Path, Leaf] | None) -> FieldChange | None:
@@ -134,9 +130,8 @@ def _removed(
         and not is_equal(variant.tag_field, tag, value_at(live.body, (field.name, variant.tag)))
     }
     for path, leaf in before.items():
-        if path in declared or path[0] in tag_changes or leaf.field.toggle:
-            continue
-        if not leaf.field.secret and not is_ignored(path, resource.lifecycle):
+        is_field = path[0] not in tag_changes and not leaf.field.toggle and not leaf.field.secret
+        if is_field and path not in declared and not is_ignored(path, resource.lifecycle):
             yield leaf
 
 

@@ -28,6 +28,7 @@ class Match:
     """
 
     resource: Resource
+    kind: Kind
     live: LiveObject | None = None
     parent_id: str | None = None
     parent_address: Address | None = None
@@ -70,7 +71,6 @@ def match(
             lines to paste.
 
     """
-    matcher = _Matcher(live, base)
     ignored = {
         (item.kind, item.id): item
         for kind in kinds
@@ -81,23 +81,26 @@ def match(
         kind.name: [item for item in live.of(kind.name) if (kind.name, item.id) not in ignored]
         for kind in kinds
     }
-    untouchable: list[Address] = []
+    declared = desired.in_order()
+    untouchable = {
+        resource.address
+        for resource in declared
+        if _is_ignored(resource.name, policy)
+        or (resource.address.kind, resource.pinned_id) in ignored
+    }
+    matcher = _Matcher(live, base, objects)
     for kind in kinds:
-        resources: list[Resource] = []
-        for resource in desired.in_order():
-            if resource.address.kind != kind.name:
-                continue
-            pinned = (kind.name, resource.pinned_id)
-            if _is_ignored(resource.name, policy) or pinned in ignored:
-                untouchable.append(resource.address)
-            else:
-                resources.append(resource)
-        matcher.match_kind(kind, resources, objects[kind.name])
+        resources = [
+            resource
+            for resource in declared
+            if resource.address.kind == kind.name and resource.address not in untouchable
+        ]
+        matcher.match_kind(kind, resources)
     matcher.raise_problems()
-    removed = matcher.removed(desired, objects, {kind.name: kind for kind in kinds})
+    matcher.claim_removed(desired, {kind.name: kind for kind in kinds})
     return Matching(
         matches=matcher.matches,
-        removed=removed,
+        removed=matcher.removed,
         unmanaged=tuple(
             item
             for kind in kinds
@@ -120,20 +123,21 @@ def _place(live: LiveObject) -> tuple[str, str, str]:
 
 @dataclass(slots=True)
 class _Matcher:
-    """The kinds that are matched so far, parents first."""
+    """The kinds that are matched so far, parents first. `objects` are without the ignored ones."""
 
     live: Live
     base: Desired | None
+    objects: Mapping[str, Sequence[LiveObject]]
     matches: dict[Address, Match] = field(default_factory=dict)
+    removed: dict[Address, Match] = field(default_factory=dict)
     claims: dict[tuple[str, str], list[Address]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     hints: list[str] = field(default_factory=list)
     near_names: list[tuple[Address, LiveObject]] = field(default_factory=list)
 
-    def match_kind(
-        self, kind: Kind, resources: Sequence[Resource], objects: Sequence[LiveObject]
-    ) -> None:
+    def match_kind(self, kind: Kind, resources: Sequence[Resource]) -> None:
         """Match by id, then by name; what is left by former names."""
+        objects = self.objects[kind.name]
         by_id = {item.id: item for item in objects}
         pinned = {resource.pinned_id for resource in resources}
         free = [item for item in objects if item.id not in pinned]
@@ -146,26 +150,20 @@ class _Matcher:
             elif (resource.parent is None or start.parent_id is not None) and (
                 candidates := by_name.get((start.parent_id, resource.name))
             ):
-                self._claim_single(kind, start, candidates)
+                self._claim_single(start, candidates)
             else:
                 unmatched.append(start)
         for start in unmatched:
-            self._claim_single(kind, start, self._of_former_name(kind, start, by_name))
+            self._claim_single(start, self._of_former_name(start, by_name))
             if self.matches[start.resource.address].live is None:
-                self._note_near_names(kind, start.resource, free)
+                self._note_near_names(start, free)
 
     def is_free(self, live: LiveObject) -> bool:
         """Return whether no resource claims an object."""
         return (live.kind, live.id) not in self.claims
 
-    def removed(
-        self,
-        desired: Desired,
-        objects: Mapping[str, Sequence[LiveObject]],
-        kinds: Mapping[str, Kind],
-    ) -> dict[Address, Match]:
+    def claim_removed(self, desired: Desired, kinds: Mapping[str, Kind]) -> None:
         """Claim live objects of resources that were removed since the git base."""
-        removed: dict[Address, Match] = {}
         for resource in self.base.in_order() if self.base is not None else ():
             address = resource.address
             kind = kinds.get(address.kind)
@@ -173,14 +171,13 @@ class _Matcher:
                 continue
             candidates = [
                 item
-                for item in objects[kind.name]
-                if self.is_free(item) and self._was_of(kind, resource, item, removed)
+                for item in self.objects[kind.name]
+                if self.is_free(item) and self._was_of(kind, resource, item)
             ]
             if len(candidates) == 1:
                 live = candidates[0]
                 self.claims[live.kind, live.id] = [address]
-                removed[address] = Match(resource, live, parent_id=live.parent_id)
-        return removed
+                self.removed[address] = Match(resource, kind, live, parent_id=live.parent_id)
 
     def raise_problems(self) -> None:
         """Raise AmbiguousIdentity for all problems, if there are any."""
@@ -202,7 +199,7 @@ class _Matcher:
         """Return the resource with its parent, resolved as far as it exists."""
         ref = resource.parent
         if ref is None or kind.parent is None:
-            return Match(resource)
+            return Match(resource, kind)
         ids = self._parent_ids(kind.parent, ref)
         if len(ids) != 1 and ref.name is not None:
             choice = printable(f"one of {', '.join(ids)}" if ids else "the id of an existing one")
@@ -213,15 +210,13 @@ class _Matcher:
             )
         address = Address(kind.parent, ref.key) if ref.key is not None else None
         parent_id = ids[0] if len(ids) == 1 else None
-        return Match(resource, parent_id=parent_id, parent_address=address)
+        return Match(resource, kind, parent_id=parent_id, parent_address=address)
 
-    def _parent_ids(
-        self, kind: str, ref: ParentRef, removed: Mapping[Address, Match] | None = None
-    ) -> list[str]:
+    def _parent_ids(self, kind: str, ref: ParentRef) -> list[str]:
         """Return the ids of the live objects that a reference may mean: several of one name."""
         if ref.key is not None:
             address = Address(kind, ref.key)
-            match = self.matches.get(address) or (removed or {}).get(address)
+            match = self.matches.get(address) or self.removed.get(address)
             return [match.live.id] if match is not None and match.live is not None else []
         if ref.id is not None:
             return [ref.id]
@@ -239,10 +234,19 @@ class _Matcher:
             )
         self._claim(start, live)
 
-    def _claim_single(self, kind: Kind, start: Match, candidates: Sequence[LiveObject]) -> None:
+    def _claim_single(self, start: Match, candidates: Sequence[LiveObject]) -> None:
         """Claim the only candidate; report duplicates."""
         if len(candidates) > 1:
-            self._report_duplicates(kind, start.resource, candidates)
+            address, collection = start.resource.address, start.kind.collection
+            by_age = sorted(candidates, key=_age)
+            name = quoted(candidates[0].name)
+            problem = f"{address}: {len(by_age)} live {collection} are named {name}"
+            listed = [f"  {printable(_duplicate(start.kind, item))}" for item in by_age]
+            pin = f"{{{address.key}: {{id: {printable(by_age[0].id)}}}}}"
+            self._report(
+                "\n".join([problem, *listed]),
+                f"pin the intended one: {collection}: {pin}, and declare or delete the other",
+            )
         self._claim(start, candidates[0] if len(candidates) == 1 else None)
 
     def _claim(self, start: Match, live: LiveObject | None) -> None:
@@ -256,63 +260,39 @@ class _Matcher:
         self.matches[address] = start
 
     def _of_former_name(
-        self, kind: Kind, start: Match, by_name: Mapping[_ScopedName, Sequence[LiveObject]]
+        self, start: Match, by_name: Mapping[_ScopedName, Sequence[LiveObject]]
     ) -> Sequence[LiveObject]:
         """Return the unclaimed objects of the first former name that has any."""
         resource = start.resource
         names: list[_ScopedName] = []
         if resource.parent is None or start.parent_id is not None:
             names += [(start.parent_id, name.strip()) for name in resource.lifecycle.renamed_from]
-        for name in (*names, *self._name_at_base(kind, resource)):
+        for name in (*names, *self._name_at_base(start)):
             if candidates := [item for item in by_name.get(name, ()) if self.is_free(item)]:
                 return candidates
         return ()
 
-    def _name_at_base(self, kind: Kind, resource: Resource) -> Iterator[_ScopedName]:
+    def _name_at_base(self, start: Match) -> Iterator[_ScopedName]:
         """Yield the name and parent of the key at the git base, which shows renames and moves."""
-        before = self.base.resources.get(resource.address) if self.base is not None else None
+        base = self.base.resources if self.base is not None else {}
+        before = base.get(start.resource.address)
         if before is None or before.pinned_id is not None:
             return
-        if before.parent is None or kind.parent is None:
+        if before.parent is None or start.kind.parent is None:
             yield (None, before.name)
-        elif len(ids := self._parent_ids(kind.parent, before.parent)) == 1:
+        elif len(ids := self._parent_ids(start.kind.parent, before.parent)) == 1:
             yield (ids[0], before.name)
 
-    def _note_near_names(
-        self, kind: Kind, resource: Resource, objects: Iterable[LiveObject]
-    ) -> None:
-        if not kind.unique_names or resource.state is State.ABSENT:
-            return
-        self.near_names += (
-            (resource.address, item)
-            for item in objects
-            if item.name.strip().casefold() == resource.name.casefold() and self.is_free(item)
-        )
+    def _note_near_names(self, start: Match, objects: Iterable[LiveObject]) -> None:
+        resource = start.resource
+        if start.kind.unique_names and resource.state is State.PRESENT:
+            self.near_names += (
+                (resource.address, item)
+                for item in objects
+                if item.name.strip().casefold() == resource.name.casefold() and self.is_free(item)
+            )
 
-    def _report_duplicates(
-        self, kind: Kind, resource: Resource, duplicates: Sequence[LiveObject]
-    ) -> None:
-        by_age = sorted(duplicates, key=_age)
-        listed = [f"  {printable(_duplicate(kind, item))}" for item in by_age]
-        name = quoted(duplicates[0].name)
-        pin = f"{{{resource.address.key}: {{id: {printable(by_age[0].id)}}}}}"
-        self._report(
-            "\n".join(
-                [
-                    f"{resource.address}: {len(by_age)} live {kind.collection} are named {name}",
-                    *listed,
-                ]
-            ),
-            f"pin the intended one: {kind.collection}: {pin}, and declare or delete the other",
-        )
-
-    def _was_of(
-        self,
-        kind: Kind,
-        resource: Resource,
-        live: LiveObject,
-        removed: Mapping[Address, Match],
-    ) -> bool:
+    def _was_of(self, kind: Kind, resource: Resource, live: LiveObject) -> bool:
         """Return whether an object was that of a resource at the git base."""
         if resource.pinned_id is not None:
             return live.id == resource.pinned_id
@@ -320,7 +300,7 @@ class _Matcher:
             return False
         if kind.parent is None or resource.parent is None:
             return True
-        return live.parent_id in self._parent_ids(kind.parent, resource.parent, removed)
+        return live.parent_id in self._parent_ids(kind.parent, resource.parent)
 
 
 def _by_scoped_name(

@@ -11,6 +11,8 @@ import heapq
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import TypeAlias
 
 from reconciler.model.address import Address
@@ -38,43 +40,39 @@ class Ordered:
     name_cycles: tuple[tuple[Address, ...], ...]
 
 
-def in_order(changes: Sequence[Change], kinds: Sequence[Kind]) -> Ordered:
+def in_order(changes: Sequence[Change], kinds: Mapping[str, Kind]) -> Ordered:
     """Sort by dependency, then by phase, level and address: the same for any input order.
 
     No-ops must be left out.
     """
     by_id = {change.id: change for change in sorted(changes, key=lambda change: change.id)}
     needs: _Needs = {change_id: set() for change_id in by_id}
-    _add_parents(by_id, needs, {kind.name: kind.parent for kind in kinds})
+    _add_parents(by_id, needs, kinds)
     _add_toggles(by_id, needs)
     freeing = _changes_that_free_names(by_id)
-    cycles = _cycles(freeing)
-    in_cycle = {change_id for cycle in cycles for change_id in cycle}
     for taker, givers in freeing.items():
-        needs[taker] |= {giver for giver in givers if not {taker, giver} <= in_cycle}
-    levels = {kind.name: level for level, kind in enumerate(kinds)}
+        needs[taker] |= givers
+    cycles = _cut_cycles(needs, freeing)
+    levels = {kind: level for level, kind in enumerate(kinds)}
     ordered = _sorted_by_need(by_id, needs, levels, set().union(*freeing.values()))
-    unique = {kind.name for kind in kinds if kind.unique_names}
     return Ordered(
         tuple(replace(change, depends_on=tuple(sorted(needs[change.id]))) for change in ordered),
         tuple(
             tuple(sorted(by_id[change_id].address for change_id in cycle))
             for cycle in cycles
-            if by_id[cycle[0]].address.kind in unique
+            if any(kinds[by_id[change_id].address.kind].unique_names for change_id in cycle)
         ),
     )
 
 
-def _add_parents(
-    by_id: Mapping[str, Change], needs: _Needs, parent_of: Mapping[str, str | None]
-) -> None:
+def _add_parents(by_id: Mapping[str, Change], needs: _Needs, kinds: Mapping[str, Kind]) -> None:
     deletes = {
         (change.address.kind, change.live_id): change.id
         for change in by_id.values()
         if change.action is Action.DELETE
     }
     for change in by_id.values():
-        parent_kind = parent_of[change.address.kind]
+        parent_kind = kinds[change.address.kind].parent
         if parent_kind is None:
             continue
         if change.parent is not None and change.parent.key is not None:
@@ -120,20 +118,22 @@ def _freed_and_taken_name(change: Change) -> tuple[str | None, str | None]:
     return None, None
 
 
-def _cycles(needs: _Needs) -> list[tuple[str, ...]]:
-    """Return the cycles of changes that need each other's names."""
-    cycles: list[tuple[str, ...]] = []
-    seen: set[str] = set()
-    for start in sorted(needs):
-        trail: list[str] = []
-        current = start
-        while current in needs and current not in seen and current not in trail:
-            trail.append(current)
-            current = min(needs[current])
-        if current in trail:
-            cycles.append(tuple(trail[trail.index(current) :]))
-        seen.update(trail)
-    return cycles
+def _cut_cycles(needs: _Needs, freeing: _Needs) -> list[list[str]]:
+    """Remove the needs for names that are part of a cycle; return the changes of each cycle."""
+    cycles: list[list[str]] = []
+    while True:
+        try:
+            TopologicalSorter({taker: sorted(needs[taker]) for taker in needs}).prepare()
+        except CycleError as error:
+            steps = pairwise(error.args[1])
+            cut = [(giver, taker) for giver, taker in steps if giver in freeing.get(taker, ())]
+            if not cut:
+                raise
+            for giver, taker in cut:
+                needs[taker].remove(giver)
+            cycles.append(sorted({change_id for pair in cut for change_id in pair}))
+        else:
+            return sorted(cycles)
 
 
 def _sorted_by_need(
@@ -146,19 +146,14 @@ def _sorted_by_need(
         is_delete = change.action is Action.DELETE
         return (phase, -level if is_delete else level, change.address, change_id)
 
-    missing = {change_id: len(needed) for change_id, needed in needs.items()}
-    needed_by: dict[str, list[str]] = defaultdict(list)
-    for change_id, needed in needs.items():
-        for other in needed:
-            needed_by[other].append(change_id)
-    ready = [key(change_id) for change_id, count in missing.items() if count == 0]
-    heapq.heapify(ready)
+    sorter = TopologicalSorter(needs)
+    sorter.prepare()
+    ready: list[tuple[int, int, Address, str]] = []
     ordered: list[Change] = []
-    while ready:
-        change_id = heapq.heappop(ready)[-1]
-        ordered.append(by_id[change_id])
-        for other in needed_by[change_id]:
-            missing[other] -= 1
-            if missing[other] == 0:
-                heapq.heappush(ready, key(other))
+    while sorter.is_active():
+        for change_id in sorter.get_ready():
+            heapq.heappush(ready, key(change_id))
+        done = heapq.heappop(ready)[-1]
+        ordered.append(by_id[done])
+        sorter.done(done)
     return ordered

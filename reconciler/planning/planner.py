@@ -120,7 +120,8 @@ def _decided(
     matching: Matching, policy: Policy, options: PlanOptions, context: ChangeContext
 ) -> tuple[Ordered, tuple[Note, ...]]:
     """Return the changes in order, no-ops last, and notes."""
-    selector = Selector.of(options.selection, list(context.kinds.values()))
+    parent_kinds = frozenset(kind.parent for kind in context.kinds.values() if kind.parent)
+    selector = Selector(options.selection, parent_kinds)
     selected, selection_notes = selected_addresses(matching.matches, selector)
     if options.only is not None:
         selected &= options.only
@@ -128,20 +129,22 @@ def _decided(
     no_ops: list[Change] = []
     notes = list(selection_notes)
     for address in sorted(selected):
-        decided = resource_changes(matching.matches[address], context)
+        decided, resource_notes = resource_changes(matching.matches[address], context)
         mark = matching.matches[address].resource.mark
-        for change in decided.changes:
+        for change in decided:
             if change.action is Action.NO_OP:
                 no_ops.append(change)
             else:
                 changes.append(replace(change, at=mark))
-        notes += decided.notes
+        notes += resource_notes
     changes += (
         deletion_of(pruned.match, pruned.live, pruned.reason, context)
         for pruned in to_prune(matching, policy, context.kinds)
-        if selector.selects(pruned.match.resource.address, pruned.parent_key)
+        if selector.selects(
+            pruned.match.resource.address, pruned.parent.key if pruned.parent else None
+        )
     )
-    ordered = in_order(changes, list(context.kinds.values()))
+    ordered = in_order(changes, context.kinds)
     return replace(ordered, changes=(*ordered.changes, *no_ops)), tuple(notes)
 
 

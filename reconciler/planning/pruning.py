@@ -20,12 +20,12 @@ from reconciler.planning.matcher import Match, Matching
 
 @dataclass(frozen=True, slots=True)
 class PrunedObject:
-    """An object to delete, with the reason, and how `--project` may name its parent."""
+    """An object to delete, with the reason and its parent, if that is declared."""
 
     match: Match
     live: LiveObject
     reason: Reason
-    parent_key: str | None
+    parent: Address | None
 
 
 def to_prune(
@@ -39,23 +39,20 @@ def to_prune(
         if match.live is not None
     }
 
-    def parent_of(live: LiveObject) -> Address | None:
-        return parents.get((kinds[live.kind].parent or "", live.parent_id or ""))
-
-    def mode_of(live: LiveObject) -> Prune:
-        parent = parent_of(live)
-        return policy.prune_of(live.kind, str(parent) if parent else None)
-
-    def pruned(match: Match, live: LiveObject, reason: Reason) -> PrunedObject:
-        parent = parent_of(live)
-        return PrunedObject(match, live, reason, parent.key if parent else None)
+    def parent_and_mode(live: LiveObject) -> tuple[Address | None, Prune]:
+        parent = parents.get((kinds[live.kind].parent or "", live.parent_id or ""))
+        return parent, policy.prune_of(live.kind, str(parent) if parent else None)
 
     for _, match in sorted(matching.removed.items()):
-        if match.live is not None and mode_of(match.live) is not Prune.NEVER:
-            yield pruned(match, match.live, Reason.REMOVED_FROM_FILES)
+        if match.live is not None:
+            parent, mode = parent_and_mode(match.live)
+            if mode is not Prune.NEVER:
+                yield PrunedObject(match, match.live, Reason.REMOVED_FROM_FILES, parent)
     for live in matching.unmanaged:
-        is_in_scope = parent_of(live) if kinds[live.kind].parent else live.kind in declared
-        if is_in_scope and mode_of(live) is Prune.UNMANAGED:
+        kind = kinds[live.kind]
+        parent, mode = parent_and_mode(live)
+        is_in_scope = parent if kind.parent else live.kind in declared
+        if is_in_scope and mode is Prune.UNMANAGED:
             address = Address.of_unmanaged(live.kind, live.id)
             resource = Resource(address, {"name": live.name}, state=State.ABSENT)
-            yield pruned(Match(resource, live), live, Reason.PRUNED)
+            yield PrunedObject(Match(resource, kind, live), live, Reason.PRUNED, parent)

@@ -5,12 +5,11 @@ Matching always sees everything, so that a selection never changes which object 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.model.address import Address
 from reconciler.model.globs import fits_any
-from reconciler.model.kind import Kind
 from reconciler.model.plan import Note, Selection
 from reconciler.planning.matcher import Match
 
@@ -21,11 +20,6 @@ class Selector:
 
     selection: Selection
     parent_kinds: frozenset[str]
-
-    @classmethod
-    def of(cls, selection: Selection, kinds: Sequence[Kind]) -> Selector:
-        """Return the selector of a selection."""
-        return cls(selection, frozenset(kind.parent for kind in kinds if kind.parent is not None))
 
     def selects(self, address: Address, parent: str | None) -> bool:
         """Return whether an address is selected itself. `parent` is a key, an id or a name."""
@@ -53,11 +47,11 @@ def selected_addresses(
         for address, match in matches.items()
         if selector.selects(address, _parent_name(match))
     }
+    needed = (matches[address].parent_address for address in selected if not matches[address].live)
     parents = {
-        parent.resource.address
-        for address in selected
-        if matches[address].live is None
-        if (parent := _parent_match(matches, address)) is not None and parent.live is None
+        address
+        for address in needed
+        if address is not None and address in matches and not matches[address].live
     }
     notes = [
         Note(
@@ -76,8 +70,3 @@ def selected_addresses(
 def _parent_name(match: Match) -> str | None:
     ref = match.resource.parent
     return None if ref is None else ref.key or ref.id or ref.name
-
-
-def _parent_match(matches: Mapping[Address, Match], address: Address) -> Match | None:
-    parent_address = matches[address].parent_address
-    return matches.get(parent_address) if parent_address is not None else None

@@ -102,11 +102,10 @@ class _FormerState:
         """Fill `resources` and `notes` from every change that was made."""
         for change in self.applied.changes(Action.CREATE):
             self._remove_created(change)
-        deleted = list(self.applied.changes(Action.DELETE))
-        for kind in self.kinds:  # Parents first: their children refer to them.
-            for change in deleted:
-                if change.address.kind == kind:
-                    self._restore_deleted(change)
+        levels = list(self.kinds)  # Parents first: their children refer to them.
+        deleted = self.applied.changes(Action.DELETE)
+        for change in sorted(deleted, key=lambda change: levels.index(change.address.kind)):
+            self._restore_deleted(change)
         for change in self.applied.changes(Action.REPLACE):
             self._note(change, "a replacement can't be undone: the old id and history are lost")
         in_place: dict[Address, list[Change]] = {}
@@ -117,15 +116,11 @@ class _FormerState:
 
     def as_desired(self) -> Desired:
         """Return the workspace with these resources in place of those for the same objects."""
-        pinned = {
-            (resource.address.kind, resource.pinned_id)
-            for resource in self.resources.values()
-            if resource.pinned_id is not None
-        }
+        pinned = {(address.kind, item.pinned_id) for address, item in self.resources.items()}
         others = {
             address: resource
             for address, resource in self.desired.resources.items()
-            if (address.kind, resource.pinned_id) not in pinned
+            if resource.pinned_id is None or (address.kind, resource.pinned_id) not in pinned
         }
         return replace(self.desired, resources={**others, **self.resources})
 
@@ -196,11 +191,10 @@ class _FormerState:
         former: list[FieldChange] = []
         for change in changes:
             for entry in change.fields:
-                reason = self._not_restorable(kind, change, entry, live)
-                if reason is None:
-                    former.append(entry)
-                else:
+                if reason := self._not_restorable(kind, change, entry, live):
                     self._note(change, f"{path_text(entry.path)} is not restored: {reason}")
+                else:
+                    former.append(entry)
         if former:
             spec = {"name": live.name, **_former_spec(kind, former, live)}
             parent = ParentRef(id=live.parent_id) if live.parent_id is not None else None

@@ -20,7 +20,11 @@ def _fill(argument: str, context: FillContext) -> JSON:
         return _refuse_name(name, context)
     value = context.environ.get(name)
     if value is not None and (value or default is None):
-        return value if _is_text(value) else _refuse_bytes(name, context)
+        if _is_text(value):
+            return value
+        return context.refuse(
+            "not-text", f"environment variable {name} is not valid UTF-8", "set it to UTF-8 text"
+        )
     if default is not None:
         return default
     if context.assume_env:
@@ -39,12 +43,6 @@ def _is_text(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _refuse_bytes(name: str, context: FillContext) -> JSON:
-    return context.refuse(
-        "not-text", f"environment variable {name} is not valid UTF-8", "set it to UTF-8 text"
-    )
 
 
 def _refuse_name(name: str, context: FillContext) -> JSON:

@@ -13,8 +13,7 @@ SECONDS = 10.0
 _HOW_TO_ALLOW = "set `policy: {allow_exec_secrets: true}` in reconciler.yaml"
 
 
-def _accepts(command: str, context: FillContext) -> bool:
-    del command
+def _accepts(_: str, context: FillContext) -> bool:
     if not context.allow_exec:
         context.refuse(
             "exec-not-allowed", "secrets from commands are not allowed by the policy", _HOW_TO_ALLOW

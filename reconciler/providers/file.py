@@ -33,8 +33,7 @@ def _fill(path: str, context: FillContext) -> JSON:
     )
 
 
-def _accepts(path: str, context: FillContext) -> bool:
-    del path, context
+def _accepts(*_: object) -> bool:
     return True
 
 
@@ -50,8 +49,7 @@ def _look_up(source: SecretSource, context: SecretContext) -> str:
         ) from None
 
 
-def _origin(path: str, environ: Mapping[str, str]) -> FieldOrigin:
-    del environ
+def _origin(path: str, _: Mapping[str, str]) -> FieldOrigin:
     return FieldOrigin("file", Mark(path))
 
 

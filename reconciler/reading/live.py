@@ -76,7 +76,7 @@ class _Reader:
         if kind.parent is not None and kind.paths.survey is None:
             return None
         try:
-            return await self._list(Routes(kind, self.organization))
+            return await all_pages(self.transport, Routes(kind, self.organization).collection)
         except Forbidden as error:
             if error.lacks_scope:
                 raise
@@ -101,9 +101,9 @@ class _Reader:
             for resource in self.resources
             if resource.address.kind == kind.name and resource.pinned_id is None
         ]
-        ids = _named_ids(kind, self.resources) | {
-            text for text in self.depth.ids | self.depth.parents if _ID.fullmatch(text)
-        }
+        chosen = self.depth.ids | self.depth.parents
+        ids = _pinned(kind, self.resources) | _parent_ids(self.resources)
+        ids |= {text for text in chosen if _ID.fullmatch(text)}
         if unpinned or not ids:
             without_id = f"; without `id`: {', '.join(unpinned)}" if unpinned else ""
             raise Forbidden(
@@ -118,9 +118,8 @@ class _Reader:
     async def by_parent(self, kind: Kind, parents: Sequence[LiveObject]) -> list[JSONObject]:
         """Return the objects below each parent that is live or named by id."""
         ids = {parent.id for parent in parents} | _parent_ids(self.resources)
-        lists = (
-            self._list(Routes(kind, self.organization, parent_id)) for parent_id in sorted(ids)
-        )
+        routes = [Routes(kind, self.organization, parent_id) for parent_id in sorted(ids)]
+        lists = (all_pages(self.transport, route.collection) for route in routes)
         return [body for bodies in await asyncio.gather(*lists) for body in bodies]
 
     async def in_full(self, kind: Kind, items: Sequence[LiveObject]) -> list[LiveObject]:
@@ -138,9 +137,6 @@ class _Reader:
 
         read = await asyncio.gather(*(full(item) for item in items))
         return [item for item in read if item is not None]
-
-    async def _list(self, routes: Routes) -> list[JSONObject]:
-        return await all_pages(self.transport, routes.collection)
 
     async def _read_all(self, kind: Kind, ids: Iterable[str]) -> list[JSONObject]:
         read = await asyncio.gather(*(self._read(kind, live_id) for live_id in sorted(ids)))
@@ -171,11 +167,6 @@ def _parent_ids(resources: Iterable[Resource]) -> set[str]:
     }
 
 
-def _named_ids(kind: Kind, resources: Sequence[Resource]) -> set[str]:
-    """Return the ids in the configuration, as `id` or as parents."""
-    return _pinned(kind, resources) | _parent_ids(resources)
-
-
 def _matchable(kind: Kind, resources: Sequence[Resource]) -> tuple[set[str], set[str]]:
     """Return the names (case-folded) and ids by which resources may match objects of a kind."""
     names: set[str] = set()
@@ -185,7 +176,7 @@ def _matchable(kind: Kind, resources: Sequence[Resource]) -> tuple[set[str], set
             names.add(resource.name.casefold())
         elif resource.parent is not None and resource.parent.name is not None:
             names.add(resource.parent.name.strip().casefold())
-    return names, _named_ids(kind, resources)
+    return names, _pinned(kind, resources) | _parent_ids(resources)
 
 
 def _live_object(kind: Kind, body: JSONObject) -> LiveObject:
@@ -204,4 +195,4 @@ def _dialect(
 ) -> Dialect | None:
     """Return the dialect of the first object that shows it (docs/service.md, 15.46)."""
     dialects = (kind.dialect_of(item.body) for kind in kinds for item in objects[kind.name])
-    return next((dialect for dialect in dialects if dialect is not None), None)
+    return next(filter(None, dialects), None)

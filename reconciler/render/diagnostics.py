@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,12 +29,8 @@ def diagnostics_as_text(diagnostics: Sequence[Diagnostic], style: Style = PLAIN)
 
 def counted(diagnostics: Sequence[Diagnostic]) -> str:
     """Return `2 errors, 1 warning in 3 files`."""
-    errors = sum(diagnostic.level is Level.ERROR for diagnostic in diagnostics)
-    counts = [
-        several(count, word)
-        for count, word in ((errors, "error"), (len(diagnostics) - errors, "warning"))
-        if count
-    ]
+    levels = Counter(diagnostic.level for diagnostic in diagnostics)
+    counts = [several(levels[level], level.value) for level in Level if levels[level]]
     files = len({diagnostic.at.file for diagnostic in diagnostics if diagnostic.at is not None})
     return ", ".join(counts) + (f" in {files} files" if files > 1 else "")
 

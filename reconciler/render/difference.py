@@ -1,11 +1,12 @@
-"""The unified difference of files."""
+"""Changed files: the unified difference, and the result of `fmt`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 
-from reconciler.model.file_change import FileChange
+from reconciler.model.file_change import FileChange, Formatted, Side
+from reconciler.model.wording import several
 from reconciler.render.style import PLAIN, Colour, Style
 
 _CONTEXT = 3
@@ -17,32 +18,48 @@ def differences_as_text(changes: Mapping[str, FileChange], style: Style = PLAIN)
     return "".join(_difference(name, change, style) for name, change in changes.items())
 
 
+def formatted_as_text(formatted: Formatted, *, diff: bool = False, style: Style = PLAIN) -> str:
+    """Return the name of each changed file, or a unified difference of all."""
+    if diff:
+        return differences_as_text(formatted.changed, style)
+    return "".join(f"{name}\n" for name in formatted.changed)
+
+
+def format_summary(formatted: Formatted, *, written: bool) -> str:
+    """Return `2 files formatted, 5 files unchanged, 1 file skipped`."""
+    count = len(formatted.changed)
+    counts = {
+        "formatted" if written else "would be formatted": count,
+        "unchanged": formatted.files - count - formatted.skipped,
+        "skipped": formatted.skipped,
+    }
+    parts = [f"{several(number, 'file')} {word}" for word, number in counts.items() if number]
+    return ", ".join(parts) or "no files"
+
+
 def _difference(name: str, change: FileChange, style: Style) -> str:
-    before, after = change.before.lines, change.after.lines
-    old = f"a/{name}" if before else "/dev/null"
+    before, after = change.before, change.after
+    old = f"a/{name}" if before.lines else "/dev/null"
     lines = [style.paint(Colour.BOLD, f"--- {old}"), style.paint(Colour.BOLD, f"+++ b/{name}")]
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    matcher = SequenceMatcher(None, before.lines, after.lines, autojunk=False)
     for group in matcher.get_grouped_opcodes(_CONTEXT):
         (_, first, _, start, _), (_, _, last, _, end) = group[0], group[-1]
         hunk = f"@@ -{_range(first, last)} +{_range(start, end)} @@"
         lines.append(style.paint(Colour.CYAN, hunk))
         for tag, low, high, new_low, new_high in group:
             if tag == "equal":
-                lines += _signed(" ", before, change.before.shown, low, high)
+                lines += _signed(" ", before, low, high)
                 continue
-            removed = _signed("-", before, change.before.shown, low, high)
+            removed, added = _signed("-", before, low, high), _signed("+", after, new_low, new_high)
             lines += (style.paint(Colour.RED, line) for line in removed)
-            added = _signed("+", after, change.after.shown, new_low, new_high)
             lines += (style.paint(Colour.GREEN, line) for line in added)
     return "\n".join(lines) + "\n"
 
 
-def _signed(
-    sign: str, lines: Sequence[str], shown: Sequence[str], low: int, high: int
-) -> Iterator[str]:
+def _signed(sign: str, side: Side, low: int, high: int) -> Iterator[str]:
     for number in range(low, high):
-        yield sign + shown[number]
-        if not lines[number].endswith(("\n", "\r")):
+        yield sign + side.shown[number]
+        if not side.lines[number].endswith(("\n", "\r")):
             yield "\\ No newline at end of file"
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import asdict
 
 from reconciler.model.imported import Imported, Left
 from reconciler.model.live import LiveObject
 from reconciler.model.redaction import redact_value
 from reconciler.model.values import JSON
-from reconciler.model.wording import printable, several
+from reconciler.model.wording import listed, printable, several
 from reconciler.render.diagnostics import safe_json
 from reconciler.render.difference import differences_as_text
 from reconciler.render.style import PLAIN, Style
 
 _FORMAT_VERSION = 1
-_MOST_NAMES = 10
+_MOST = 10
 
 
 def imported_as_text(imported: Imported, style: Style = PLAIN) -> str:
@@ -44,13 +45,7 @@ def import_as_json(imported: Imported) -> str:
         "written": imported.written,
         "files": [{"path": name, "new": name not in imported.before} for name in imported.files],
         "resources": [
-            {
-                "address": str(resource.address),
-                "id": resource.id,
-                "name": resource.name,
-                "file": resource.file,
-            }
-            for resource in imported.adopted
+            {**asdict(resource), "address": str(resource.address)} for resource in imported.adopted
         ],
         "secrets": [
             {"variable": name, "address": str(address)} for name, address in imported.secrets
@@ -83,7 +78,7 @@ def remarks_on_import(imported: Imported) -> str:
     lines += [f"Field not imported: {_left(left)}" for left in imported.left_out]
     if imported.ignored:
         names = [f"'{printable(live.name)}'" for live in imported.ignored]
-        lines.append(f"Ignored by policy.ignore: {_first_of(names)}")
+        lines.append(f"Ignored by policy.ignore: {listed(names, _MOST)}")
     lines += [f"No live object matches {part}" for part in imported.unmatched]
     lines += [
         f"{file} can't be extended and is unchanged. New resources are in {beside}"
@@ -92,7 +87,7 @@ def remarks_on_import(imported: Imported) -> str:
     lines += [f"Removed from {file}: {printable(what)}" for file, what in imported.gone]
     if imported.namesakes:
         pairs = [f"{pair.address} ({pair.elsewhere})" for pair in imported.namesakes]
-        lines.append(f"Same name as a resource of another environment: {_first_of(pairs)}")
+        lines.append(f"Same name as a resource of another environment: {listed(pairs, _MOST)}")
         lines.append(
             "  hint: to merge two resources, list both environments in one of them, put what "
             "differs into `overrides:`, and remove the other"
@@ -116,11 +111,6 @@ def _object(live: LiveObject) -> dict[str, JSON]:
 def _left(left: Left) -> str:
     field = f" {left.what}" if left.path else ""
     return printable(f"{left.live.kind} '{left.live.name}' (id {left.live.id}){field}: {left.why}")
-
-
-def _first_of(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def _counts(imported: Imported) -> str:

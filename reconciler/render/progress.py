@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from traceback import walk_tb
 
 from reconciler.errors import InvalidConfiguration, ReconcilerError
 from reconciler.model.change import Action, Change
@@ -66,7 +67,8 @@ class Progress:
         if not self._running:
             return ""
         running = ", ".join(
-            f"{_present(change.action)} {change.address}" for change in self._running.values()
+            f"{change.action.removesuffix('e')}ing {change.address}"
+            for change in self._running.values()
         )
         status = printable(f"{self._ended} of {self._total} finished; {running}")
         # A line that fills the last cell wraps and can't be overwritten.
@@ -78,10 +80,6 @@ def _past(action: Action) -> str:
     return f"{action.value}d"
 
 
-def _present(action: Action) -> str:
-    return f"{action.value.removesuffix('e')}ing"
-
-
 def event_as_text(event: Event) -> str:
     """Return the lines of a change that ended or of an interruption, "" for other events.
 
@@ -89,8 +87,8 @@ def event_as_text(event: Event) -> str:
     """
     match event:
         case Done(change, live_id, notices):
-            sign, verb = SIGNS[change.action], _past(change.action)
-            lines = [f"{sign} {verb} {title(change)} (id {live_id})"]
+            sign = SIGNS[change.action].text
+            lines = [f"{sign} {_past(change.action)} {title(change)} (id {live_id})"]
             lines += [f"! {notice}" for notice in notices]
         case Failed(change, error, hint, _):
             lines = [f"✗ {change.action} of {title(change)} failed: {error}"]
@@ -105,14 +103,19 @@ def event_as_text(event: Event) -> str:
 
 
 def report_as_text(report: Report) -> str:
-    """Return `Applied: 3 created, 1 updated; 1 failed, 2 skipped`, and what to do next."""
+    """Return `Applied: 3 created, 1 updated; 1 failed, 2 skipped`, and what to do next.
+
+    Return nothing if there was nothing to apply.
+    """
+    if report == Report():
+        return ""
     actions = Counter(done.change.action for done in report.done)
     done = [f"{actions[action]} {_past(action)}" for action in Action if actions[action]]
     counts = ", ".join(done) or "no changes"
     outcomes = {"failed": len(report.failed), "skipped": len(report.skipped)}
     if incomplete := ", ".join(f"{count} {word}" for word, count in outcomes.items() if count):
         counts += f"; {incomplete}"
-    text = f"{'Interrupted' if report.interrupted else 'Applied'}: {counts}\n"
+    text = f"\n{'Interrupted' if report.interrupted else 'Applied'}: {counts}\n"
     if incomplete:
         text += "Run the command again to continue. Completed changes are not repeated.\n"
     return text
@@ -138,13 +141,9 @@ def error_as_text(error: ReconcilerError, style: Style = PLAIN) -> str:
 
 def bug_as_text(error: Exception, version: str) -> str:
     """Return where an unexpected exception was raised, without values, which may be secret."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
     place = "?"
-    if trace is not None:
-        module = trace.tb_frame.f_globals.get("__name__", "?")
-        place = f"{module}:{trace.tb_lineno}"
+    for frame, line in walk_tb(error.__traceback__):
+        place = f"{frame.f_globals.get('__name__', '?')}:{line}"
     return (
         f"error: this is a bug in reconciler {version}: {type(error).__name__} at {place}\n"
         "  hint: report it with the command that you ran\n"

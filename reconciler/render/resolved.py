@@ -64,11 +64,9 @@ def _parent(parent: ResolvedParent) -> str:
 
 def _parents(path: Path, previous: Path) -> Iterator[tuple[str, str]]:
     """Yield a line for each key above a field that is not above the previous field."""
-    shared = 0
-    while shared < min(len(path), len(previous)) - 1 and path[shared] == previous[shared]:
-        shared += 1
-    for depth in range(shared, len(path) - 1):
-        yield f"{_INDENT * (depth + 2)}{scalar(str(path[depth]))}:", ""
+    for depth in range(1, len(path)):
+        if path[:depth] != previous[:depth]:
+            yield f"{_INDENT * (depth + 1)}{scalar(str(path[depth - 1]))}:", ""
 
 
 def _comment(field: ResolvedField) -> str:
@@ -115,7 +113,7 @@ def resolved_as_json(resource: ResolvedResource) -> str:
         "address": str(resource.address),
         "environment": resource.environment,
         "environments": list(resource.environments),
-        "declared": _mark(resource.declared_at),
+        "declared": place_as_json(resource.declared_at),
         "parent": _parent_as_json(resource.parent),
         "fields": [_field_as_json(field) for field in resource.fields],
     }
@@ -126,7 +124,8 @@ def _parent_as_json(parent: ResolvedParent | None) -> dict[str, Any] | None:
     if parent is None:
         return None
     address = str(parent.address) if parent.address is not None else None
-    return {"address": address, "id": parent.id, "name": parent.name, "declared": _mark(parent.at)}
+    place = place_as_json(parent.at) if parent.at is not None else None
+    return {"address": address, "id": parent.id, "name": parent.name, "declared": place}
 
 
 def _field_as_json(field: ResolvedField) -> dict[str, Any]:
@@ -150,7 +149,3 @@ def _field_as_json(field: ResolvedField) -> dict[str, Any]:
 
 def _origin(origin: FieldOrigin) -> dict[str, Any]:
     return {"layer": origin.layer, **place_as_json(origin.at)}
-
-
-def _mark(at: Mark | None) -> dict[str, Any] | None:
-    return place_as_json(at) if at is not None else None

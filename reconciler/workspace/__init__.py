@@ -105,9 +105,7 @@ def load(
 
     """
     problems = DiagnosticCollector(strict=strict)
-    source: Source = FolderSource(folder)
-    if drafts is not None:
-        source = DraftSource(source, drafts)
+    source = DraftSource(FolderSource(folder), drafts or {})
     loader = _Loader(folder, source, kinds, environ, problems)
     with collector_paused():
         files = loader.read()
@@ -115,7 +113,7 @@ def load(
         if files.workspace.value:
             name = chosen_environment(files.workspace, environment, environ)
             loaded = loader.resolve(files, name)
-        diagnostics = with_lines(problems.in_order(), files.by_name())
+        diagnostics = with_lines(problems.in_order(), files.documents)
     if problems.failed or loaded is None:
         raise InvalidConfiguration(diagnostics)
     return replace(loaded, diagnostics=diagnostics)
@@ -136,7 +134,7 @@ def load_all(
             names = files.workspace.environments
             for name in names or (chosen_environment(files.workspace, None, environ),):
                 loader.resolve(files, name)
-        return with_lines(problems.in_order(), files.by_name())
+        return with_lines(problems.in_order(), files.documents)
 
 
 def load_at(
@@ -166,17 +164,15 @@ def load_at(
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The parsed files of a workspace, before an environment is selected."""
+    """The parsed files of a workspace, before an environment is selected.
+
+    `documents` are all of them by name, the workspace file included.
+    """
 
     workspace: Workspace
-    documents: tuple[Document, ...]
+    documents: Mapping[str, Document]
     declared: Mapping[Address, Declaration]
     undetermined: Undetermined
-
-    def by_name(self) -> Mapping[str, Document]:
-        """Return all documents, the workspace file included."""
-        documents = {document.file: document for document in self.documents}
-        return {**documents, WORKSPACE_FILE: self.workspace.document}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +193,8 @@ class _Loader:
         declared = declarations(files, self.kinds, self.problems)
         failed = self.problems.failed
         undetermined = undetermined_in(files, declared, self.kinds) if failed else Undetermined()
-        return _Files(workspace, tuple(files), declared, undetermined)
+        by_name = {document.file: document for document in (*files, workspace.document)}
+        return _Files(workspace, by_name, declared, undetermined)
 
     def resolve(self, files: _Files, environment: str) -> Loaded:
         """Return the workspace for one environment. Errors go to `problems`."""
@@ -212,6 +209,7 @@ class _Loader:
             places=variables,
             allow_exec=policy.allow_exec_secrets,
             assume_env=self.assume_env,
+            literals={} if policy.allow_literal_secrets else None,
         )
         context = EnvironmentContext(
             environment=environment,
@@ -220,14 +218,10 @@ class _Loader:
             references=references,
             problems=self.problems,
             undetermined=files.undetermined.copied(),
-            literals={} if policy.allow_literal_secrets else None,
         )
-        connection = connection_of(workspace, environment, references, context.literals)
+        connection = connection_of(workspace, environment, references)
         desired = resolve(files.declared, context)
-        resolved = ResolvedWorkspace(
-            workspace, context.kinds, files.declared, desired, context.places, context.undetermined
-        )
-        check_consistency(resolved, self.problems)
+        check_consistency(ResolvedWorkspace(context, files.declared, desired))
         return Loaded(
             desired=replace(
                 desired,
@@ -237,7 +231,9 @@ class _Loader:
             ),
             policy=policy,
             connection=connection,
-            secrets=SecretSettings(str(self.folder), references.allow_exec, context.literals or {}),
+            secrets=SecretSettings(
+                str(self.folder), references.allow_exec, references.literals or {}
+            ),
             diagnostics=(),
             environments=workspace.environments,
             missing=tuple(missing_of(workspace, environment, self.environ)),
@@ -256,8 +252,6 @@ def _defaults(
     # An error in a default is reported by the resources that use it.
     silent = replace(references, problems=DiagnosticCollector())
     return {
-        kind.name: silent.resolved(
-            dict(workspace.section("defaults", kind.name)), lambda _: workspace.mark(())
-        )
+        kind.name: silent.resolved(workspace.section("defaults", kind.name), workspace.mark)
         for kind in kinds
     }

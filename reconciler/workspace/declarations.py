@@ -97,16 +97,11 @@ def contents(
 ) -> Iterator[tuple[str, bytes | None]]:
     """Yield the name and bytes of every resource file, sorted; None for unreadable bytes."""
     names = [name for name in source.names() if name != WORKSPACE_FILE]
-    globs = workspace.value.get("resources")
-    selected: set[str] = set()
-    if not isinstance(globs, list):
-        selected = {name for glob in resource_globs(workspace) for name in matching(names, glob)}
-    else:
-        for position, glob in enumerate(globs):
-            selected |= _matched(
-                names, str(glob), workspace.mark(("resources", position)), problems
-            )
-    for name in sorted(selected):
+    globs = (glob for glob in resource_globs(workspace) if not leaves_workspace(glob))
+    matches = {glob: matching(names, glob) for glob in globs}
+    if isinstance(workspace.value.get("resources"), list):
+        _check_globs(matches, workspace, problems)
+    for name in sorted({name for selected in matches.values() for name in selected}):
         raw = source.read(name)
         if raw is None:
             problems.error(
@@ -123,19 +118,20 @@ def resource_globs(workspace: Workspace) -> tuple[str, ...]:
     return tuple(map(str, globs)) if isinstance(globs, list) else _ALL_YAML
 
 
-def _matched(names: Sequence[str], glob: str, at: Mark, problems: DiagnosticCollector) -> set[str]:
-    if leaves_workspace(glob):
-        problems.error(
-            "outside-workspace",
-            f"'{glob}' is outside the workspace",
-            at=at,
-            hint="keep resource files below the folder of reconciler.yaml",
-        )
-        return set()
-    matches = set(matching(names, glob))
-    if not matches:
-        problems.warning("no-files", f"no file matches '{glob}'", at=at)
-    return matches
+def _check_globs(
+    matches: Mapping[str, Sequence[str]], workspace: Workspace, problems: DiagnosticCollector
+) -> None:
+    for position, glob in enumerate(resource_globs(workspace)):
+        at = workspace.mark(("resources", position))
+        if leaves_workspace(glob):
+            problems.error(
+                "outside-workspace",
+                f"'{glob}' is outside the workspace",
+                at=at,
+                hint="keep resource files below the folder of reconciler.yaml",
+            )
+        elif not matches[glob]:
+            problems.warning("no-files", f"no file matches '{glob}'", at=at)
 
 
 def declarations(

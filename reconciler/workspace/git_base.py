@@ -16,26 +16,25 @@ from reconciler.errors import GitUnavailable
 
 _ZEROS = re.compile(r"0+$")
 _SECONDS = 60.0
+_IS_INSIDE = "--is-inside-work-tree"
 
 
 class GitSource:
-    """The files below a folder at a commit."""
+    """The files below a folder at a commit. Raises GitUnavailable."""
 
     def __init__(self, folder: Path, commit: str) -> None:
         self._folder = folder
         self._commit = commit
-        self._names: list[str] | None = None
+        listed = _git(folder, "ls-tree", "-r", "-z", "--name-only", commit, ".")
+        self._names = sorted(name for name in listed.decode().split("\0") if name)
 
     def names(self) -> Sequence[str]:
         """Return every file below the folder, sorted."""
-        if self._names is None:
-            listed = _git(self._folder, "ls-tree", "-r", "-z", "--name-only", self._commit, ".")
-            self._names = sorted(name for name in listed.decode().split("\0") if name)
         return self._names
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file at the commit."""
-        if name not in self.names():
+        if name not in self._names:
             return None
         return _git(self._folder, "show", f"{self._commit}:./{name}")
 
@@ -50,7 +49,7 @@ def base_commit(folder: Path, *, ref: str | None, environ: Mapping[str, str]) ->
             raise GitUnavailable(f"invalid git reference '{ref}'")
         return _merge_base(folder, ref)
     named = _named_by_ci(environ)
-    if named is None or not _inside_git(folder):
+    if named is None or not _is_true(folder, _IS_INSIDE):
         return None
     return _merge_base(folder, named)
 
@@ -69,10 +68,7 @@ def _named_by_ci(environ: Mapping[str, str]) -> str | None:
         _branch((environ.get("SYSTEM_PULLREQUEST_TARGETBRANCH") or "").removeprefix("refs/heads/")),
         _branch(environ.get("CHANGE_TARGET")),
     )
-    for candidate in candidates:
-        if candidate and not _ZEROS.match(candidate):
-            return candidate
-    return None
+    return next((name for name in candidates if name and not _ZEROS.match(name)), None)
 
 
 def _branch(name: str | None) -> str | None:
@@ -92,38 +88,30 @@ def _before_push(environ: Mapping[str, str]) -> str | None:
     return before if isinstance(before, str) else None
 
 
-def _inside_git(folder: Path) -> bool:
+def _is_true(folder: Path, question: str) -> bool:
+    """Return the answer of `git rev-parse` to a question, False without one."""
     try:
-        return _git(folder, "rev-parse", "--is-inside-work-tree").strip() == b"true"
+        return _git(folder, "rev-parse", question).strip() == b"true"
     except GitUnavailable:
         return False
 
 
 def _merge_base(folder: Path, ref: str) -> str:
-    if not _inside_git(folder):
+    if not _is_true(folder, _IS_INSIDE):
         raise GitUnavailable(
             f"{folder} is not in a git repository", hint="omit --base, or run in a git clone"
         )
+    problem = f"unknown git commit '{ref}'"
     try:
         commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
-    except GitUnavailable:
-        raise GitUnavailable(
-            f"unknown git commit '{ref}'", hint=_how_to_fetch(folder, ref)
-        ) from None
-    try:
+        problem = f"no common ancestor of HEAD and '{ref}'"
         return _git(folder, "merge-base", "HEAD", commit.decode().strip()).decode().strip()
     except GitUnavailable:
-        raise GitUnavailable(
-            f"no common ancestor of HEAD and '{ref}'", hint=_how_to_fetch(folder, ref)
-        ) from None
+        raise GitUnavailable(problem, hint=_how_to_fetch(folder, ref)) from None
 
 
 def _how_to_fetch(folder: Path, ref: str) -> str:
-    try:
-        shallow = _git(folder, "rev-parse", "--is-shallow-repository").strip() == b"true"
-    except GitUnavailable:
-        shallow = False
-    if not shallow:
+    if not _is_true(folder, "--is-shallow-repository"):
         branch = ref.removeprefix("origin/")
         return f"fetch it: git fetch origin {branch}"
     return (

@@ -13,7 +13,7 @@ from reconciler.model.reference import holds_reference
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.schema_files import common_properties
 from reconciler.model.suggestion import choice
-from reconciler.model.values import JSON, MISSING, Path, SecretRef, SecretValue, path_text, value_at
+from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text, value_at
 from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.declarations import Declaration, Undetermined
 from reconciler.workspace.references import References
@@ -28,10 +28,7 @@ _PER_ENVIRONMENT = ("overrides", "environments")
 
 @dataclass(slots=True)
 class EnvironmentContext:
-    """What resolving the resources of one environment needs, and what it collects.
-
-    `literals` collects literal secrets; None where the policy forbids them.
-    """
+    """What resolving the resources of one environment needs, and what it collects."""
 
     environment: str
     workspace: Workspace
@@ -39,7 +36,6 @@ class EnvironmentContext:
     references: References
     problems: DiagnosticCollector
     undetermined: Undetermined = field(default_factory=Undetermined)
-    literals: dict[str, SecretValue] | None = None
     places: dict[Address, Places] = field(default_factory=dict)
     _reported: set[object] = field(default_factory=set)
 
@@ -221,21 +217,21 @@ def _replace_literal(
     value = value_at(spec, path)
     if isinstance(value, SecretRef) or value is None or is_misread(value):
         return
-    if context.literals is None or not str(value).strip():
+    argument = f"{merged.check.subject}:{path_text(path)}"
+    literal = context.references.literal(argument, value) if str(value).strip() else None
+    if literal is None:
         _report_literal(path, merged)
         return
-    argument = f"{merged.check.subject}:{path_text(path)}"
-    context.literals[argument] = SecretValue(str(value))
     holder: Any = spec
     for part in path[:-1]:
         holder[part] = dict(holder[part])
         holder = holder[part]
-    holder[path[-1]] = SecretRef.of("literal", argument)
+    holder[path[-1]] = literal
 
 
 def _report_literal(path: Path, merged: Filled) -> None:
-    source = merged.places.source_of(path)
-    written = value_at(source[0].value, source[1]) if source is not None else None
+    layer, nearest = merged.places.source_of(path)
+    written = value_at(layer.value, nearest)
     named = merged.check.named(path)
     if isinstance(written, str) and holds_reference(written):
         message = f"{named} is a secret, but this reference is filled in as plain text"

@@ -90,53 +90,33 @@ def _as_written(path: Path, kind: Kind, places: Places) -> Path:
 def _field(
     path: Path, written_path: Path, value: JSON, context: OriginContext, *, hidden: bool
 ) -> ResolvedField:
-    set_at = written_path
-    while set_at and context.places.layer_of(set_at) is None:
-        set_at = set_at[:-1]
-    layers = _layers_of(context.places, set_at)
-    below = _layers_of(context.places, written_path)
-    written = _written(layers[0], set_at)
+    top, set_at = context.places.source_of(written_path)
+    written = value_at(top.value, set_at)
     texts = tuple(_texts(written))
-    filled = any("${" in text for text in texts) and written != _plain(value)
+    plain = str(value) if isinstance(value, SecretRef) else value
+    filled = any("${" in text for text in texts) and written != plain
+    below = (layer for layer in context.places.layers if layer is not top)
     return ResolvedField(
         path=path,
-        value=_shown(value),
-        origin=_origin(layers[0], set_at),
+        value=map_leaves(value, _shown),
+        origin=_origin(top, set_at),
         secret=hidden,
         written=_safe(written, hidden=hidden) if filled else MISSING,
         references=tuple(_filled(texts, context, hidden=hidden, seen=frozenset())),
         overrides=tuple(
-            Overridden(_safe(_written(layer, written_path), hidden=hidden), _origin(layer, set_at))
+            Overridden(_safe(overridden, hidden=hidden), _origin(layer, set_at))
             for layer in below
-            if layer is not layers[0]
+            if (overridden := value_at(layer.value, written_path)) is not MISSING
         ),
     )
-
-
-def _layers_of(places: Places, path: Path) -> tuple[Layer, ...]:
-    """Return every layer that has a field, topmost first."""
-    return tuple(layer for layer in places.layers if _written(layer, path) is not MISSING)
 
 
 def _origin(layer: Layer, path: Path) -> FieldOrigin:
     return FieldOrigin(layer.label, layer.document.key_mark(layer.path + path))
 
 
-def _written(layer: Layer, path: Path) -> JSON:
-    return value_at(layer.document.value, layer.path + path)
-
-
-def _plain(value: JSON) -> JSON:
-    """Return a secret reference as text, and any other value as it is."""
-    return str(value) if isinstance(value, SecretRef) else value
-
-
 def _shown(value: JSON) -> JSON:
-    """Return a value without secrets. A list may contain references."""
-    return map_leaves(value, _shown_leaf)
-
-
-def _shown_leaf(value: JSON) -> JSON:
+    """Return a leaf without secrets. A list may contain references."""
     if not isinstance(value, SecretRef):
         return value
     return LITERAL_SECRET if value.is_literal else str(value)
@@ -167,7 +147,7 @@ def _filled(
         layer = context.variables.layer_of((argument,)) if provider == VARIABLES.name else None
         if layer is not None and argument not in seen:
             yield FilledReference(str(reference), _origin(layer, (argument,)))
-            inner = tuple(_texts(_written(layer, (argument,))))
+            inner = tuple(_texts(value_at(layer.value, (argument,))))
             yield from _filled(inner, context, hidden=hidden, seen=seen | {argument})
         elif provider != VARIABLES.name and not reference.is_secret and provider in providers():
             text = reference.without_default(MASK) if hidden else str(reference)

@@ -13,7 +13,7 @@ from reconciler.errors import DiagnosticCollector, Mark
 from reconciler.model.json_tree import map_leaves
 from reconciler.model.reference import Reference, escaped_text, parts_of
 from reconciler.model.suggestion import nearest
-from reconciler.model.values import JSON, Path, SecretRef, SecretSource
+from reconciler.model.values import JSON, Path, SecretRef, SecretSource, SecretValue
 from reconciler.providers import FillContext, plain_names, plain_usage, providers, secret_usage
 from reconciler.providers.env import NAME as ENV_NAME
 from reconciler.workspace.sources import Source, leaves_workspace
@@ -29,6 +29,7 @@ class References:
 
     `places` are those of variables: an error in a variable is reported there, once. `assume_env`
     gives unset environment variables an unknown value, so that checks do not depend on the machine.
+    `literals` collects literal secrets; None where the policy forbids them.
     """
 
     variables: Mapping[str, JSON]
@@ -38,6 +39,7 @@ class References:
     places: Places
     allow_exec: bool = False
     assume_env: bool = False
+    literals: dict[str, SecretValue] | None = None
     _expanding: list[str] = field(default_factory=list)
     _cached: dict[str, JSON] = field(default_factory=dict)
 
@@ -52,21 +54,20 @@ class References:
             return self._text(value, lambda: place(path))
         return value
 
+    def literal(self, argument: str, value: JSON) -> SecretRef | None:
+        """Return a reference to a literal secret, None if the policy forbids those."""
+        if self.literals is None:
+            return None
+        self.literals[argument] = SecretValue(str(value))
+        return SecretRef.of("literal", argument)
+
     def _inside(self, value: Any, place: Callable[[Path], Mark], path: Path) -> JSON:
         items = value.items() if isinstance(value, dict) else enumerate(value)
         changed: Any = None
         for key, item in items:
-            kind = item.__class__
-            if kind is str:
-                if "${" not in item:
-                    continue
-                filled = self._cached.get(item)
-            elif kind is dict or kind is list:
-                filled = None
-            else:
+            if item.__class__ is str and "${" not in item:
                 continue
-            if filled is None:
-                filled = self.resolved(item, place, (*path, key))
+            filled = self.resolved(item, place, (*path, key))
             if filled is not item:
                 changed = value.copy() if changed is None else changed
                 changed[key] = filled
@@ -74,6 +75,9 @@ class References:
 
     def _text(self, text: str, at: Callable[[], Mark]) -> JSON:
         """Return a text with its references filled in, cached if without errors: texts repeat."""
+        filled = self._cached.get(text)
+        if filled is not None:
+            return filled
         before = len(self.problems.diagnostics)
         filled = self._filled(text, at)
         if len(self.problems.diagnostics) == before:

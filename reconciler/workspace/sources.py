@@ -87,7 +87,8 @@ def is_passed_over(folder: str) -> bool:
 
 def matching(names: Sequence[str], glob: str) -> list[str]:
     """Return the names that a glob matches. `**` matches zero or more folders."""
-    pattern = re.compile(_as_regex(glob))
+    regex = _WILDCARD.sub(lambda match: _REGEX_OF.get(match[0]) or re.escape(match[0]), glob)
+    pattern = re.compile(regex)
     return [name for name in names if pattern.fullmatch(name)]
 
 
@@ -95,7 +96,3 @@ def leaves_workspace(glob: str) -> bool:
     """Return whether a path or glob points outside the folder."""
     path = PurePosixPath(glob.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts or bool(re.match(r"[A-Za-z]:", glob))
-
-
-def _as_regex(glob: str) -> str:
-    return _WILDCARD.sub(lambda match: _REGEX_OF.get(match[0]) or re.escape(match[0]), glob)

@@ -13,7 +13,7 @@ from reconciler.model.connection import Connection
 from reconciler.model.kind import Kind
 from reconciler.model.policy import Policy
 from reconciler.model.suggestion import choice
-from reconciler.model.values import JSON, Path, SecretRef, SecretValue, value_at
+from reconciler.model.values import JSON, Path, SecretRef, value_at
 from reconciler.workspace.references import References
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.sources import WORKSPACE_FILE, Source
@@ -114,18 +114,12 @@ def policy_of(workspace: Workspace, environment: str, kinds: Sequence[Kind]) -> 
 
 
 def connection_of(
-    workspace: Workspace,
-    environment: str,
-    references: References,
-    literals: dict[str, SecretValue] | None,
+    workspace: Workspace, environment: str, references: References
 ) -> Connection | None:
-    """Return the connection of an environment, None if settings are missing.
-
-    Literal secrets are added to `literals`; None forbids them.
-    """
+    """Return the connection of an environment, None if settings are missing."""
     base_url = _text_of(workspace, environment, "base_url", references)
     organization = _text_of(workspace, environment, "organization", references)
-    key = _key_of(workspace, environment, references, literals)
+    key = _key_of(workspace, environment, references)
     if base_url is not None and not isinstance(base_url, Unknown):
         _check_url(workspace, environment, base_url, references.problems)
     if base_url is None or organization is None or key is None:
@@ -150,7 +144,7 @@ def _text_of(
     value = value_at(workspace.value, path)
     resolved: JSON = None
     if isinstance(value, str):
-        resolved = references.resolved(value, lambda _: workspace.mark(path))
+        resolved = references.resolved(value, workspace.mark, path)
     if isinstance(resolved, SecretRef):
         references.problems.error(
             "secret-in-plain-field",
@@ -162,12 +156,7 @@ def _text_of(
     return text or references.environ.get(_VARIABLES[name])
 
 
-def _key_of(
-    workspace: Workspace,
-    environment: str,
-    references: References,
-    literals: dict[str, SecretValue] | None,
-) -> SecretRef | None:
+def _key_of(workspace: Workspace, environment: str, references: References) -> SecretRef | None:
     """Return the API key as a reference, which is looked up by the first request."""
     path = ("environments", environment, "api_key")
     written = workspace.section("environments", environment).get("api_key")
@@ -177,22 +166,20 @@ def _key_of(
     if isinstance(written, Unknown):
         return None
     text = str(written).replace("${env:", "${secret:env:")
-    resolved = references.resolved(text, lambda _: workspace.mark(path))
-    if isinstance(resolved, SecretRef) or resolved is None:
+    resolved = references.resolved(text, workspace.mark, path)
+    if isinstance(resolved, SecretRef):
         return resolved
-    if isinstance(resolved, Unknown):
+    if resolved is None or isinstance(resolved, Unknown):
         return None
-    if literals is not None:
-        argument = f"environments.{environment}:api_key"
-        literals[argument] = SecretValue(str(resolved))
-        return SecretRef.of("literal", argument)
-    references.problems.error(
-        "literal-secret",
-        f"`api_key` of environment {environment} must not be written in a file",
-        at=workspace.mark(path),
-        hint="revoke it, and use a reference such as ${env:API_KEY}",
-    )
-    return None
+    literal = references.literal(f"environments.{environment}:api_key", resolved)
+    if literal is None:
+        references.problems.error(
+            "literal-secret",
+            f"`api_key` of environment {environment} must not be written in a file",
+            at=workspace.mark(path),
+            hint="revoke it, and use a reference such as ${env:API_KEY}",
+        )
+    return literal
 
 
 def _check_url(

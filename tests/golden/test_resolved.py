@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.resolving import resolved
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.showing import resolved
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.render.resolved import resolved_as_json, resolved_as_text
@@ -23,8 +23,8 @@ FORMATS = {"json": resolved_as_json, "txt": resolved_as_text}
 
 def _rendered(environment: str, address: str = ADDRESS, *, output_format: str = "txt") -> str:
     options = WorkspaceOptions(HERE / "workspace", environment=environment)
-    resolution = resolved(address, options, Runtime(environ={}, now=lambda: NOW))
-    return FORMATS[output_format](resolution.resource)
+    resource, _ = resolved(address, options, Runtime(environ={}, now=lambda: NOW))
+    return FORMATS[output_format](resource)
 
 
 @pytest.mark.parametrize("output_format", FORMATS)

@@ -14,7 +14,8 @@ from reconciler.model.values import JSON, MISSING, value_at
 from reconciler.model.wording import quoted
 
 RULES = Rules()
-_GONE = (Action.DELETE, Action.REPLACE)
+_CREATES = (Action.CREATE, Action.REPLACE)
+_CHANGES = (Action.UPDATE, Action.REPLACE)
 
 
 def _moment(value: JSON) -> datetime | None:
@@ -41,11 +42,9 @@ def _wanted(context: RuleContext, name: str) -> JSON:
     return None if value is MISSING else value
 
 
-@RULES.rule("runs-missed-while-paused", Severity.WARNING)
+@RULES.rule("runs-missed-while-paused", Severity.WARNING, on=(Action.PAUSE,))
 def runs_missed_while_paused(context: RuleContext) -> Outcome:
     """A paused export skips its runs, and does not make up for them."""
-    if context.action is not Action.PAUSE:
-        return None
     start = _text(context.now)
     return (
         f"runs due from {start} on (interval: {_live(context, 'interval')}) are skipped while it "
@@ -54,11 +53,9 @@ def runs_missed_while_paused(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("gap-before-unpausing", Severity.WARNING)
+@RULES.rule("gap-before-unpausing", Severity.WARNING, on=(Action.UNPAUSE,))
 def gap_before_unpausing(context: RuleContext) -> Outcome:
     """Unpausing does not make up for skipped runs; a backfill does."""
-    if context.action is not Action.UNPAUSE:
-        return None
     since = _moment(_live(context, "last_paused_at"))
     if since is None:
         return (
@@ -72,11 +69,11 @@ def gap_before_unpausing(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("interval-changed", Severity.WARNING)
+@RULES.rule("interval-changed", Severity.WARNING, on=(Action.UPDATE,))
 def interval_changed(context: RuleContext) -> Outcome:
     """The schedule changes immediately; past ranges stay as they are."""
     change = context.field("interval")
-    if context.action is not Action.UPDATE or change is None:
+    if change is None:
         return None
     return (
         f"the schedule changes immediately ({change.before} → {change.after}): new files or "
@@ -84,11 +81,9 @@ def interval_changed(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("destination-moved", Severity.WARNING)
+@RULES.rule("destination-moved", Severity.WARNING, on=(Action.UPDATE,))
 def destination_moved(context: RuleContext) -> Outcome:
     """Another bucket, prefix, table or the like: exported data stays at the old one."""
-    if context.action is not Action.UPDATE:
-        return None
     moved = []
     for change in context.fields:
         config = change.path[:2] == ("destination", "config") and len(change.path) == 3
@@ -104,11 +99,11 @@ def destination_moved(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("destination-type-changed", Severity.WARNING)
+@RULES.rule("destination-type-changed", Severity.WARNING, on=_CHANGES)
 def destination_type_changed(context: RuleContext) -> Outcome:
     """No data is copied; old servers keep the settings of the old type, with credentials."""
     change = context.field("destination", "type")
-    if change is None or context.action not in (Action.UPDATE, Action.REPLACE):
+    if change is None:
         return None
     kept = (
         "; the server keeps the settings of the old type, credentials included"
@@ -118,11 +113,11 @@ def destination_type_changed(context: RuleContext) -> Outcome:
     return f"data exported to {change.before} stays there and is not copied to {change.after}{kept}"
 
 
-@RULES.rule("model-changed", Severity.WARNING)
+@RULES.rule("model-changed", Severity.WARNING, on=_CHANGES)
 def model_changed(context: RuleContext) -> Outcome:
     """Rows with other columns follow at the same location."""
     change = context.field("model")
-    if context.action not in (Action.UPDATE, Action.REPLACE) or change is None:
+    if change is None:
         return None
     return (
         f"rows of {quoted(str(change.after))} follow rows of {quoted(str(change.before))} at the "
@@ -130,20 +125,18 @@ def model_changed(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("query-changed", Severity.INFO)
+@RULES.rule("query-changed", Severity.INFO, on=(Action.UPDATE,))
 def query_changed(context: RuleContext) -> Outcome:
     """New runs have the columns of the new query."""
-    if context.action is not Action.UPDATE or context.field("sql_query") is None:
+    if context.field("sql_query") is None:
         return None
     return "new runs have the columns of the new query; exported data keeps the old ones"
 
 
-@RULES.rule("ends-in-the-past", Severity.WARNING)
+@RULES.rule("ends-in-the-past", Severity.WARNING, on=(*_CREATES, Action.UPDATE))
 def ends_in_the_past(context: RuleContext) -> Outcome:
     """No more runs are scheduled."""
     if context.action is Action.UPDATE and context.field("end_at") is None:
-        return None
-    if context.action not in (Action.CREATE, Action.UPDATE, Action.REPLACE):
         return None
     end = _moment(_wanted(context, "end_at"))
     if end is None or end > context.now:
@@ -151,11 +144,11 @@ def ends_in_the_past(context: RuleContext) -> Outcome:
     return f"end_at {_text(end)} has passed: no more runs are scheduled"
 
 
-@RULES.rule("start-moved", Severity.WARNING, Severity.INFO)
+@RULES.rule("start-moved", Severity.WARNING, Severity.INFO, on=(Action.UPDATE,))
 def start_moved(context: RuleContext) -> Outcome:
     """A later start skips runs; an earlier start does not run anything by itself."""
     change = context.field("start_at")
-    if context.action is not Action.UPDATE or change is None:
+    if change is None:
         return None
     start = _moment(change.after)
     if start is not None and start > context.now:
@@ -166,11 +159,9 @@ def start_moved(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("history-lost", Severity.DANGER)
+@RULES.rule("history-lost", Severity.DANGER, on=(Action.DELETE, Action.REPLACE))
 def history_lost(context: RuleContext) -> Outcome:
     """Deletion or replacement loses runs, logs and the id, and cancels backfills."""
-    if context.action not in _GONE:
-        return None
     runs = _live(context, "latest_runs")
     last = ""
     if isinstance(runs, list) and runs and isinstance(runs[0], Mapping):
@@ -182,14 +173,11 @@ def history_lost(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("schedule-moved", Severity.WARNING)
+@RULES.rule("schedule-moved", Severity.WARNING, on=(Action.UPDATE,))
 def schedule_moved(context: RuleContext) -> Outcome:
     """Another time zone or offset: ranges overlap or leave a gap once."""
-    names = [
-        name
-        for name in ("timezone", "offset_day", "offset_hour")
-        if context.action is Action.UPDATE and context.field(name) is not None
-    ]
+    fields = ("timezone", "offset_day", "offset_hour")
+    names = [name for name in fields if context.field(name) is not None]
     if not names:
         return None
     return (
@@ -198,12 +186,10 @@ def schedule_moved(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("organization-path", Severity.WARNING)
+@RULES.rule("organization-path", Severity.WARNING, on=(Action.CREATE,))
 def created_for_the_organization(context: RuleContext) -> Outcome:
     """Real servers cannot create an export without a project."""
-    if context.action is not Action.CREATE or context.desired is None:
-        return None
-    if context.desired.parent is not None:
+    if context.desired is None or context.desired.parent is not None:
         return None
     return (
         "an export without `project` is created through the organization path, which fails on real "
@@ -211,13 +197,12 @@ def created_for_the_organization(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("type-not-taken", Severity.DANGER)
+@RULES.rule("type-not-taken", Severity.DANGER, on=_CREATES)
 def type_not_taken(context: RuleContext) -> Outcome:
     """Servers of 2026 accept AwsS3 and S3Compatible instead of S3."""
     wanted = _wanted(context, "destination")
     kind_of_store = wanted.get("type") if isinstance(wanted, Mapping) else None
-    creates = context.action in (Action.CREATE, Action.REPLACE)
-    if not creates or context.dialect is not Dialect.V2026 or kind_of_store != "S3":
+    if context.dialect is not Dialect.V2026 or kind_of_store != "S3":
         return None
     return (
         "this server does not accept S3; use AwsS3 or S3Compatible with an `integration` for the "

@@ -16,18 +16,9 @@ PathForm: TypeAlias = Annotated[
     Meta(description="Names and list positions, counted from 0.", min_length=1),
 ]
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
-Body: TypeAlias = Annotated[
-    dict[str, Any] | None,
-    Meta(
-        description='Fields by the names of the API. {"$secret": PARTS} is a value that contains '
-        "secrets; a name that starts with $ has one more $."
-    ),
-]
-
-
-def doc(text: str) -> Meta:
-    """Return the description of a field."""
-    return Meta(description=text)
+Body: TypeAlias = dict[str, Any] | None
+"""Fields by the names of the API. `{"$secret": PARTS}` is a value that contains secrets; a name
+that starts with $ has one more $."""
 
 
 def copied(target: type[_T], source: object, **parts: Any) -> _T:
@@ -44,10 +35,14 @@ class Form(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class PlaceForm(Form, frozen=True, kw_only=True):
     """A place in the configuration. Line and column count from 1."""
 
-    file: Annotated[str, doc("Path, relative to the workspace.")]
-    line: Annotated[int, Meta(description="Line.", ge=1)]
-    column: Annotated[int, Meta(description="Column.", ge=1)]
-    length: Annotated[int, Meta(description="Length of the marked text.", ge=1)]
+    file: str
+    """Path, relative to the workspace."""
+    line: Annotated[int, Meta(ge=1)]
+    """Line."""
+    column: Annotated[int, Meta(ge=1)]
+    """Column."""
+    length: Annotated[int, Meta(ge=1)]
+    """Length of the marked text."""
 
 
 def optional(target: type[_T], source: object | None, **parts: Any) -> _T | None:

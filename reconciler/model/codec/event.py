@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
 
 import orjson
 from msgspec import Struct, ValidationError, convert, structs, to_builtins
 
 from reconciler.model.change import Action
-from reconciler.model.codec.base import AddressText, doc
+from reconciler.model.codec.base import AddressText, copied
 from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm
 from reconciler.model.codec.plan import (
     InvalidPlanFile,
@@ -34,15 +35,18 @@ from reconciler.model.wording import plain_json
 class Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="event"):
     """One line of an audit log."""
 
-    time: Annotated[str, doc("Time of the event, ISO 8601.")]
-    format_version: Annotated[Literal[1], doc("Version of this format.")]
+    time: str
+    """Time of the event, ISO 8601."""
+    format_version: Literal[1]
+    """Version of this format."""
 
 
 class ChangeLine(Line, frozen=True, kw_only=True):
     """A line about one change."""
 
     address: AddressText
-    action: Annotated[Action, doc("Action.")]
+    action: Action
+    """Action."""
 
     @property
     def change_id(self) -> str:
@@ -53,7 +57,8 @@ class ChangeLine(Line, frozen=True, kw_only=True):
 class PlannedLine(Line, frozen=True, kw_only=True, tag="planned"):
     """The first line of a run, with the plan that is about to be applied."""
 
-    plan: Annotated[PlanForm, doc("The plan, with known secrets masked.")]
+    plan: PlanForm
+    """The plan, with known secrets masked."""
 
 
 class StartedLine(ChangeLine, frozen=True, kw_only=True, tag="started"):
@@ -63,29 +68,37 @@ class StartedLine(ChangeLine, frozen=True, kw_only=True, tag="started"):
 class SentLine(Line, frozen=True, kw_only=True, tag="sent"):
     """A request was answered, or ended without an answer."""
 
-    method: Annotated[Literal["GET", "POST", "PATCH", "DELETE", "PUT"], doc("HTTP method.")]
-    path: Annotated[str, doc("Path below the base URL, without a query.")]
-    status: Annotated[int | None, doc("HTTP status, null without an answer.")]
+    method: Literal["GET", "POST", "PATCH", "DELETE", "PUT"]
+    """HTTP method."""
+    path: str
+    """Path below the base URL, without a query."""
+    status: int | None
+    """HTTP status, null without an answer."""
 
 
 class DoneLine(ChangeLine, frozen=True, kw_only=True, tag="done"):
     """A change was made."""
 
-    id: Annotated[str | None, doc("Id of the object.")]
-    notices: Annotated[tuple[str, ...], doc("Values that the server altered or ignored.")]
+    id: str | None
+    """Id of the object."""
+    notices: tuple[str, ...]
+    """Values that the server altered or ignored."""
 
 
 class FailedLine(ChangeLine, frozen=True, kw_only=True, tag="failed"):
     """A change was not made, or only in part."""
 
-    error: Annotated[str, doc("Reason.")]
-    ambiguous: Annotated[bool, doc("Whether the outcome is unknown.")]
+    error: str
+    """Reason."""
+    ambiguous: bool
+    """Whether the outcome is unknown."""
 
 
 class SkippedLine(ChangeLine, frozen=True, kw_only=True, tag="skipped"):
     """A change was not started."""
 
-    because: Annotated[str, doc("Reason.")]
+    because: str
+    """Reason."""
 
 
 class InterruptingLine(Line, frozen=True, kw_only=True, tag="interrupting"):
@@ -95,6 +108,15 @@ class InterruptingLine(Line, frozen=True, kw_only=True, tag="interrupting"):
 AnyLine: TypeAlias = (
     PlannedLine | StartedLine | SentLine | DoneLine | FailedLine | SkippedLine | InterruptingLine
 )
+_LINES: Mapping[type[Event], type[AnyLine]] = {
+    Planned: PlannedLine,
+    Started: StartedLine,
+    Sent: SentLine,
+    Done: DoneLine,
+    Failed: FailedLine,
+    Skipped: SkippedLine,
+    Interrupting: InterruptingLine,
+}
 
 
 def encode_line(event: Event, *, time: str) -> bytes:
@@ -148,27 +170,12 @@ def _decoded(event: dict[str, Any], *, name: str) -> AnyLine:
 
 
 def _line(event: Event, time: str) -> AnyLine:
-    head: dict[str, Any] = {"time": time, "format_version": FORMAT_VERSION}
+    parts: dict[str, Any] = {"time": time, "format_version": FORMAT_VERSION}
     match event:
         case Planned(plan):
-            form = structs.replace(PlanForm.of(plan), digest=digest(plan))
-            return PlannedLine(**head, plan=form)
-        case Sent(method, path, status):
-            return SentLine(**head, method=method, path=path, status=status)  # type: ignore[arg-type]
-        case Interrupting():
-            return InterruptingLine(**head)
-        case _:
-            return _change_line(event, head)
-
-
-def _change_line(event: Started | Done | Failed | Skipped, head: dict[str, Any]) -> AnyLine:
-    head |= {"address": str(event.change.address), "action": event.change.action}
-    match event:
-        case Started():
-            return StartedLine(**head)
-        case Done(_, live_id, notices):
-            return DoneLine(**head, id=live_id, notices=notices)
-        case Failed(_, error, _, ambiguous):
-            return FailedLine(**head, error=error, ambiguous=ambiguous)
-        case Skipped(_, because):
-            return SkippedLine(**head, because=because)
+            parts["plan"] = structs.replace(PlanForm.of(plan), digest=digest(plan))
+        case Started(change) | Done(change) | Failed(change) | Skipped(change):
+            parts |= {"address": str(change.address), "action": change.action}
+    if isinstance(event, Done):
+        parts["id"] = event.live_id
+    return copied(_LINES[type(event)], event, **parts)

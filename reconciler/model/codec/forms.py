@@ -27,7 +27,6 @@ from reconciler.model.codec.base import (
     PathForm,
     PlaceForm,
     copied,
-    doc,
     optional,
 )
 from reconciler.model.codec.values import (
@@ -51,30 +50,45 @@ _NO_VALUES = {
 class SourceForm(Form, frozen=True, kw_only=True):
     """What a plan was computed from."""
 
-    environment: Annotated[str, doc("Name of the environment.")]
-    organization: Annotated[str, doc("Id of the organization.")]
-    base_url: Annotated[str, doc("Base URL of the service.")]
-    tool_version: Annotated[str, doc("Version of reconciler that made it.")]
-    config_digest: Annotated[str, doc("Digest of the resolved configuration.")]
-    dialect: Annotated[Dialect | None, doc("Dialect of the server, null if unknown.")]
-    base: Annotated[str | None, doc("Commit of the git base, null without one.")]
-    undoes: Annotated[
-        str | None, doc("Digest of the plan that this one undoes, null for any other plan.")
-    ]
+    environment: str
+    """Name of the environment."""
+    organization: str
+    """Id of the organization."""
+    base_url: str
+    """Base URL of the service."""
+    tool_version: str
+    """Version of reconciler that made it."""
+    config_digest: str
+    """Digest of the resolved configuration."""
+    dialect: Dialect | None
+    """Dialect of the server, null if unknown."""
+    base: str | None
+    """Commit of the git base, null without one."""
+    undoes: str | None
+    """Digest of the plan that this one undoes, null for any other plan."""
 
 
 class SummaryForm(Form, frozen=True, kw_only=True):
     """Counts by action."""
 
-    create: Annotated[Count, doc("Changes whose action is `create`.")]
-    update: Annotated[Count, doc("Changes whose action is `update`.")]
-    replace: Annotated[Count, doc("Changes whose action is `replace`.")]
-    pause: Annotated[Count, doc("Changes whose action is `pause`.")]
-    unpause: Annotated[Count, doc("Changes whose action is `unpause`.")]
-    delete: Annotated[Count, doc("Changes whose action is `delete`.")]
-    no_op: Annotated[Count, doc("Changes whose action is `no-op`.")] = field(name="no-op")
-    unmanaged: Annotated[Count, doc("Unmanaged objects: live objects that no resource claims.")]
-    empty: Annotated[bool, doc("Whether applying the plan sends nothing.")]
+    create: Count
+    """Changes whose action is `create`."""
+    update: Count
+    """Changes whose action is `update`."""
+    replace: Count
+    """Changes whose action is `replace`."""
+    pause: Count
+    """Changes whose action is `pause`."""
+    unpause: Count
+    """Changes whose action is `unpause`."""
+    delete: Count
+    """Changes whose action is `delete`."""
+    no_op: Count = field(name="no-op")
+    """Changes whose action is `no-op`."""
+    unmanaged: Count
+    """Unmanaged objects: live objects that no resource claims."""
+    empty: bool
+    """Whether applying the plan sends nothing."""
 
     @classmethod
     def of(cls, plan: Plan) -> SummaryForm:
@@ -86,34 +100,30 @@ class SummaryForm(Form, frozen=True, kw_only=True):
 class ParentForm(Form, frozen=True, kw_only=True):
     """The parent as configured: one of key, id and name."""
 
-    key: Annotated[str | None, doc("Key of a declared resource.")]
-    id: Annotated[str | None, doc("Id of a live object.")]
-    name: Annotated[str | None, doc("Name of a live object.")]
+    key: str | None
+    """Key of a declared resource."""
+    id: str | None
+    """Id of a live object."""
+    name: str | None
+    """Name of a live object."""
 
 
 class FieldForm(Form, frozen=True, kw_only=True):
     """One field that differs. An absent side has no key; a null side is null."""
 
     path: PathForm
-    before: Annotated[
-        Any,
-        doc(
-            "The live value in canonical form; a query as the service returns it. Absent "
-            "without a value, and for a secret."
-        ),
-    ] = UNSET
-    after: Annotated[
-        Any,
-        doc(
-            "The desired value in canonical form; a query as configured. Absent without a value, "
-            "and for a secret."
-        ),
-    ] = UNSET
-    secret: Annotated[bool, doc("Whether it is a secret, which has no values here.")]
-    reset: Annotated[
-        bool, doc("Whether the key was removed from the files: the field returns to its default.")
-    ]
-    origin: Annotated[Origin, doc("The side that changed.")]
+    before: Any = UNSET
+    """The live value in canonical form; a query as the service returns it. Absent without a
+    value, and for a secret."""
+    after: Any = UNSET
+    """The desired value in canonical form; a query as configured. Absent without a value, and
+    for a secret."""
+    secret: bool
+    """Whether it is a secret, which has no values here."""
+    reset: bool
+    """Whether the key was removed from the files: the field returns to its default."""
+    origin: Origin
+    """The side that changed."""
 
     @classmethod
     def of(cls, change: FieldChange) -> FieldForm:
@@ -131,10 +141,14 @@ class SecretForm(Form, frozen=True, kw_only=True):
     """A secret field: its reference, and whether and why it is sent."""
 
     path: PathForm
-    reference: Annotated[str, doc("The reference as text, such as ${secret:env:NAME}.")]
-    parts: Annotated[Parts, doc("The text and the references of the value, in order.")]
-    use: Annotated[SecretUse, doc("Why it is or is not sent.")]
-    sent: Annotated[bool, doc("Whether it is sent.")]
+    reference: str
+    """The reference as text, such as ${secret:env:NAME}."""
+    parts: Parts
+    """The text and the references of the value, in order."""
+    use: SecretUse
+    """Why it is or is not sent."""
+    sent: bool
+    """Whether it is sent."""
 
     @classmethod
     def of(cls, note: SecretNote) -> SecretForm:
@@ -150,48 +164,57 @@ class SecretForm(Form, frozen=True, kw_only=True):
 class ConsequenceForm(Form, frozen=True, kw_only=True):
     """A consequence. docs/consequences.md describes the rules."""
 
-    rule: Annotated[str, doc("Stable id of the rule.")]
-    severity: Annotated[Severity, doc("Severity.")]
-    message: Annotated[str, doc("Message.")]
+    rule: str
+    """Stable id of the rule."""
+    severity: Severity
+    """Severity."""
+    message: str
+    """Message."""
 
 
 class ChangeForm(Form, frozen=True, kw_only=True):
     """One planned action on one address."""
 
-    id: Annotated[str, doc("ADDRESS:ACTION, unique in the plan.")]
+    id: str
+    """ADDRESS:ACTION, unique in the plan."""
     address: AddressText
-    kind: Annotated[str, doc("Kind of the resource.")]
-    key: Annotated[str, doc("Its key in the configuration.")]
-    action: Annotated[Action, doc("Action.")]
-    destructive: Annotated[bool, doc("Whether data or history is lost: `delete` and `replace`.")]
-    name: Annotated[str, doc("Its name in the service.")]
-    live_id: Annotated[str | None, doc("Id of the live object, null for a create.")]
-    parent: Annotated[ParentForm | None, doc("The parent as configured, null if there is none.")]
-    parent_id: Annotated[str | None, doc("Live id of the parent, null if it does not exist yet.")]
-    old_parent_id: Annotated[
-        str | None, doc("For a replace: live id of the parent of the object to delete.")
-    ]
-    fields: Annotated[
-        tuple[Annotated[FieldForm, Meta(extra_json_schema=_NO_VALUES)], ...],
-        doc("The fields that differ."),
-    ]
-    body: Annotated[Body, doc("The body of the request, null without one.")]
-    after_create: Annotated[Body, doc("The body of the PATCH after a create, null without one.")]
-    secrets: Annotated[tuple[SecretForm, ...], doc("The secret fields.")]
-    reasons: Annotated[tuple[Reason, ...], doc("Why the change is planned.")]
-    consequences: Annotated[tuple[ConsequenceForm, ...], doc("The consequences.")]
-    depends_on: Annotated[tuple[str, ...], doc("Ids of changes that must be made before.")]
-    seen: Annotated[
-        dict[str, Any] | None,
-        doc(
-            "The live values that the change depends on, by path text: it is stale if they change. "
-            "Null if there are none."
-        ),
-    ]
-    at: Annotated[
-        PlaceForm | None,
-        doc("Place of the resource, null without one."),
-    ]
+    kind: str
+    """Kind of the resource."""
+    key: str
+    """Its key in the configuration."""
+    action: Action
+    """Action."""
+    destructive: bool
+    """Whether data or history is lost: `delete` and `replace`."""
+    name: str
+    """Its name in the service."""
+    live_id: str | None
+    """Id of the live object, null for a create."""
+    parent: ParentForm | None
+    """The parent as configured, null if there is none."""
+    parent_id: str | None
+    """Live id of the parent, null if it does not exist yet."""
+    old_parent_id: str | None
+    """For a replace: live id of the parent of the object to delete."""
+    fields: tuple[Annotated[FieldForm, Meta(extra_json_schema=_NO_VALUES)], ...]
+    """The fields that differ."""
+    body: Body
+    """The body of the request, null without one."""
+    after_create: Body
+    """The body of the PATCH after a create, null without one."""
+    secrets: tuple[SecretForm, ...]
+    """The secret fields."""
+    reasons: tuple[Reason, ...]
+    """Why the change is planned."""
+    consequences: tuple[ConsequenceForm, ...]
+    """The consequences."""
+    depends_on: tuple[str, ...]
+    """Ids of changes that must be made before."""
+    seen: dict[str, Any] | None
+    """The live values that the change depends on, by path text: it is stale if they change.
+    Null if there are none."""
+    at: PlaceForm | None
+    """Place of the resource, null without one."""
 
     @classmethod
     def of(cls, change: Change) -> ChangeForm:
@@ -234,9 +257,12 @@ class ObjectForm(Form, frozen=True, kw_only=True):
     """A live object."""
 
     address: AddressText
-    name: Annotated[str, doc("Its name.")]
-    parent_id: Annotated[str | None, doc("Id of its parent.")]
-    parent_name: Annotated[str | None, doc("Name of its parent.")]
+    name: str
+    """Its name."""
+    parent_id: str | None
+    """Id of its parent."""
+    parent_name: str | None
+    """Name of its parent."""
 
     @classmethod
     def of(cls, unmanaged: Unmanaged) -> ObjectForm:
@@ -251,18 +277,25 @@ class ObjectForm(Form, frozen=True, kw_only=True):
 class NoteForm(Form, frozen=True, kw_only=True):
     """A note on the plan as a whole."""
 
-    code: Annotated[str, doc("Stable id of the note.")]
-    message: Annotated[str, doc("Message.")]
+    code: str
+    """Stable id of the note."""
+    message: str
+    """Message."""
 
 
 class RefusalForm(Form, frozen=True, kw_only=True):
     """A violation of the policy."""
 
-    rule: Annotated[str, doc("Stable id of the rule.")]
-    message: Annotated[str, doc("What violates it.")]
-    addresses: Annotated[tuple[AddressText, ...], doc("The resources that violate it.")]
-    at: Annotated[PlaceForm | None, doc("Place of the rule, null for a default.")]
-    allow: Annotated[str | None, doc("How to allow it.")]
+    rule: str
+    """Stable id of the rule."""
+    message: str
+    """What violates it."""
+    addresses: tuple[AddressText, ...]
+    """The resources that violate it."""
+    at: PlaceForm | None
+    """Place of the rule, null for a default."""
+    allow: str | None
+    """How to allow it."""
 
     @classmethod
     def of(cls, refusal: Refusal) -> RefusalForm:
@@ -287,40 +320,43 @@ class RefusalForm(Form, frozen=True, kw_only=True):
 class SelectionForm(Form, frozen=True, kw_only=True):
     """The options that narrow the plan."""
 
-    targets: Annotated[tuple[str, ...], doc("Globs of --target.")]
-    excludes: Annotated[tuple[str, ...], doc("Globs of --exclude.")]
-    kinds: Annotated[tuple[str, ...], doc("Globs of --kind.")]
-    parents: Annotated[tuple[str, ...], doc("Globs of --project.")]
-    partial: Annotated[bool, doc("Whether something may be excluded.")]
+    targets: tuple[str, ...]
+    """Globs of --target."""
+    excludes: tuple[str, ...]
+    """Globs of --exclude."""
+    kinds: tuple[str, ...]
+    """Globs of --kind."""
+    parents: tuple[str, ...]
+    """Globs of --project."""
+    partial: bool
+    """Whether something may be excluded."""
 
 
 class PlanForm(Form, frozen=True, kw_only=True):
     """The plan that `plan --out FILE` saves and `plan --format json` prints."""
 
-    format_version: Annotated[Literal[1], doc("Version of this format.")]
-    created_at: Annotated[str, doc("When the plan was made, ISO 8601. Not in the digest.")]
-    digest: Annotated[
-        str,
-        Meta(
-            description="SHA-256 of all but `created_at` and itself; an edited plan is refused.",
-            extra_json_schema={"pattern": "^[0-9a-f]{64}$"},
-        ),
-    ]
-    source: Annotated[SourceForm, doc("What the plan was computed from.")]
-    summary: Annotated[SummaryForm, doc("Counts.")]
-    changes: Annotated[
-        tuple[ChangeForm, ...],
-        doc("One change per resource, in the order of execution; `no-op` last."),
-    ]
-    unmanaged: Annotated[
-        tuple[ObjectForm, ...], doc("Unmanaged objects: live objects that no resource claims.")
-    ]
-    ignored: Annotated[tuple[ObjectForm, ...], doc("Live objects that `policy.ignore` excludes.")]
-    notes: Annotated[tuple[NoteForm, ...], doc("Notes on the plan as a whole.")]
-    refusals: Annotated[
-        tuple[RefusalForm, ...], doc("Policy violations. A plan with violations is not applied.")
-    ]
-    selection: Annotated[SelectionForm, doc("The options that narrow the plan.")]
+    format_version: Literal[1]
+    """Version of this format."""
+    created_at: str
+    """When the plan was made, ISO 8601. Not in the digest."""
+    digest: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{64}$"})]
+    """SHA-256 of all but `created_at` and itself; an edited plan is refused."""
+    source: SourceForm
+    """What the plan was computed from."""
+    summary: SummaryForm
+    """Counts."""
+    changes: tuple[ChangeForm, ...]
+    """One change per resource, in the order of execution; `no-op` last."""
+    unmanaged: tuple[ObjectForm, ...]
+    """Unmanaged objects: live objects that no resource claims."""
+    ignored: tuple[ObjectForm, ...]
+    """Live objects that `policy.ignore` excludes."""
+    notes: tuple[NoteForm, ...]
+    """Notes on the plan as a whole."""
+    refusals: tuple[RefusalForm, ...]
+    """Policy violations. A plan with violations is not applied."""
+    selection: SelectionForm
+    """The options that narrow the plan."""
 
     @classmethod
     def of(cls, plan: Plan) -> PlanForm:

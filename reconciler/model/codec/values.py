@@ -23,13 +23,8 @@ _SECRET_KEY = "$secret"  # noqa: S105 - a marker
 class ReferenceForm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A secret reference."""
 
-    ref: Annotated[
-        str,
-        Meta(
-            description="Such as ${secret:env:NAME}.",
-            extra_json_schema={"pattern": r"^\$\{secret:[^:}]+:"},
-        ),
-    ]
+    ref: Annotated[str, Meta(extra_json_schema={"pattern": r"^\$\{secret:[^:}]+:"})]
+    """Such as ${secret:env:NAME}."""
 
 
 Parts: TypeAlias = tuple[str | ReferenceForm, ...]

@@ -27,8 +27,7 @@ def diagnostics_as_github(
 
 def _command(diagnostic: Diagnostic, options: RenderOptions) -> str:
     properties = {"title": diagnostic.code}
-    if diagnostic.at is not None:
-        at = diagnostic.at
+    if (at := diagnostic.at) is not None:
         properties = {
             "file": options.repository_path(at.file),
             "line": str(at.line),

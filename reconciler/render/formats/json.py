@@ -10,11 +10,10 @@ from reconciler.render.options import RenderOptions
 from reconciler.render.resolved import resolved_as_json
 
 
-def _plan(plan: Plan, options: RenderOptions) -> str:
+def _plan(plan: Plan, _: RenderOptions) -> str:
     # Imported here because it takes 40 ms, which other results do not need.
     from reconciler.model.codec.plan import encode
 
-    del options
     return encode(plan).decode()
 
 

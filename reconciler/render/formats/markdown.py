@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from reconciler.model.change import Consequence, Severity
 from reconciler.model.plan import Plan
@@ -36,46 +36,44 @@ def plan_as_markdown(plan: Plan) -> str:
     if document.no_changes:
         parts.append(f"{document.no_changes}\n")
     space = LIMIT - _MARGIN - sum(len(part) + 1 for part in parts)
-    violations, space, missing = _within(_violations(document), space // 3, space)
-    violations += [f"> - … and {missing} more"] if missing else []
-    parts.append("\n".join([*violations, ""]))
+    for pieces, share, rest in _sections(document):
+        kept, missing = _within(pieces, space // share)
+        space -= sum(len(piece) + 1 for piece in kept)
+        kept += [rest(missing)] if missing else []
+        text = "\n".join(kept).rstrip("\n")
+        parts += [f"{text}\n"] if text else []
+    return "\n".join(parts)
+
+
+def _sections(document: Document) -> Iterator[tuple[Iterator[str], int, Callable[[int], str]]]:
+    """Yield the pieces of each section, its share of the space left, and how to count the rest."""
     entries = document.worst_first
-    table, space, missing = _within(_table(entries), space // 2 + 1, space)
-    parts += ["\n".join(table) + "\n"] if len(table) > 2 else []
-    if missing:
-        parts.append(f"… and {several(missing, 'more change')} not in this table\n")
-    details, space, missing = _within(map(_details, entries), space, space)
-    parts += details
-    if missing:
-        parts.append(f"\n{several(missing, 'change')} not shown. The plan file has all changes.\n")
-    notes, _, _ = _within(_notes(document), space, space)
-    parts += notes
-    return "\n".join(part for part in parts if part).rstrip("\n") + "\n"
+    hint = "The plan file has all changes."
+    yield _violations(document), 3, lambda n: f"> - … and {n} more"
+    yield _table(entries), 2, lambda n: f"\n… and {several(n, 'more change')} not in this table"
+    yield map(_details, entries), 1, lambda n: f"\n{several(n, 'change')} not shown. {hint}"
+    yield _notes(document), 1, lambda _: ""
 
 
-def _within(pieces: Iterator[str], budget: int, space: int) -> tuple[list[str], int, int]:
-    """Return the pieces before the budget ends, the space left, and how many pieces are missing."""
+def _within(pieces: Iterator[str], space: int) -> tuple[list[str], int]:
+    """Return the pieces that fit, and how many are missing."""
     kept: list[str] = []
     for piece in pieces:
-        cost = len(piece) + 1
-        if cost > budget:
-            return kept, space, 1 + sum(1 for _ in pieces)
+        space -= len(piece) + 1
+        if space < 0:
+            return kept, 1 + sum(1 for _ in pieces)
         kept.append(piece)
-        budget -= cost
-        space -= cost
-    return kept, space, 0
+    return kept, 0
 
 
 def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
-    yield "| | action | resource | why |"
-    yield "|---|---|---|---|"
+    if entries:
+        yield "| | action | resource | why |\n|---|---|---|---|"
     for entry in entries:
         action, severity = entry.change.action, entry.change.severity
         icon = _ICONS[severity] if severity is not None else ""
-        yield (
-            f"| {icon} | {SIGNS[action]} {action.value} | "
-            f"{_inline(shortened(entry.title))} | {_inline(entry.reason)} |"
-        )
+        title, why = _inline(shortened(entry.title)), _inline(entry.reason)
+        yield f"| {icon} | {SIGNS[action].text} {action.value} | {title} | {why} |"
 
 
 def _violations(document: Document) -> Iterator[str]:
@@ -91,14 +89,14 @@ def _violations(document: Document) -> Iterator[str]:
 
 def _details(entry: Entry) -> str:
     action, consequences = entry.change.action, entry.change.consequences
-    lines = list(_cut(line for field in entry.lines for line in _diff(field)))
-    fence = _fence(lines)
+    diff = (shortened(line, _LONGEST_LINE) for field in entry.lines for line in _diff(field))
+    # A limit of its own, so that a huge change does not displace all others.
+    lines, missing = _within(diff, _LONGEST_BLOCK)
+    lines += [f"  … {missing} more lines in the plan file"] if missing else []
+    fence, title = _fence(lines), html.escape(shortened(entry.title))
     block = [
         "<details>",
-        (
-            f"<summary>{SIGNS[action]} {action.value} "
-            f"<code>{html.escape(shortened(entry.title))}</code></summary>"
-        ),
+        f"<summary>{SIGNS[action].text} {action.value} <code>{title}</code></summary>",
         "",
         *(_consequence(consequence) for consequence in consequences),
         *([""] if consequences else []),
@@ -109,35 +107,23 @@ def _details(entry: Entry) -> str:
     return "\n".join(block)
 
 
-def _cut(lines: Iterator[str]) -> Iterator[str]:
-    """Yield the lines that fit a block, so that a huge change does not displace all others."""
-    space = _LONGEST_BLOCK
-    for line in lines:
-        space -= len(line)
-        if space < 0:
-            yield f"  … {1 + sum(1 for _ in lines)} more lines in the plan file"
-            return
-        yield line
-
-
 def _consequence(consequence: Consequence) -> str:
     severity = consequence.severity
-    word = f"{_ICONS[severity]} **{SEVERITIES[severity]}** `{consequence.rule}`"
+    word = f"{_ICONS[severity]} **{SEVERITIES[severity].text}** `{consequence.rule}`"
     return f"- {word}: {_inline(shortened(consequence.message, _LONGEST_LINE))}"
 
 
 def _diff(line: FieldLine) -> Iterator[str]:
     if line.hunk:
-        yield shortened(f"  {line.name}:{line.comment}", _LONGEST_LINE)
-        for part in line.hunk:
-            yield shortened(f"{part[:2]}  {part[2:]}", _LONGEST_LINE)
+        yield f"  {line.name}:{line.comment}"
+        yield from (f"{part[:2]}  {part[2:]}" for part in line.hunk)
         return
     if line.before:
         sign = " " if line.kind is LineKind.KEPT else "-"
         comment = "" if line.after else line.comment
-        yield shortened(f"{sign} {line.name}: {line.before}{comment}", _LONGEST_LINE)
+        yield f"{sign} {line.name}: {line.before}{comment}"
     if line.after:
-        yield shortened(f"+ {line.name}: {line.after}{line.comment}", _LONGEST_LINE)
+        yield f"+ {line.name}: {line.after}{line.comment}"
 
 
 def _fence(lines: list[str]) -> str:

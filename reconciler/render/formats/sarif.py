@@ -23,7 +23,6 @@ def diagnostics_as_sarif(
     """Return a log of one run, with a rule for every code."""
     codes = sorted({diagnostic.code for diagnostic in diagnostics})
     errors = {diagnostic.code for diagnostic in diagnostics if diagnostic.level is Level.ERROR}
-    positions = {code: position for position, code in enumerate(codes)}
     driver = {
         "name": "reconciler",
         "version": __version__,
@@ -34,9 +33,7 @@ def diagnostics_as_sarif(
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository."}}},
-        "results": [
-            _result(diagnostic, positions[diagnostic.code], options) for diagnostic in diagnostics
-        ],
+        "results": [_result(diagnostic, codes, options) for diagnostic in diagnostics],
     }
     return safe_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
@@ -53,12 +50,12 @@ def _rule(code: str, level: str) -> Mapping[str, Any]:
     }
 
 
-def _result(diagnostic: Diagnostic, position: int, options: RenderOptions) -> Mapping[str, Any]:
+def _result(diagnostic: Diagnostic, codes: list[str], options: RenderOptions) -> Mapping[str, Any]:
     # Braces stay single: the standard doubles them only in messages with arguments.
     hint = f"\nhint: {diagnostic.hint}" if diagnostic.hint else ""
     result: dict[str, Any] = {
         "ruleId": diagnostic.code,
-        "ruleIndex": position,
+        "ruleIndex": codes.index(diagnostic.code),
         "level": diagnostic.level.value,
         "message": {"text": f"{diagnostic.message}{hint}"},
     }

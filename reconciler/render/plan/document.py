@@ -12,7 +12,7 @@ from reconciler.model.change import Action, Change, Severity
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.wording import printable, several
 from reconciler.render.plan.fields import FieldLine, field_lines
-from reconciler.render.plan.words import NO_CHANGES, REASONS, shortened, summary, title
+from reconciler.render.plan.words import shortened, summary, title
 
 _IDENTIFYING = ("name", "interval", "destination.type")
 _SHORT_COMMIT = 12
@@ -73,7 +73,7 @@ def document_of(plan: Plan) -> Document:
         environment=printable(environment),
         base=(source.base or "")[:_SHORT_COMMIT],
         summary=summary(plan),
-        no_changes=NO_CHANGES if plan.empty else "",
+        no_changes="No changes. Live state matches the configuration." if plan.empty else "",
         entries=tuple(_entry(change) for change in plan.effective),
         violations=plan.refusals,
         notes=tuple(note.message for note in plan.notes),
@@ -83,7 +83,7 @@ def document_of(plan: Plan) -> Document:
 
 
 def _entry(change: Change) -> Entry:
-    reason = "; ".join(dict.fromkeys(REASONS[reason] for reason in change.reasons))
+    reason = "; ".join(dict.fromkeys(reason.meaning for reason in change.reasons))
     return Entry(change, title(change), reason, tuple(field_lines(change)))
 
 

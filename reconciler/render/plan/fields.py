@@ -13,7 +13,7 @@ from reconciler.model.json_tree import map_leaves
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text
 from reconciler.model.wording import printable
 from reconciler.render.plan.inside import capped, differences, text_lines, value_lines
-from reconciler.render.plan.words import ORIGINS, SECRET_USES
+from reconciler.render.plan.words import ORIGINS
 
 _IN_PLACE = (Action.UPDATE, Action.REPLACE, Action.PAUSE, Action.UNPAUSE)
 _MOST_LINES = 40
@@ -61,7 +61,7 @@ def field_lines(change: Change) -> Iterator[FieldLine]:
             yield from _lines_of(change, field)
     for note in change.secrets:
         name = printable(path_text(note.path))
-        reference, comment = printable(str(note.ref)), f"  # {SECRET_USES[note.use]}"
+        reference, comment = printable(str(note.ref)), f"  # {note.use.meaning}"
         if note.use.sent:
             yield FieldLine(name, LineKind.SET, after=reference, comment=comment)
         else:
@@ -90,18 +90,14 @@ def _line(change: Change, path: Path, before: JSON, after: JSON, *, comment: str
     in_place = change.action in _IN_PLACE
     if before is MISSING:
         kind = LineKind.ADDED if in_place else LineKind.SET
-        hunk = _signed("+", after)
+        hunk = capped(f"+ {line}" for line in value_lines(after))
     elif after is MISSING:
         kind = LineKind.REMOVED if in_place else LineKind.LOST
-        hunk = _signed("-", before)
+        hunk = capped(f"- {line}" for line in value_lines(before))
     else:
         kind, hunk = LineKind.CHANGED, text_lines(before, after)
     name = printable(path_text(path))
     return FieldLine(name, kind, _shown(before), _shown(after), comment, hunk)
-
-
-def _signed(sign: str, value: JSON) -> tuple[str, ...]:
-    return capped(f"{sign} {line}" for line in value_lines(value))
 
 
 def _shown(value: JSON) -> str:

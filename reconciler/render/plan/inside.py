@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import TypeAlias
 
 import orjson
@@ -62,16 +62,15 @@ def _of_lists(path: Path, before: list[JSON], after: list[JSON]) -> Iterator[Dif
     for tag, start, end, new_start, new_end in steps:
         if tag == "equal":
             continue
-        pairs = min(end - start, new_end - new_start)
-        for old, new in zip(range(start, start + pairs), range(new_start, new_end), strict=False):
-            if _related(before[old], after[new]):
+        for old, new in zip_longest(range(start, end), range(new_start, new_end)):
+            if old is None:
+                yield (*path, new), MISSING, after[new]
+            elif new is None:
+                yield (*path, old), before[old], MISSING
+            elif _related(before[old], after[new]):
                 yield from _differences((*path, old), before[old], after[new])
             else:
                 yield (*path, old), before[old], after[new]
-        yield from (((*path, old), before[old], MISSING) for old in range(start + pairs, end))
-        yield from (
-            ((*path, new), MISSING, after[new]) for new in range(new_start + pairs, new_end)
-        )
 
 
 def _related(before: JSON, after: JSON) -> bool:
@@ -172,13 +171,11 @@ def _steps(old: Sequence[str], new: Sequence[str]) -> Sequence[tuple[str, int, i
     return SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
 
 
-def _around(lines: Sequence[str], *, first: bool, last: bool) -> Iterator[str]:
-    head = 0 if first else _CONTEXT
-    tail = 0 if last else _CONTEXT
-    hidden = len(lines) - head - tail
-    if hidden <= 1:
-        yield from (f"  {line}" for line in lines)
-        return
-    yield from (f"  {line}" for line in lines[:head])
-    yield f"  … {hidden} lines unchanged"
-    yield from (f"  {line}" for line in lines[len(lines) - tail :])
+def _around(lines: Sequence[str], *, first: bool, last: bool) -> list[str]:
+    """Return unchanged lines, those that are not beside a change as their number."""
+    shown = [f"  {line}" for line in lines]
+    start = 0 if first else _CONTEXT
+    end = len(lines) if last else len(lines) - _CONTEXT
+    if end - start > 1:
+        shown[start:end] = [f"  … {end - start} lines unchanged"]
+    return shown

@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciler.model.change import Action, Severity
 from reconciler.model.plan import Plan
-from reconciler.model.wording import printable
+from reconciler.model.wording import listed, printable
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.document import Document, Entry, document_of
 from reconciler.render.plan.fields import FieldLine, LineKind
 from reconciler.render.plan.words import SEVERITIES, SIGNS, shortened
 from reconciler.render.style import Colour, Style
 
-_COLOURS = {
-    Action.CREATE: Colour.GREEN,
-    Action.UPDATE: Colour.YELLOW,
-    Action.REPLACE: Colour.MAGENTA,
-    Action.PAUSE: Colour.CYAN,
-    Action.UNPAUSE: Colour.CYAN,
-    Action.DELETE: Colour.RED,
-    Action.NO_OP: Colour.DIM,
-}
-_SEVERITY_COLOURS = {
-    Severity.DANGER: Colour.BOLD_RED,
-    Severity.WARNING: Colour.YELLOW,
-    Severity.INFO: Colour.DIM,
-}
 _LINE_COLOURS = {"-": Colour.RED, "+": Colour.GREEN, " ": Colour.DIM}
 _SIGNED = {LineKind.ADDED: ("+", Colour.GREEN), LineKind.REMOVED: ("-", Colour.RED)}
 _LONGEST_TITLE = 200
@@ -41,7 +26,7 @@ def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     blocks = [
         [style.paint(Colour.DIM, f"Environment {document.environment}{base}")],
         *(_entry(entry, style) for entry in document.entries),
-        _notes(document, style),
+        (line for note in document.notes for line in _wrapped(note, "note: ", style, Colour.DIM)),
         _unmanaged(document, options),
         _violations(document, style),
         [document.no_changes],
@@ -50,18 +35,25 @@ def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     return "\n\n".join(filter(None, map("\n".join, blocks))) + "\n"
 
 
+def unverified_as_text(left: Plan | None) -> str:
+    """Return the error for a second plan that is not empty; `left` is None if there is none."""
+    if left is None or left.empty:
+        return ""
+    return f"error: the plan after apply is not empty:\n{plan_as_text(left)}"
+
+
 def _entry(entry: Entry, style: Style) -> Iterator[str]:
     action = entry.change.action
-    sign = style.paint(_COLOURS[action], SIGNS[action])
+    sign = style.paint(SIGNS[action].colour, SIGNS[action].text)
     name = style.paint(Colour.BOLD, shortened(entry.title, _LONGEST_TITLE))
     yield f"{sign} {action.value} {name}"
     yield from _wrapped(entry.reason, "    ", style, Colour.DIM)
     for line in entry.brief:
         yield from _field(line, style)
     for consequence in entry.change.consequences:
-        label = f"{SEVERITIES[consequence.severity]} [{consequence.rule}]: "
-        colour = _SEVERITY_COLOURS[consequence.severity]
-        yield from _wrapped(label + consequence.message, "    ! ", style, colour)
+        label = SEVERITIES[consequence.severity]
+        text = f"{label.text} [{consequence.rule}]: {consequence.message}"
+        yield from _wrapped(text, "    ! ", style, label.colour)
 
 
 def _field(line: FieldLine, style: Style) -> Iterator[str]:
@@ -89,20 +81,13 @@ def _wrapped(text: str, prefix: str, style: Style, colour: Colour | None = None)
         yield style.paint(colour, line)
 
 
-def _notes(document: Document, style: Style) -> Iterator[str]:
-    for note in document.notes:
-        yield from _wrapped(note, "note: ", style, Colour.DIM)
-
-
 def _unmanaged(document: Document, options: RenderOptions) -> Iterator[str]:
-    if not document.unmanaged:
-        return
-    if not options.show_unmanaged:
+    if document.unmanaged and options.show_unmanaged:
+        yield f"{document.unmanaged}:"
+        yield from (f"    {line}" for line in document.unmanaged_objects)
+    elif document.unmanaged:
         count = f"{document.unmanaged} (list with --show-unmanaged)"
         yield options.style.paint(Colour.DIM, count)
-        return
-    yield f"{document.unmanaged}:"
-    yield from (f"    {line}" for line in document.unmanaged_objects)
 
 
 def _violations(document: Document, style: Style) -> Iterator[str]:
@@ -111,9 +96,6 @@ def _violations(document: Document, style: Style) -> Iterator[str]:
         yield from _wrapped(headline, "Refused by policy: ", style, Colour.BOLD_RED)
         if violation.at is not None:
             yield from _wrapped(f"rule: {violation.at}", "    ", style)
-        addresses = ", ".join(map(str, violation.addresses[:_MOST_ADDRESSES]))
-        if more := violation.addresses[_MOST_ADDRESSES:]:
-            addresses += f" and {len(more)} more"
-        yield from _wrapped(addresses, "    ", style)
+        yield from _wrapped(listed(violation.addresses, _MOST_ADDRESSES), "    ", style)
         if violation.allow is not None:
             yield from _wrapped(f"hint: {violation.allow}", "    ", style)

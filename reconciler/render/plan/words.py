@@ -3,46 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from reconciler.model.change import Action, Change, Origin, Reason, SecretUse, Severity
+from reconciler.model.change import Action, Change, Origin, Severity
 from reconciler.model.plan import Plan
 from reconciler.model.wording import printable
+from reconciler.render.style import Colour
 
-SIGNS: Mapping[Action, str] = {
-    Action.CREATE: "+",
-    Action.UPDATE: "~",
-    Action.REPLACE: "±",
-    Action.PAUSE: "⏸",
-    Action.UNPAUSE: "▶",
-    Action.DELETE: "-",
-    Action.NO_OP: " ",
-}
 
-REASONS: Mapping[Reason, str] = {
-    Reason.NOT_LIVE: "does not exist yet",
-    Reason.FIELDS_DIFFER: "live state differs from the configuration",
-    Reason.CHANGED_IN_FILES: "changed in the configuration",
-    Reason.DRIFTED: "drift: live state changed, the configuration did not",
-    Reason.CONFLICT: "conflict: live state and the configuration both changed",
-    Reason.REMOVED_KEY: "a field was removed from the configuration",
-    Reason.RENAMED: "renamed",
-    Reason.STATE_ABSENT: "the configuration sets `state: absent`",
-    Reason.REMOVED_FROM_FILES: "removed from the configuration since the git base",
-    Reason.PRUNED: "unmanaged, and policy.prune includes it",
-    Reason.MOVED: "moved to another project",
-    Reason.FIXED_FIELD: "a field can't be changed in place",
-    Reason.SECRET_ROTATED: "secrets are sent again (--rotate-secrets)",
-    Reason.SECRET_CHANGED: "a secret changed in the configuration",
-    Reason.UNDO: "undoes an applied change",
-}
+class Label(NamedTuple):
+    """A sign or word, and its colour on a terminal."""
 
-SECRET_USES: Mapping[SecretUse, str] = {
-    SecretUse.CREATE: "sent (new object)",
-    SecretUse.ROTATE: "sent (--rotate-secrets)",
-    SecretUse.REFERENCE_CHANGED: "sent (reference changed)",
-    SecretUse.VERSION_CHANGED: "sent (secret_version changed)",
-    SecretUse.NEEDED: "sent (required by this change)",
-    SecretUse.UNREADABLE: "not sent (no change detected)",
+    text: str
+    colour: Colour
+
+
+SIGNS: Mapping[Action, Label] = {
+    Action.CREATE: Label("+", Colour.GREEN),
+    Action.UPDATE: Label("~", Colour.YELLOW),
+    Action.REPLACE: Label("±", Colour.MAGENTA),
+    Action.PAUSE: Label("⏸", Colour.CYAN),
+    Action.UNPAUSE: Label("▶", Colour.CYAN),
+    Action.DELETE: Label("-", Colour.RED),
+    Action.NO_OP: Label(" ", Colour.DIM),
 }
 
 ORIGINS: Mapping[Origin, str] = {
@@ -52,13 +35,11 @@ ORIGINS: Mapping[Origin, str] = {
     Origin.UNKNOWN: "",
 }
 
-SEVERITIES: Mapping[Severity, str] = {
-    Severity.DANGER: "DANGER",
-    Severity.WARNING: "warning",
-    Severity.INFO: "note",
+SEVERITIES: Mapping[Severity, Label] = {
+    Severity.DANGER: Label("DANGER", Colour.BOLD_RED),
+    Severity.WARNING: Label("warning", Colour.YELLOW),
+    Severity.INFO: Label("note", Colour.DIM),
 }
-
-NO_CHANGES = "No changes. Live state matches the configuration."
 
 _ALWAYS_COUNTED = (Action.CREATE, Action.UPDATE, Action.DELETE)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reconciler.errors import DiagnosticCollector
-from reconciler.model.kind import Kind
 from reconciler.model.resource import Resource
 from reconciler.model.schema_files import schema
 from reconciler.model.suggestion import choice
@@ -19,16 +18,16 @@ _PER_ENVIRONMENT = ("environments", "overrides")
 _PER_RESOURCE = (*_PER_ENVIRONMENT, "id", "name")
 
 
-def check_consistency(resolved: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
+def check_consistency(resolved: ResolvedWorkspace) -> None:
     """Report errors across the workspace and between its resources."""
-    _check_default_environment(resolved.workspace, problems)
-    _check_defaults(resolved.workspace, resolved.kinds, problems)
-    _check_policy(resolved.workspace, resolved.kinds, problems)
+    _check_default_environment(resolved.context.workspace, resolved.context.problems)
+    _check_defaults(resolved)
+    _check_policy(resolved)
     for declaration in resolved.declared.values():
-        _check_environments(declaration, problems)
+        _check_environments(declaration, resolved.context.problems)
     for resource in resolved.desired.resources.values():
-        _check_ignored(resource, resolved, problems)
-    check_relations(resolved, problems)
+        _check_ignored(resource, resolved)
+    check_relations(resolved)
 
 
 def _check_default_environment(workspace: Workspace, problems: DiagnosticCollector) -> None:
@@ -42,19 +41,18 @@ def _check_default_environment(workspace: Workspace, problems: DiagnosticCollect
         )
 
 
-def _check_defaults(
-    workspace: Workspace, kinds: Mapping[str, Kind], problems: DiagnosticCollector
-) -> None:
+def _check_defaults(resolved: ResolvedWorkspace) -> None:
+    workspace = resolved.context.workspace
     for name, fields in workspace.section("defaults").items():
-        if name not in kinds:
-            problems.error(
+        if name not in resolved.context.kinds:
+            resolved.context.problems.error(
                 "unknown-field",
                 f"unknown kind '{name}' in `defaults`",
                 at=workspace.document.key_mark(("defaults", name)),
-                hint=choice(name, kinds),
+                hint=choice(name, resolved.context.kinds),
             )
         elif isinstance(fields, dict):
-            _check_default_fields(workspace, name, fields, problems)
+            _check_default_fields(workspace, name, fields, resolved.context.problems)
 
 
 def _check_default_fields(
@@ -73,10 +71,13 @@ def _check_default_fields(
             problems.error("unknown-field", message, at=at, hint=choice(field, known))
 
 
-def _check_policy(
-    workspace: Workspace, kinds: Mapping[str, Kind], problems: DiagnosticCollector
-) -> None:
+def _check_policy(resolved: ResolvedWorkspace) -> None:
     """Report unknown consequences in `deny`, and unknown scopes of `prune`."""
+    workspace, kinds, problems = (
+        resolved.context.workspace,
+        resolved.context.kinds,
+        resolved.context.problems,
+    )
     consequences = tuple(rule for kind in kinds.values() for rule in kind.consequences)
     paths: list[tuple[str, ...]] = [("policy",)]
     paths += [("environments", name, "policy") for name in workspace.environments]
@@ -132,15 +133,13 @@ def _check_environments(declaration: Declaration, problems: DiagnosticCollector)
                 )
 
 
-def _check_ignored(
-    resource: Resource, resolved: ResolvedWorkspace, problems: DiagnosticCollector
-) -> None:
+def _check_ignored(resource: Resource, resolved: ResolvedWorkspace) -> None:
     """Report paths in `ignore_changes` that start with an unknown field."""
     for position, path in enumerate(resource.lifecycle.ignore_changes):
         known = (schema(resource.address.kind) or {}).get("properties", {})
         first = path.partition(".")[0]
         if not isinstance(path, Unknown) and first not in known and not first.isdigit():
-            problems.error(
+            resolved.context.problems.error(
                 "unknown-field",
                 f"unknown field '{first}' in `ignore_changes` of {resource.address}",
                 at=resolved.mark(resource, "lifecycle", "ignore_changes", position),

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from reconciler.errors import DiagnosticCollector, Mark
+from reconciler.errors import Mark
 from reconciler.model.address import Address
-from reconciler.model.kind import Kind
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.suggestion import nearest
-from reconciler.workspace.declarations import Declaration, Undetermined
+from reconciler.workspace.declarations import Declaration
+from reconciler.workspace.layers import EnvironmentContext
 from reconciler.workspace.schema.annotations import annotated
-from reconciler.workspace.workspace_file import Workspace
-from reconciler.workspace.yaml.document import Places, Unknown, is_misread
+from reconciler.workspace.yaml.document import Unknown, is_misread
 
 _MOST_COMPARED = 1000
 """Keys that are compared to suggest one: a comparison is slow, and there may be many keys."""
@@ -25,37 +24,38 @@ _MOST_LISTED = 20
 class ResolvedWorkspace:
     """A workspace in one environment, its resources in the order of their addresses."""
 
-    workspace: Workspace
-    kinds: Mapping[str, Kind]
+    context: EnvironmentContext
     declared: Mapping[Address, Declaration]
     desired: Desired
-    places: Mapping[Address, Places]
-    undetermined: Undetermined
 
     def mark(self, resource: Resource, *path: str | int) -> Mark:
         """Return the place of a field of a resource."""
-        return self.places[resource.address].near(path)
+        return self.context.places[resource.address].near(path)
+
+    def related(self, resource: Resource, name: str) -> tuple[tuple[Mark, str], ...]:
+        """Return a field of another resource as a related place of an error."""
+        return ((self.mark(resource, name), f"{name} of {resource.address}"),)
 
 
 Claim: TypeAlias = tuple[object, Resource]
 """Something that only one resource may have, and a resource that has it."""
 
 
-def check_relations(resolved: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
+def check_relations(resolved: ResolvedWorkspace) -> None:
     """Report contradictions between resources."""
     hints = _ParentHints(resolved.desired)
     for resource in resolved.desired.resources.values():
-        _check_parent(resource, resolved, hints, problems)
+        _check_parent(resource, resolved, hints)
         if resource.lifecycle.protect and resource.state is State.ABSENT:
-            problems.error(
+            resolved.context.problems.error(
                 "protected-and-absent",
                 f"{resource.address} has `protect: true` and `state: absent`",
                 at=resolved.mark(resource, "state"),
             )
-    _check_names(resolved, problems)
-    _check_pins(resolved, problems)
-    _check_former_names(resolved, problems)
-    _check_similar_names(resolved, problems)
+    _check_names(resolved)
+    _check_pins(resolved)
+    _check_former_names(resolved)
+    _check_similar_names(resolved)
 
 
 def _duplicates(claims: Iterable[Claim]) -> Iterator[tuple[Resource, Resource]]:
@@ -87,20 +87,15 @@ class _ParentHints:
         return self._hints[parent]
 
 
-def _check_parent(
-    resource: Resource,
-    resolved: ResolvedWorkspace,
-    hints: _ParentHints,
-    problems: DiagnosticCollector,
-) -> None:
-    kind, ref = resolved.kinds[resource.address.kind], resource.parent
+def _check_parent(resource: Resource, resolved: ResolvedWorkspace, hints: _ParentHints) -> None:
+    kind, ref = resolved.context.kinds[resource.address.kind], resource.parent
     if ref is None or ref.key is None or kind.parent is None or kind.parent_key is None:
         return
     address = Address(kind.parent, ref.key)
     parent = resolved.desired.resources.get(address)
     if parent is None:
-        if not isinstance(ref.key, Unknown) and not resolved.undetermined.about(address):
-            problems.error(
+        if not isinstance(ref.key, Unknown) and not resolved.context.undetermined.about(address):
+            resolved.context.problems.error(
                 "unknown-parent",
                 f"unknown {kind.parent} '{ref.key}' in {resource.address}",
                 at=resolved.mark(resource, kind.parent_key),
@@ -108,21 +103,21 @@ def _check_parent(
                 "{name: …}",
             )
     elif _is_wanted(resource, resolved) and parent.state is State.ABSENT:
-        problems.error(
+        resolved.context.problems.error(
             "absent-parent",
             f"{resource.address} is in {parent.address}, which has `state: absent`",
             at=resolved.mark(resource, kind.parent_key),
-            related=((resolved.mark(parent, "state"), f"state of {parent.address}"),),
+            related=resolved.related(parent, "state"),
         )
 
 
 def _is_wanted(resource: Resource, resolved: ResolvedWorkspace) -> bool:
     """Return whether the resource shall exist for certain."""
-    is_unknown = resource.address in resolved.undetermined.states
+    is_unknown = resource.address in resolved.context.undetermined.states
     return resource.state is State.PRESENT and not is_unknown
 
 
-def _check_names(resolved: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
+def _check_names(resolved: ResolvedWorkspace) -> None:
     """Report resources with the same name in one parent, however they refer to the parent."""
     keys = _keys_by_identity(resolved)
     claims = (
@@ -133,14 +128,14 @@ def _check_names(resolved: ResolvedWorkspace, problems: DiagnosticCollector) -> 
         and _has_known_identity(resource)
     )
     for resource, other in _duplicates(claims):
-        kind = resolved.kinds[resource.address.kind]
+        kind = resolved.context.kinds[resource.address.kind]
         parent = _parent_of(resource, resolved, keys)
         place = "" if other.parent == resource.parent else f" in {kind.parent}.{parent}"
-        problems.error(
+        resolved.context.problems.error(
             "same-name",
             f"{resource.address} and {other.address} have the same name '{resource.name}'{place}",
             at=resolved.mark(resource, "name"),
-            related=((resolved.mark(other, "name"), f"name of {other.address}"),),
+            related=resolved.related(other, "name"),
         )
 
 
@@ -169,28 +164,28 @@ def _parent_of(
     resource: Resource, resolved: ResolvedWorkspace, keys: _KeysByIdentity
 ) -> str | ParentRef | None:
     """Return the key of a parent that is declared, else the reference to it."""
-    ref, parent = resource.parent, resolved.kinds[resource.address.kind].parent
+    ref, parent = resource.parent, resolved.context.kinds[resource.address.kind].parent
     if ref is None or ref.key:
         return ref.key if ref is not None else None
     return keys.get((parent, "id", ref.id)) or keys.get((parent, "name", ref.name)) or ref
 
 
-def _check_pins(resolved: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
+def _check_pins(resolved: ResolvedWorkspace) -> None:
     claims = (
         ((resource.address.kind, resource.pinned_id), resource)
         for resource in resolved.desired.resources.values()
         if resource.pinned_id is not None and not is_misread(resource.pinned_id)
     )
     for resource, other in _duplicates(claims):
-        problems.error(
+        resolved.context.problems.error(
             "same-id",
             f"{resource.address} and {other.address} have the same id",
             at=resolved.mark(resource, "id"),
-            related=((resolved.mark(other, "id"), f"id of {other.address}"),),
+            related=resolved.related(other, "id"),
         )
 
 
-def _check_former_names(resolved: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
+def _check_former_names(resolved: ResolvedWorkspace) -> None:
     """Report former names that two resources share: which one was renamed would be a guess."""
     first: dict[object, Resource] = {}
     for resource in resolved.desired.resources.values():
@@ -199,7 +194,7 @@ def _check_former_names(resolved: ResolvedWorkspace, problems: DiagnosticCollect
             other = first.setdefault(claim, resource)
             if not name or other is resource:
                 continue
-            problems.error(
+            resolved.context.problems.error(
                 "same-former-name",
                 f"{resource.address} and {other.address} have the same former name '{name}'",
                 at=resolved.mark(resource, "lifecycle", "renamed_from", position),
@@ -207,7 +202,7 @@ def _check_former_names(resolved: ResolvedWorkspace, problems: DiagnosticCollect
             )
 
 
-def _check_similar_names(resolved: ResolvedWorkspace, problems: DiagnosticCollector) -> None:
+def _check_similar_names(resolved: ResolvedWorkspace) -> None:
     """Report names that differ only in case, for kinds whose newer servers refuse that."""
     claims = (
         ((resource.address.kind, str(resource.parent), resource.name.casefold()), resource)
@@ -218,10 +213,10 @@ def _check_similar_names(resolved: ResolvedWorkspace, problems: DiagnosticCollec
     )
     for resource, other in _duplicates(claims):
         if other.name != resource.name:
-            problems.warning(
+            resolved.context.problems.warning(
                 "similar-name",
                 f"the names of {resource.address} and {other.address} differ only in case; newer "
                 "servers refuse the second",
                 at=resolved.mark(resource, "name"),
-                related=((resolved.mark(other, "name"), f"name of {other.address}"),),
+                related=resolved.related(other, "name"),
             )

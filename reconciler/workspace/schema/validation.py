@@ -21,8 +21,8 @@ from reconciler.workspace.schema.annotations import (
     HOLDS_SECRETS,
     Annotated,
     OpenEnumeration,
-    Variants,
     annotations_of,
+    body_schema,
 )
 from reconciler.workspace.schema.validators import Error, Validator, validator
 from reconciler.workspace.yaml.document import Unknown, UnknownText
@@ -98,11 +98,6 @@ class _Violation:
     value: JSON
     path: Path
 
-    @property
-    def limit(self) -> Any:
-        """The value of the keyword."""
-        return self.node[self.keyword]
-
 
 def _violation(name: str, value: JSON, error: Error) -> _Violation:
     """Return the violation behind an error of the validator. Composed schemas have no `$ref`."""
@@ -122,7 +117,8 @@ def _is_reported(violation: _Violation) -> bool:
 
 
 def _report(violation: _Violation, context: CheckContext, path: Path) -> None:
-    named, value, limit = context.named(path), violation.value, violation.limit
+    named, value = context.named(path), violation.value
+    limit = violation.node[violation.keyword]
     match violation.keyword:
         case "additionalProperties":
             _report_unknown(violation, context, path)
@@ -191,21 +187,15 @@ def _check_members(
 ) -> None:
     body = None
     if part.variants is not None:
-        body = part.variants.body
+        body = part.variants["body"]
         _check_variant(part.variants, value, context, path)
     for name, item in value.items():
-        form = item.__class__
-        if form is str:
-            if name in part.enumerations:
-                _check_enumeration(part.enumerations[name], item, context, (*path, name))
-            continue
-        if form not in _CONTAINERS_AND_SECRETS or name == body:
-            continue
         below = part.below.get(name)
-        if below is None and part.open_below:
+        if name == body or (below is None and not part.open_below):
             # An unknown field is reported as unknown only, not as a secret too.
-            below = _undescribed(part)
-        if below is not None:
+            continue
+        below = below or _undescribed(part)
+        if item.__class__ in _CONTAINERS_AND_SECRETS or below.enumeration is not None:
             _check_annotations(below, item, context, (*path, name))
 
 
@@ -234,17 +224,17 @@ def _check_enumeration(
 
 
 def _check_variant(
-    variants: Variants, value: Mapping[str, Any], context: CheckContext, path: Path
+    variants: Mapping[str, str], value: Mapping[str, Any], context: CheckContext, path: Path
 ) -> None:
-    name, body = variants.schema_of(value), value.get(variants.body)
+    name, body = body_schema(variants, value), value.get(variants["body"])
     if name is None or not isinstance(body, dict):
         return
-    typed = replace(context, subject=f"{context.subject} ({value[variants.tag]})")
-    inside = (*path, variants.body)
+    typed = replace(context, subject=f"{context.subject} ({value[variants['tag']]})")
+    inside = (*path, variants["body"])
     check(name, body, typed, inside)
-    if value.get(variants.unless) is None:
+    if value.get(variants["unless"]) is None:
         node = schema(name) or {}
         for required in node.get("x-required-unless", ()):
             if required not in body and required not in _intended(body, node):
-                hint = f"add `{required}:`, or an `{variants.unless}` that provides it"
+                hint = f"add `{required}:`, or an `{variants['unless']}` that provides it"
                 typed.missing(required, inside, hint=hint)

@@ -55,14 +55,15 @@ class _Constructor:
     def value(self, node: Node, depth: int) -> JSON:
         if node.__class__ is ScalarNode:
             return node.value if node.tag == TEXT_TAG else self._scalar(node)
-        if not self._bounded(node, depth):
+        tag = "map" if isinstance(node, MappingNode) else "seq"
+        if not self._bounded(node, depth) or not self._check_tag(node, tag):
             return Unknown()
         self.above.add(id(node))
         value: JSON
         if isinstance(node, MappingNode):
             value = self._mapping(node, depth)
         else:
-            value = self._sequence(node, depth)
+            value = [self.value(item, depth + 1) for item in node.value]
         self.above.discard(id(node))
         return value
 
@@ -90,14 +91,7 @@ class _Constructor:
         self.error("unknown-tag", f"unknown tag {node.tag.replace(PREFIX, '!!')}", node)
         return False
 
-    def _sequence(self, node: Node, depth: int) -> JSON:
-        if not self._check_tag(node, "seq"):
-            return Unknown()
-        return [self.value(item, depth + 1) for item in node.value]
-
     def _mapping(self, node: MappingNode, depth: int) -> JSON:
-        if not self._check_tag(node, "map"):
-            return Unknown()
         misread = False
         own: dict[str, JSON] = {}
         merged: dict[str, JSON] = {}
@@ -180,33 +174,27 @@ class _Constructor:
         """Return the value of a scalar that is not text."""
         kind = node.tag.removeprefix(PREFIX)
         text = str(node.value)
+        word = text.lower()
         if node.style:
             return text if self._check_tag(node, "str") else Unknown()
-        if kind == "null" and text.lower() in _NULLS:
+        if kind == "null" and word in _NULLS:
             return None
-        if kind == "bool":
-            return self._boolean(text, node)
+        if kind == "bool" and word in _TRUE_OR_FALSE:
+            return _TRUE_OR_FALSE[word]
         if kind in ("int", "float") and _NUMERIC.fullmatch(text):
             return self._number(text, node)
         if kind in ("timestamp", "value", "merge"):
             return text
-        self._check_tag(node, "str")
-        return Unknown()
-
-    def _boolean(self, text: str, node: ScalarNode) -> JSON:
-        word = text.lower()
-        if word in _TRUE_OR_FALSE:
-            return _TRUE_OR_FALSE[word]
-        if word not in _BOOLEAN_WORDS:
+        if kind == "bool" and word in _BOOLEAN_WORDS:
+            boolean = str(_BOOLEAN_WORDS[word]).lower()
+            self.error(
+                "ambiguous-boolean",
+                f"ambiguous value {text}: some YAML readers take it for {boolean}, others for text",
+                node,
+                hint=f"write {boolean}, or quote it: '{text}'",
+            )
+        else:
             self._check_tag(node, "str")
-            return Unknown()
-        boolean = str(_BOOLEAN_WORDS[word]).lower()
-        self.error(
-            "ambiguous-boolean",
-            f"ambiguous value {text}: some YAML readers take it for {boolean}, others for text",
-            node,
-            hint=f"write {boolean}, or quote it: '{text}'",
-        )
         return Unknown()
 
     def _number(self, text: str, node: ScalarNode) -> JSON:

@@ -204,17 +204,18 @@ class Places(Mapping[Path, Mark]):
                 return layer
         return None
 
-    def source_of(self, path: Path) -> tuple[Layer, Path] | None:
+    def source_of(self, path: Path) -> tuple[Layer, Path]:
         """Return the layer of a field, and the path itself or the nearest one above it there.
 
-        A path below a reference to a list or a mapping is in no layer.
+        A path below a reference to a list or a mapping is in no layer. The topmost layer and an
+        empty path are returned for a field that no layer has.
         """
         while path:
             layer = self.layer_of(path)
             if layer is not None:
                 return layer, path
             path = path[:-1]
-        return None
+        return self.layers[0], ()
 
     def __getitem__(self, path: Path) -> Mark:
         layer = self.layer_of(path)
@@ -224,27 +225,17 @@ class Places(Mapping[Path, Mark]):
 
     def key(self, path: Path) -> Mark:
         """Return the place of the key of a field, or of the nearest part above it."""
-        source = self.source_of(path)
-        if source is None:
-            return self.layers[0].document.key_mark(self.layers[0].path)
-        layer, nearest = source
+        layer, nearest = self.source_of(path)
         return layer.document.key_mark(layer.path + nearest)
 
     def near(self, path: Path) -> Mark:
         """Return the place of a field, or of the nearest part above it."""
-        source = self.source_of(path)
-        if source is None:
-            return self.key(())
-        layer, nearest = source
-        return layer.document.mark(layer.path + nearest)
+        layer, nearest = self.source_of(path)
+        return layer.document.mark(layer.path + nearest) if nearest else self.key(())
 
     def __iter__(self) -> Iterator[Path]:
-        seen: set[Path] = set()
-        for layer in self.layers:
-            for path, _ in walk(layer.value):
-                if path and path not in seen:
-                    seen.add(path)
-                    yield path
+        paths = (path for layer in self.layers for path, _ in walk(layer.value) if path)
+        return iter(dict.fromkeys(paths))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

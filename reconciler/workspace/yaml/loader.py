@@ -132,11 +132,10 @@ def _report_syntax(
         problems.error("unknown-alias", "unknown alias: no anchor above it in this file", at=at)
     else:
         began = getattr(error, "context_mark", None)
+        hint = _SYNTAX_HINTS.get(what, "look for an unclosed quote or bracket above")
         if what in _REPORTED_LATE and began is not None:
-            what, hint = _REPORTED_LATE[what], _SYNTAX_HINTS[what]
+            what = _REPORTED_LATE[what]
             at = Mark(file, began.line + 1, began.column + 1)
-        else:
-            hint = _SYNTAX_HINTS.get(what, "look for an unclosed quote or bracket above")
         if _NO_BREAK_SPACE in document.line(at.line):
             hint = "replace the no-break space in this line by a space"
         message = f"invalid YAML: {what}"

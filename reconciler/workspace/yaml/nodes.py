@@ -6,10 +6,11 @@ Nodes are not kept, since they take most of the memory: `Document` composes agai
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from yaml.nodes import Node, ScalarNode, SequenceNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 if TYPE_CHECKING:
     from yaml import SafeLoader as _Parser
@@ -18,9 +19,10 @@ else:
 
 PREFIX = "tag:yaml.org,2002:"
 TEXT_TAG = f"{PREFIX}str"
+NULL_TAG = f"{PREFIX}null"
 MERGE_TAG = f"{PREFIX}merge"
-_SEQUENCE_TAG = f"{PREFIX}seq"
-_MAPPING_TAG = f"{PREFIX}map"
+SEQUENCE_TAG = f"{PREFIX}seq"
+MAPPING_TAG = f"{PREFIX}map"
 _MAX_DEPTH = 200
 """Levels at which composing stops. The C parser would overflow its stack and crash."""
 _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
@@ -40,7 +42,7 @@ class _Loader(_Parser):
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
-        self.tags: dict[str, str] = {"": f"{PREFIX}null"}
+        self.tags: dict[str, str] = {"": NULL_TAG}
 
     def descend_resolver(self, parent: Node, index: Any) -> None:  # noqa: ARG002
         """Enter a node. Called by PyYAML."""
@@ -55,7 +57,7 @@ class _Loader(_Parser):
     def resolve(self, kind: type[Node], value: str | None, implicit: Any) -> str:
         """Return the tag of a node without one. Numbers of YAML 1.2 are numbers."""
         if kind is not ScalarNode:
-            return _SEQUENCE_TAG if kind is SequenceNode else _MAPPING_TAG
+            return SEQUENCE_TAG if kind is SequenceNode else MAPPING_TAG
         if value is None or not implicit[0] or (value and value[0] not in _NOT_ALWAYS_TEXT):
             return TEXT_TAG
         tag = self.tags.get(value)
@@ -79,3 +81,29 @@ def compose(text: str) -> Node | None:
     Raises yaml.YAMLError, TooDeep, and RecursionError where PyYAML has no C parser.
     """
     return yaml.compose(text, Loader=_Loader)
+
+
+def nodes_in(root: Node | None, *, keys: bool = True) -> Iterator[Node]:
+    """Yield a node and all inside it, each once although aliases share nodes."""
+    seen: set[int] = set()
+    pending = [root] if root is not None else []
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        if isinstance(node, MappingNode):
+            pending.extend(part for pair in node.value for part in pair[0 if keys else 1 :])
+        elif isinstance(node, SequenceNode):
+            pending.extend(node.value)
+
+
+def is_block_text(node: Node) -> bool:
+    """Return whether a node is text after `|` or `>`."""
+    return isinstance(node, ScalarNode) and node.style in ("|", ">")
+
+
+def is_block_list(node: Node) -> bool:
+    """Return whether a node is a list with a dash before each item."""
+    return isinstance(node, SequenceNode) and not node.flow_style

@@ -485,6 +485,20 @@ def test_two_projects_that_swap_names_are_refused_with_a_hint() -> None:
     assert "temporary name" in (plan.refusals[0].allow or "")
 
 
+def test_an_export_that_moves_to_a_project_which_takes_the_old_name_stays_in_the_plan() -> None:
+    old = replace(project("old", name="Web"), pinned_id="1", state=State.ABSENT)
+    moved = export(parent="new", pinned_id="e1")
+    live = live_of(live_project(1, "Web"), live_export())
+    plan = planned(desired_of(old, project("new", name="Web"), moved), live)
+    assert actions(plan) == [
+        ("create", "project.new"),
+        ("replace", "batch_export.lake"),
+        ("delete", "project.old"),
+    ]
+    refused = next(refusal for refusal in plan.refusals if refusal.rule == "name-circle")
+    assert list(map(str, refused.addresses)) == ["project.new", "project.old"]
+
+
 def test_pausing_comes_before_an_update_and_unpausing_after() -> None:
     changed = s3(prefix="new/")
     pausing = planned(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.resolving import resolved
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.showing import resolved
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.resolved import ResolvedField, ResolvedResource
 from reconciler.model.values import MISSING, path_text
@@ -36,7 +36,8 @@ def show(
     environment: str | None = None,
 ) -> ResolvedResource:
     options = WorkspaceOptions(write(folder, files), environment=environment)
-    return resolved(address, options, Runtime(environ=environ or {}, now=lambda: NOW)).resource
+    resource, _ = resolved(address, options, Runtime(environ=environ or {}, now=lambda: NOW))
+    return resource
 
 
 def by_name(found: ResolvedResource) -> dict[str, ResolvedField]:

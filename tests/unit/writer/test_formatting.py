@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.authoring.formatting import format_file
-from reconciler.commands.formatting import FormatOptions, format_workspace
+from reconciler.commands.formatting import format_workspace
 from reconciler.errors import DiagnosticCollector, InvalidConfiguration
 from reconciler.kinds import all_kinds
 from reconciler.workspace.yaml.loader import parse
@@ -416,19 +416,19 @@ def test_check_writes_nothing_and_format_writes_what_changed(tmp_path: Path) -> 
     untidy = "projects:\n  web:\n    timezone: UTC\n    name: Web\n"
     files = {"reconciler.yaml": "version: 1\n", "a.yaml": tidy, "b.yaml": untidy}
     write(tmp_path, files)
-    told = format_workspace(FormatOptions(tmp_path, write=False))
+    told = format_workspace(tmp_path, write=False)
     assert list(told.changed) == ["b.yaml"]
     assert (tmp_path / "b.yaml").read_text() == untidy
-    assert format_workspace(FormatOptions(tmp_path)) == told
+    assert format_workspace(tmp_path) == told
     assert (tmp_path / "b.yaml").read_text() == told.changed["b.yaml"].text
     assert (tmp_path / "a.yaml").read_text() == tidy
-    assert not format_workspace(FormatOptions(tmp_path)).changed
+    assert not format_workspace(tmp_path).changed
 
 
 def test_one_bad_file_leaves_all_files_alone(tmp_path: Path) -> None:
     untidy = "projects:\n  web:\n    timezone: UTC\n    name: Web\n"
     write(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": untidy, "b.yaml": "a: no\n"})
     with pytest.raises(InvalidConfiguration) as told:
-        format_workspace(FormatOptions(tmp_path))
+        format_workspace(tmp_path)
     assert [str(each.at) for each in told.value.diagnostics] == ["b.yaml:1:4"]
     assert (tmp_path / "a.yaml").read_text() == untidy
