@@ -44,11 +44,11 @@ class Gate:
     faults: list[Fault] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.set_faults(list(self.faults))
+        self.set_faults(self.faults)
 
     def set_faults(self, faults: list[Fault]) -> None:
         """Replace the rules of faults."""
-        self.faults[:] = faults
+        self.faults = faults
         if any(isinstance(fault.effect, Lag) for fault in faults):
             clock = self.world.clock
             self.world.store.keep_history(lambda: clock.now().timestamp())

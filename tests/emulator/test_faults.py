@@ -235,6 +235,14 @@ def test_a_list_that_repeats_or_drops(api: Api) -> None:
     assert names(api) == ["C", "B", "A"]
 
 
+@fact("switchboard", "a fault of lists leaves an answer without a body as it is", "interface")
+def test_a_fault_of_lists_and_an_empty_answer(api: Api) -> None:
+    export = api.create()
+    with_fault(api, "page", {"method": "DELETE"}, repeat=1)
+    answer = api.call("DELETE", f"{api.project}{export['id']}/")
+    assert (answer.status_code, answer.content) == (204, b"")
+
+
 @pytest.mark.parametrize("change", ["create", "delete"])
 @fact("switchboard", "a list of projects shifts between two pages", "interface")
 def test_a_list_of_projects_that_shifts(api: Api, change: str) -> None:
@@ -365,6 +373,7 @@ def test_more_ways_to_match(api: Api) -> None:
         ({"fault": "body"}, "one of 'value', 'text' and 'merge' is required"),
         ({"fault": "body", "merge": {"a": 1}, "when": "before"}, "'merge' needs the answer"),
         ({"fault": "page", "cap": 0}, "'cap' must be at least 1"),
+        ({"fault": "page", "count": "+many"}, "'count' must be"),
         ({"fault": "throttle", "retry_after": {"in": 1}}, "'retry_after' must be"),
         ({"fault": "slow", "pieces": 0}, "'pieces' must be at least 1"),
         ({"fault": "stale", "change": "x"}, "'change' must be"),

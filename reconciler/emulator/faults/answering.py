@@ -22,6 +22,7 @@ from reconciler.emulator.faults.effect import (
     check_seconds,
     check_when,
     effect,
+    object_of,
 )
 from reconciler.emulator.inputs import BadInput
 from reconciler.emulator.refusal import Refusal
@@ -67,8 +68,7 @@ class Error:
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer with an error in the service's shape."""
-        if self.when == "after":
-            await exchange.answer()
+        await exchange.take_effect(self.when)
         detail = self.detail
         if self.echo:
             detail = (
@@ -119,8 +119,7 @@ class Drop:
 
     async def answer(self, exchange: Exchange) -> Response:
         """End the connection without an answer."""
-        if self.when == "after":
-            await exchange.answer()
+        await exchange.take_effect(self.when)
         return dropped(exchange.request)
 
 
@@ -136,8 +135,7 @@ class Hang:
 
     async def answer(self, exchange: Exchange) -> Response:
         """Wait for the client to give up."""
-        if self.when == "after":
-            await exchange.answer()
+        await exchange.take_effect(self.when)
         return await hung(exchange.request)
 
 
@@ -171,8 +169,7 @@ class Html:
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer with HTML."""
-        if self.when == "after":
-            await exchange.answer()
+        await exchange.take_effect(self.when)
         return Response(_PROXY_PAGE, status_code=self.status, media_type="text/html")
 
 
@@ -264,7 +261,7 @@ class Body:
         elif self.value is not _UNSET:
             content = orjson.dumps(self.value)
         else:
-            content = orjson.dumps({**_object_of(content), **self.merge})
+            content = orjson.dumps({**object_of(content), **self.merge})
         return Response(content, status_code=self.status or status, media_type="application/json")
 
 
@@ -276,7 +273,7 @@ class OtherId:
     async def answer(self, exchange: Exchange) -> Response:
         """Replace `id`: a UUID by another, a number by one far beyond it."""
         response = await exchange.answer()
-        body = _object_of(bytes(response.body))
+        body = object_of(bytes(response.body))
         identity = body.get("id")
         if isinstance(identity, int):
             body["id"] = identity + 1_000_000
@@ -299,11 +296,6 @@ async def hung(request: Request) -> Response:
     while (await request.receive())["type"] != "http.disconnect":
         pass
     return Response(status_code=499)
-
-
-def _object_of(content: bytes) -> dict[str, Any]:
-    body = orjson.loads(content) if content else {}
-    return body if isinstance(body, dict) else {}
 
 
 def _http_date(clock: Clock, seconds: float) -> str:

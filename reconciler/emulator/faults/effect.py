@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -24,6 +25,11 @@ class Exchange:
     async def answer(self) -> Response:
         """Answer as without the fault."""
         return await self.proceed(self.request)
+
+    async def take_effect(self, when: str) -> None:
+        """Let the call take effect if the fault comes `after` it; the answer is lost."""
+        if when == "after":
+            await self.answer()
 
 
 class Effect(Protocol):
@@ -46,6 +52,12 @@ def effect(name: str) -> Callable[[_EffectClass], _EffectClass]:
         return cls
 
     return registered
+
+
+def object_of(content: bytes) -> dict[str, Any]:
+    """Return the JSON object of a body, an empty one for anything else."""
+    body = orjson.loads(content) if content else {}
+    return body if isinstance(body, dict) else {}
 
 
 def check_when(when: str) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
 
-from reconciler.emulator.faults.effect import Exchange, check_seconds, effect
+from reconciler.emulator.faults.effect import Exchange, check_seconds, effect, object_of
 from reconciler.emulator.inputs import BadInput
 
 _UNSET = object()
@@ -43,6 +42,8 @@ class Page:
             raise BadInput("'cap' must be at least 1")
         if self.repeat < 0 or self.drop < 0:
             raise BadInput("'repeat' and 'drop' must not be negative")
+        if _is_relative(self.count) and not self.count[1:].isdecimal():
+            raise BadInput("'count' must be a number, 'omit', or a difference such as '+1'")
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer the page with its faults."""
@@ -50,10 +51,10 @@ class Page:
         if self.cap is not None:
             request = await _with_limit(request, self.cap)
         response = await exchange.proceed(request)
-        body = orjson.loads(bytes(response.body))
-        if not isinstance(body, dict) or not isinstance(body.get("results"), list):
+        body = object_of(bytes(response.body))
+        items = body.get("results")
+        if not isinstance(items, list):
             return response
-        items = body["results"]
         body["results"] = items[: max(0, len(items) - self.drop)] + items[: self.repeat]
         self._miscount(body)
         content = orjson.dumps(body)
@@ -64,7 +65,7 @@ class Page:
             return
         if self.count == "omit":
             body.pop("count", None)
-        elif isinstance(self.count, str) and self.count[:1] in ("+", "-"):
+        elif _is_relative(self.count):
             body["count"] = max(0, int(body.get("count", 0)) + int(self.count))
         else:
             body["count"] = self.count
@@ -90,22 +91,21 @@ class Lag:
             return await exchange.answer()
 
 
+def _is_relative(count: Any) -> bool:
+    return isinstance(count, str) and count[:1] in ("+", "-")
+
+
 async def _with_limit(request: Request, cap: int) -> Request:
     """Return the same request with `limit` at most the cap."""
-    query = dict(parse_qsl(request.url.query, keep_blank_values=True))
+    query = dict(request.query_params)
     try:
         limit = min(int(query.get("limit", cap)), cap)
     except ValueError:
         limit = cap
     query["limit"] = str(limit if limit > 0 else cap)
-    return await copy_of(request, {"query_string": urlencode(query).encode()})
-
-
-async def copy_of(request: Request, changes: Mapping[str, Any]) -> Request:
-    """Return a request with another scope and the same body."""
     body = await request.body()
 
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return Request({**request.scope, **changes}, receive)
+    return Request({**request.scope, "query_string": urlencode(query).encode()}, receive)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from starlette.responses import Response
 
 from reconciler.emulator.faults.answering import dropped, hung
-from reconciler.emulator.faults.effect import Exchange, check_seconds, effect
+from reconciler.emulator.faults.effect import Exchange, check_seconds, check_when, effect, object_of
 from reconciler.emulator.inputs import BadInput
 from reconciler.emulator.refusal import Refusal
 
@@ -91,8 +90,7 @@ class Twin:
 
     def __post_init__(self) -> None:
         check_seconds(self.seconds)
-        if self.when not in ("before", "after"):
-            raise BadInput("'when' must be 'before' or 'after'")
+        check_when(self.when)
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer one of two equal calls."""
@@ -109,4 +107,4 @@ class Twin:
 def _created(response: Response) -> Any:
     if response.status_code != 201:
         return None
-    return orjson.loads(bytes(response.body)).get("id")
+    return object_of(bytes(response.body)).get("id")
