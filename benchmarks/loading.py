@@ -20,13 +20,11 @@ import yaml
 
 from reconciler.errors import DiagnosticCollector
 from reconciler.kinds import all_kinds
-from reconciler.model.policy import Policy
 from reconciler.workspace import FolderSource, Loaded, load
 from reconciler.workspace.checks.consistency import check_consistency
 from reconciler.workspace.checks.relations import ResolvedWorkspace
 from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.declarations import declarations
-from reconciler.workspace.digest import digest_of
 from reconciler.workspace.layers import EnvironmentContext, filled, managed_fields
 from reconciler.workspace.origins import variable_places
 from reconciler.workspace.references import References
@@ -214,7 +212,6 @@ def stages(folder: Path) -> dict[str, float]:
     context.places.update(loaded.places)
     here = ResolvedWorkspace(context, declared, desired)
     timed("consistency", lambda: check_consistency(here))
-    timed("digest", lambda: digest_of(desired, Policy(), None))
     assert not problems.diagnostics
     return spent
 

@@ -123,6 +123,8 @@ class ReconcilerError(Exception):
     ├── GitUnavailable              1   a git base that cannot be read
     ├── StalePlan                   4
     ├── RefusedByPolicy             5
+    ├── Interrupted                 130
+    ├── Expired                     a request that was not sent in time
     └── ServiceError                1   an error of the API or the connection
         ├── Unauthorized            401
         ├── Forbidden               403
@@ -131,7 +133,10 @@ class ReconcilerError(Exception):
         ├── Invalid                 400, 415, 422
         ├── Throttled               429
         ├── Unavailable             5xx or no connection, and nothing can have happened
-        └── AmbiguousOutcome        outcome unknown
+        ├── GivenUp                 not sent, since too many requests failed before
+        ├── AmbiguousOutcome        outcome unknown
+        └── InvalidResponse         a response that can't be believed
+            └── IncompleteList      a list that contradicts itself in every reading
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.ERROR
@@ -158,7 +163,21 @@ class BadUsage(ReconcilerError):
 
 
 class AmbiguousIdentity(ReconcilerError):
-    """Several live objects match one resource, or several resources match one object."""
+    """Several live objects match one resource, or several resources match one object.
+
+    `candidates` are the objects in question, by kind and id: one that turns out to be pending
+    deletion does not count.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        candidates: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.candidates = candidates
 
 
 class SecretUnavailable(ReconcilerError):
@@ -181,11 +200,26 @@ class RefusedByPolicy(ReconcilerError):
     exit_code = ExitCode.REFUSED
 
 
+class Interrupted(ReconcilerError):
+    """A stop was requested. The request was not sent, or it was a read."""
+
+    exit_code = ExitCode.INTERRUPTED
+
+
+class Expired(ReconcilerError):
+    """A request was not sent: it had to wait too long after what it relies on was read."""
+
+
 class ServiceError(ReconcilerError):
     """An error of the API. `status` is None without an answer.
 
-    `code` and `attr` are from the body of the answer (docs/service.md, 5).
+    `code` and `attr` are from the body of the answer (docs/service.md, 5). `attempts` counts how
+    often the request was sent; `unclear` is whether an attempt before the last may have taken
+    effect.
     """
+
+    attempts = 1
+    unclear = False
 
     def __init__(
         self,
@@ -245,5 +279,17 @@ class Unavailable(ServiceError):
     sent = True
 
 
+class GivenUp(ServiceError):
+    """A request was not sent, since too many requests before it failed."""
+
+
 class AmbiguousOutcome(ServiceError):
     """The outcome of a request is unknown: it may or may not have taken effect."""
+
+
+class InvalidResponse(ServiceError):
+    """A successful response whose content contradicts the API or the request."""
+
+
+class IncompleteList(InvalidResponse):
+    """A list does not agree with its own count, also when it is read again."""

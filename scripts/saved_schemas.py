@@ -22,8 +22,8 @@ from msgspec.structs import fields
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from reconciler.model.codec.event import AnyLine  # noqa: E402 - raw beside this folder
-from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm  # noqa: E402
+from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm  # noqa: E402 - not installed
+from reconciler.model.codec.lines import AnyLine  # noqa: E402
 from reconciler.model.term import Term  # noqa: E402
 
 Schema = dict[str, Any]
@@ -31,7 +31,11 @@ Schema = dict[str, Any]
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _TITLES = {
     "plan": ("Plan", PlanForm, None),
-    "event": ("Event", AnyLine, "One line of an audit log (`apply --log-file FILE`)."),
+    "event": (
+        "Event",
+        AnyLine,
+        "One line of `apply --log-file FILE`, `--events FILE` and `--format json`.",
+    ),
 }
 
 

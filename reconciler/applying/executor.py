@@ -1,17 +1,34 @@
-"""Apply a plan: changes that are ready run concurrently, and events report what happens.
+"""Apply a plan level by level, and account for every change.
 
-A failure skips only the changes that depend on it. After a stop, requests in flight finish.
+A failure skips only the changes that depend on it. A run always ends with a report.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
+from reconciler.applying.change_run import ChangeRun
+from reconciler.applying.checks import Checks
+from reconciler.applying.creating import Creator
+from reconciler.applying.ends import (
+    INTERRUPTED,
+    failed,
+    stopped,
+    text_of_unexpected,
+    unexpected,
+    unknown_create,
+)
+from reconciler.applying.scopes import Scopes
+from reconciler.applying.steps import levels_of, steps_of
+from reconciler.applying.twin_check import SHOWN_WITHIN, TwinCheck, unchecked
+from reconciler.applying.unknown import NOT_SEARCHED, Search
 from reconciler.applying.worker import Worker
-from reconciler.client import SecretResolver, Transport
-from reconciler.errors import AmbiguousOutcome, ReconcilerError
+from reconciler.client import Stop, Transport
+from reconciler.errors import AmbiguousOutcome, Interrupted, ReconcilerError
 from reconciler.model.change import Change
 from reconciler.model.event import (
     Done,
@@ -20,16 +37,20 @@ from reconciler.model.event import (
     Listener,
     Planned,
     Report,
+    Result,
     Skipped,
     Started,
+    Twins,
+    Withdrawn,
 )
 from reconciler.model.kind import Kind
+from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.redaction import Mask
 from reconciler.model.values import secret_refs
 
-CONCURRENCY = 8
-"""Changes that run at once."""
+CHECKED_WITHIN = 60.0
+"""Seconds after a create in which the lists are checked for duplicates, also in a long level."""
 
 
 async def execute(
@@ -37,101 +58,289 @@ async def execute(
     transport: Transport,
     *,
     kinds: Sequence[Kind],
-    secrets: SecretResolver,
     listen: Listener,
-    stop: asyncio.Event,
+    live: Live,
+    withdraw: bool = True,
 ) -> Report:
     """Apply every change of the plan and report how each ended.
 
-    `stop` requests a stop: requests in flight finish, and no change is started any more.
+    `live` is what the plan was made from. `withdraw` allows the run to delete an export that it
+    created, if another client created the same one before.
 
-    Raises:
-        SecretUnavailable: a secret that would be sent can't be resolved; nothing was sent.
-
+    Raises SecretUnavailable: a secret that would be sent can't be resolved; nothing was sent.
     """
-    secrets.check(
+    transport.secrets.check(
         (str(change.address), ref)
         for change in plan.effective
         for _, ref in secret_refs([change.body, change.after_create])
     )
     # Listeners mask the plan, which requires that every secret is resolved.
     listen(Planned(plan))
-    by_name = {kind.name: kind for kind in kinds}
-    worker = Worker(transport, plan.source.organization, by_name, secrets.mask)
-    run = _Run(worker, listen, secrets.mask, {change.id: change for change in plan.effective})
-    interrupted = False
-    while run.waiting or run.running:
-        if stop.is_set() and not interrupted:
-            interrupted = True
-            listen(Interrupting())
-        run.skip(interrupted=interrupted)
-        run.start()
-        if run.running:
-            await run.finish()
-    results = run.ended.values()
-    return Report(
-        done=tuple(result for result in results if isinstance(result, Done)),
-        failed=tuple(result for result in results if isinstance(result, Failed)),
-        skipped=tuple(result for result in results if isinstance(result, Skipped)),
-        interrupted=stop.is_set(),
-    )
+    run = _new_run(plan, transport, kinds, live, listen, withdraw=withdraw)
+    announcement = asyncio.create_task(_announce(transport.stop, listen))
+    try:
+        for level in levels_of(plan.effective):
+            await run.apply(level)
+        await run.check_again()
+    except Exception as error:  # noqa: BLE001 - a run always ends with a report
+        run.halt(error)
+    finally:
+        announcement.cancel()
+    return run.report(plan.effective)
+
+
+async def _announce(stop: Stop, listen: Listener) -> None:
+    """Report a stop when it is requested, not when the next change ends."""
+    await stop.requested.wait()
+    listen(Interrupting())
+    await stop.forced.wait()
+    listen(Interrupting(forced=True))
 
 
 @dataclass(slots=True)
 class _Run:
-    """The state of a run. `waiting` is in the order of the plan; ids are those of changes."""
+    """The state of a run.
 
+    unknown
+        Creates whose outcome is unknown, with the error.
+    unchecked
+        Creates whose scope was not checked for duplicates since.
+    just_checked, to_check_again
+        Creates that were checked: after the last changes, and before.
+    waiting
+        Replacements whose new object exists.
+    halted
+        Why no new change is started, None if they are.
+    """
+
+    transport: Transport
+    scopes: Scopes
     worker: Worker
+    search: Search
+    twin_check: TwinCheck
     listen: Listener
     mask: Mask
-    waiting: dict[str, Change]
-    running: dict[asyncio.Task[Done | Failed], Change] = field(default_factory=dict)
-    ended: dict[str, Done | Failed | Skipped] = field(default_factory=dict)
+    ended: dict[str, Result] = field(default_factory=dict)
+    twins: dict[str, Twins] = field(default_factory=dict)
+    unknown: list[tuple[ChangeRun, ReconcilerError]] = field(default_factory=list)
+    unchecked: list[ChangeRun] = field(default_factory=list)
+    just_checked: list[ChangeRun] = field(default_factory=list)
+    to_check_again: list[ChangeRun] = field(default_factory=list)
+    waiting: list[ChangeRun] = field(default_factory=list)
+    halted: str | None = None
 
-    def skip(self, *, interrupted: bool) -> None:
-        """Skip what can't be started any more. Changes come after those that they depend on."""
-        for change in tuple(self.waiting.values()):
-            because = "the run was interrupted" if interrupted else self._obstacle(change)
-            if because is not None:
-                del self.waiting[change.id]
-                self._end(Skipped(change, because))
+    async def apply(self, changes: Sequence[Change]) -> None:
+        """Apply the changes of a level, and check what they created."""
+        queue = deque(ChangeRun(change, steps_of(change)) for change in changes)
+        scopes = [self.worker.scope_of(run.change) for run in queue if run.creates]
+        self.scopes.pending = Counter(scope for scope in scopes if scope is not None)
+        while queue:
+            self.to_check_again += self.just_checked
+            self.just_checked = []
+            self.worker.reserved = self.scopes.calls(self.scopes.pending)
+            await self._work(queue, until_check=True)
+            await self._settle()
 
-    def start(self) -> None:
-        """Start the changes that depend on nothing unfinished, up to the limit."""
-        unfinished = {*self.waiting, *(change.id for change in self.running.values())}
-        for change in tuple(self.waiting.values()):
-            if len(self.running) >= CONCURRENCY:
-                return
-            if unfinished.isdisjoint(change.depends_on):
-                del self.waiting[change.id]
-                self.listen(Started(change))
-                self.running[asyncio.create_task(self._apply(change))] = change
+    async def check_again(self) -> None:
+        """Check for duplicates once more, after the last changes.
 
-    async def finish(self) -> None:
-        """Wait until at least one change ends."""
-        finished, _ = await asyncio.wait(self.running, return_when=asyncio.FIRST_COMPLETED)
-        for task in sorted(finished, key=lambda task: self.running[task].id):
-            del self.running[task]
-            self._end(task.result())
+        An object that was adopted may be of another client, and that of this run may be shown
+        later: so lists are not believed before they must show it.
+        """
+        adopted = [run for run in self.just_checked if run.adopted]
+        runs = [run for run in (*self.to_check_again, *adopted) if self._is_done(run)]
+        sent = [run.creation.sent_at for run in runs if run.creation is not None and run.adopted]
+        with suppress(Interrupted):
+            if sent:
+                left = max(sent) + SHOWN_WITHIN - self.transport.clock()
+                await self.transport.pause(max(left, 0.0), "check for duplicates")
+            await self._check(runs)
+
+    def halt(self, error: Exception) -> None:
+        """Start nothing new after an error of this program."""
+        self.halted = self.halted or text_of_unexpected(error)
+
+    def report(self, changes: Sequence[Change]) -> Report:
+        """Return how every change ended, in the order of the plan."""
+        for change in changes:
+            if change.id not in self.ended:
+                self._end(Skipped(change, self.halted or INTERRUPTED))
+        ends = [self.ended[change.id] for change in changes]
+        return Report(
+            done=tuple(end for end in ends if isinstance(end, Done)),
+            failed=tuple(end for end in ends if isinstance(end, Failed)),
+            skipped=tuple(end for end in ends if isinstance(end, Skipped)),
+            withdrawn=tuple(end for end in ends if isinstance(end, Withdrawn)),
+            twins=tuple(self.twins[change.id] for change in changes if change.id in self.twins),
+            interrupted=self.transport.stop.requested.is_set(),
+        )
+
+    async def _work(self, queue: deque[ChangeRun], *, until_check: bool = False) -> None:
+        """Advance changes concurrently, until the queue is empty or, if wanted, a check is due."""
+        running: set[asyncio.Task[None]] = set()
+        try:
+            while queue or running:
+                while queue and len(running) < self.transport.settings.parallelism:
+                    if until_check and self._is_check_due():
+                        break
+                    run = queue.popleft()
+                    because = None if run.started else self._obstacle(run.change)
+                    if because is not None:
+                        self._end(Skipped(run.change, because))
+                    else:
+                        running.add(asyncio.create_task(self._advance(run)))
+                if not running:
+                    return
+                ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in ended:
+                    task.result()
+        finally:
+            for task in running:
+                task.cancel()
+
+    def _is_check_due(self) -> bool:
+        sent = [run.creation.sent_at for run in self.unchecked if run.creation is not None]
+        return bool(sent) and self.transport.clock() - min(sent) > CHECKED_WITHIN
 
     def _obstacle(self, change: Change) -> str | None:
-        """Return why a change can't be started: something that it depends on was not applied."""
+        """Return why a change can't be started, None if it can."""
+        if self.transport.stop.requested.is_set():
+            return INTERRUPTED
+        if because := self.halted or self.transport.given_up:
+            return because
         for needed in change.depends_on:
-            result = self.ended.get(needed)
-            if result is not None and not isinstance(result, Done):
-                outcome = "failed" if isinstance(result, Failed) else "was skipped"
-                return f"{result.change.action} of {result.change.address} {outcome}"
+            end = self.ended.get(needed)
+            if end is not None and (ended := self._not_done(end)):
+                return f"{end.change.action} of {end.change.address} {ended}"
         return None
 
-    def _end(self, result: Done | Failed | Skipped) -> None:
-        self.ended[result.change.id] = result
-        self.listen(result)
+    def _not_done(self, end: Result) -> str | None:
+        match end:
+            case Failed():
+                return "failed"
+            case Skipped():
+                return "was skipped"
+            case Withdrawn():
+                return "was withdrawn"
+            case Done() if end.change.id in self.twins:
+                return "may have made a duplicate"
+            case Done():
+                return None
 
-    async def _apply(self, change: Change) -> Done | Failed:
-        """Apply a change. Errors may contain live values, so secrets are masked in them."""
+    async def _advance(self, run: ChangeRun) -> None:
+        """Take the next steps of a change, and note how it ended."""
+        if not run.started:
+            run.started = True
+            self.listen(Started(run.change))
+        known = run.creation
         try:
-            return await self.worker.apply(change)
+            is_done = await self.worker.advance(run)
+        except Interrupted:
+            self._end(stopped(run, INTERRUPTED))
         except ReconcilerError as error:
-            hint = self.mask(error.hint) if error.hint is not None else None
-            ambiguous = isinstance(error, AmbiguousOutcome)
-            return Failed(change, self.mask(error.message), hint, ambiguous=ambiguous)
+            if isinstance(error, AmbiguousOutcome) and run.outcome_unknown:
+                self.unknown.append((run, error))
+            else:
+                self._end(failed(run, error, self.mask))
+        except Exception as error:  # noqa: BLE001 - a run always ends with a report
+            self.halt(error)
+            self._end(unexpected(run, error))
+        else:
+            if is_done:
+                self._end(run.done())
+            else:
+                self.waiting.append(run)
+        if run.creation is not known and run.live_id is not None:
+            self.unchecked.append(run)
+
+    async def _settle(self) -> None:
+        """Search for what is unknown, check for duplicates, finish the replacements."""
+        await self._search()
+        created, self.unchecked = self.unchecked, []
+        await self._check(created)
+        self.just_checked += [run for run in created if self._is_done(run)]
+        waiting, self.waiting = self.waiting, []
+        left = deque(run for run in waiting if run.change.id not in self.ended)
+        for run in left:
+            run.pass_check()
+        await self._work(left)
+
+    async def _search(self) -> None:
+        """Find the objects of creates whose outcome is unknown, and finish these creates."""
+        if not self.unknown:
+            return
+        unknown, self.unknown = self.unknown, []
+        runs = [run for run, _ in unknown]
+        problems = dict.fromkeys((run.change.id for run in runs), NOT_SEARCHED)
+        try:
+            problems = await self.search.run(runs)
+        except Interrupted:
+            pass
+        except Exception as error:  # noqa: BLE001 - a run always ends with a report
+            self.halt(error)
+        for run, cause in unknown:
+            if run.outcome_unknown:
+                problem = problems.get(run.change.id, NOT_SEARCHED)
+                self._end(unknown_create(run, self.mask(f"{cause.message}; {problem}")))
+        adopted = [run for run in runs if not run.outcome_unknown]
+        self.unchecked += adopted
+        await self._work(deque(adopted))
+
+    async def _check(self, runs: Sequence[ChangeRun]) -> None:
+        """Check creates for duplicates of other clients, and report what was decided."""
+        if not runs:
+            return
+        try:
+            results = await self.twin_check.run(runs)
+        except Exception as error:  # noqa: BLE001 - a run always ends with a report
+            self.halt(error)
+            results = {run.change.id: unchecked(run, text_of_unexpected(error)) for run in runs}
+        for run in runs:
+            if run.change.id in results:
+                self._note_check(run, results[run.change.id])
+
+    def _note_check(self, run: ChangeRun, result: Withdrawn | Twins | None) -> None:
+        """Note what a check showed. Without a check at all, a change is as it was before."""
+        before = self.twins.pop(run.change.id, None)
+        if isinstance(result, Withdrawn):
+            self._end(result)
+        elif result is not None:
+            masked = replace(result, because=self.mask(result.because), hint=self.mask(result.hint))
+            self.twins[run.change.id] = masked
+            if masked != before:
+                self.listen(masked)
+            if run.change.id not in self.ended:
+                self._end(stopped(run, masked.because, masked.hint))
+
+    def _end(self, end: Result) -> None:
+        self.ended[end.change.id] = end
+        self.listen(end)
+
+    def _is_done(self, run: ChangeRun) -> bool:
+        return isinstance(self.ended.get(run.change.id, Done(run.change, None)), Done)
+
+
+def _new_run(
+    plan: Plan,
+    transport: Transport,
+    kinds: Sequence[Kind],
+    live: Live,
+    listen: Listener,
+    *,
+    withdraw: bool,
+) -> _Run:
+    by_name = {kind.name: kind for kind in kinds}
+    mask = transport.secrets.mask
+    organization = plan.source.organization
+    scopes = Scopes(transport, organization, by_name, live)
+    checks = Checks(transport, organization, by_name, mask)
+    creator = Creator(transport, scopes)
+    return _Run(
+        transport,
+        scopes,
+        Worker(transport, organization, by_name, mask, creator, checks),
+        Search(transport, scopes, creator),
+        TwinCheck(transport, scopes, listen, withdraw),
+        listen,
+        mask,
+    )

@@ -30,6 +30,12 @@ def body_of_altered(kind: Kind, sent: JSONObject, stored: JSONObject) -> dict[st
     return {name: value for name, value in sent.items() if _field_name(kind, name) in altered}
 
 
+def lacks_fields(kind: Kind, sent: JSONObject, stored: JSONObject) -> bool:
+    """Return whether a body lacks a sent field: then it is not the whole object."""
+    shown = {leaf.path for leaf in field_leaves(kind.fields, stored, live=True)}
+    return any(path not in shown for path in altered_paths(kind, sent, stored))
+
+
 def _field_name(kind: Kind, name: str) -> str:
     """Return the kind's own name of a field that a dialect may call otherwise."""
     field = kind.field_named(name)

@@ -1,133 +1,307 @@
-"""Apply one change: check that it is not stale, send it, verify what the server stored."""
+"""Take the steps of one change: check that it is not stale, send it, compare what was stored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from math import inf
 
-from reconciler.applying.recovery import create
-from reconciler.applying.staleness import modifications
-from reconciler.applying.verification import altered_paths, body_of_altered
-from reconciler.client import Transport
-from reconciler.errors import NotFound, ServiceError, StalePlan
+from reconciler.applying.change_run import ChangeRun
+from reconciler.applying.checks import LONGEST_AGE, Checks
+from reconciler.applying.creating import Creator
+from reconciler.applying.scopes import LONGEST_AGE as LONGEST_AGE_OF_NAMES
+from reconciler.applying.scopes import Listing, Scope
+from reconciler.applying.steps import (
+    Await,
+    Check,
+    CheckNew,
+    Complete,
+    Create,
+    Delete,
+    Patch,
+    Step,
+    Toggle,
+    unit_of,
+)
+from reconciler.applying.verification import altered_paths, body_of_altered, lacks_fields
+from reconciler.client import Permit, Transport
+from reconciler.errors import (
+    AmbiguousOutcome,
+    Expired,
+    Interrupted,
+    Invalid,
+    NotFound,
+    ServiceError,
+)
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
-from reconciler.model.event import Done
 from reconciler.model.kind import Kind
+from reconciler.model.live import id_text
 from reconciler.model.redaction import Mask
-from reconciler.model.request import Repeat
+from reconciler.model.request import Answer, Repeat, Request
 from reconciler.model.routes import Routes
-from reconciler.model.values import JSONObject, path_text
+from reconciler.model.values import JSON, JSONObject, path_text, secret_refs
 from reconciler.model.wording import printable
+
+_TRIES = 5
+"""How often what a write relies on is read, if the write has to wait. Then it is sent late."""
+_PAUSE = 2.0
+"""Seconds before an object is read whose write had no clear answer."""
+_SETTLED = "a request without a clear answer; the object reads back as requested"
 
 
 @dataclass(slots=True)
 class Worker:
-    """Applies single changes, and keeps the ids of created objects for their children."""
+    """Takes steps. `created` are the ids of created objects, for their children.
+
+    `reserved` is the number of calls that must be left after each write.
+    """
 
     transport: Transport
     organization: str
     kinds: Mapping[str, Kind]
     mask: Mask
+    creator: Creator
+    checks: Checks
     created: dict[Address, str] = field(default_factory=dict)
+    reserved: int = 0
 
-    async def apply(self, change: Change) -> Done:
-        """Apply one change. Raises ServiceError, or StalePlan if its object was modified."""
-        match change.action:
-            case Action.CREATE:
-                return await self._create(change)
-            case Action.UPDATE | Action.PAUSE | Action.UNPAUSE:
-                return await self._modify(change)
-            case Action.DELETE:
-                return await self._delete(change)
-            case Action.REPLACE:
-                return await self._replace(change)
-            case Action.NO_OP:
-                return Done(change, change.live_id)
+    async def advance(self, run: ChangeRun) -> bool:
+        """Take the next steps. Return whether the change is done, or waits for the other creates.
+
+        Raises:
+            StalePlan: the object was modified; nothing was sent.
+            AmbiguousOutcome: the outcome of a write is unknown.
+            ServiceError: the service refused.
+
+        """
+        while run.steps:
+            unit = unit_of(run.steps)
+            if isinstance(unit[0], Await):
+                return False
+            # A step is taken off before it is sent, so that nothing can send a create twice.
+            run.steps = run.steps[len(unit) :]
+            if isinstance(unit[0], Complete):
+                await self._complete(run, unit[0])
+            else:
+                await self._take(run, unit)
+        return True
+
+    def scope_of(self, change: Change) -> Scope | None:
+        """Return the scope in which a change creates an object, None without its parent."""
+        kind = self.kinds[change.address.kind]
+        parent_id = self._parent_id(change)
+        return None if kind.parent and parent_id is None else Scope(kind.name, parent_id)
+
+    def _parent_id(self, change: Change) -> str | None:
+        """Return the id of the parent, which may have been created in this run."""
+        kind = self.kinds[change.address.kind]
+        if change.parent_id is None and kind.parent and change.parent and change.parent.key:
+            return self.created.get(Address(kind.parent, change.parent.key))
+        return change.parent_id
 
     def _routes(self, change: Change) -> Routes:
-        """Return the routes below the parent, which may have been created in this run."""
         kind = self.kinds[change.address.kind]
-        parent_id = change.parent_id
-        if parent_id is None and kind.parent and change.parent is not None and change.parent.key:
-            parent_id = self.created.get(Address(kind.parent, change.parent.key))
-            if parent_id is None:
-                raise ServiceError(
-                    f"the id of {kind.parent} '{change.parent.key}' is not known yet"
-                )
+        parent_id = self._parent_id(change)
+        if kind.parent and parent_id is None:
+            raise ServiceError(f"the id of {kind.parent} '{change.parent}' is not known")
         return Routes(kind, self.organization, parent_id)
 
-    async def _create(self, change: Change) -> Done:
-        routes, body = self._routes(change), change.body or {}
-        live_id = await create(self.transport, change, routes.create(body))
-        self.created[change.address] = live_id
-        stored = await self._read(routes, live_id)
-        patch = {**body_of_altered(routes.kind, body, stored), **(change.after_create or {})}
-        if not patch:
-            return Done(change, live_id)
-        await self.transport.send(routes.patch(live_id, patch))
-        stored = await self._read(routes, live_id)
-        return Done(change, live_id, _notices(routes.kind, {**body, **patch}, stored))
+    def _old_routes(self, change: Change) -> Routes:
+        """Return the routes of the object that is modified or deleted."""
+        if change.action is Action.REPLACE:
+            kind = self.kinds[change.address.kind]
+            return Routes(kind, self.organization, change.old_parent_id)
+        return self._routes(change)
 
-    async def _modify(self, change: Change) -> Done:
-        routes, live_id = self._routes(change), change.live_id or ""
-        await self._check_fresh(change, routes)
-        if change.action is not Action.UPDATE:
-            # The answer may be the object or something small (docs/service.md, 15.21): not read.
-            await self.transport.send(routes.action(live_id, change.action, repeat=Repeat.SAFE))
-            return Done(change, live_id)
-        body = change.body or {}
-        answer = await self.transport.send(routes.patch(live_id, body))
-        return Done(change, live_id, _notices(routes.kind, body, _object(answer.body)))
+    async def _take(self, run: ChangeRun, unit: tuple[Step, ...]) -> None:
+        """Take steps that are admitted together, so that nothing waits between check and write.
 
-    async def _delete(self, change: Change) -> Done:
-        routes, live_id = self._routes(change), change.live_id or ""
+        If the write has to wait nevertheless, what it relies on is read again.
+        """
+        for tries_left in reversed(range(_TRIES)):
+            listing = await self._listing(run, unit)
+            async with self.transport.admitted(len(unit) + self.reserved) as permit:
+                await self._check(run, unit, permit)
+                if tries_left:
+                    permit.expires = self._expiry(run, unit, listing)
+                try:
+                    await self._send_all(run, unit, listing, permit)
+                except Expired:
+                    continue
+                return
+
+    async def _listing(self, run: ChangeRun, unit: tuple[Step, ...]) -> Listing | None:
+        """Return the list of names on which a create relies; check what a deletion relies on."""
+        for step in unit:
+            if isinstance(step, Create):
+                return await self.creator.check_name(run, step, self._routes(run.change))
+            if isinstance(step, Delete):
+                await self.checks.nothing_new_inside(run.change)
+        return None
+
+    def _expiry(self, run: ChangeRun, unit: tuple[Step, ...], listing: Listing | None) -> float:
+        """Return until when what the writes rely on is recent enough."""
+        ends = [inf]
+        if isinstance(unit[0], Check) and not run.gone:
+            ends.append(run.checked_at + LONGEST_AGE)
+        if listing is not None:
+            ends.append(listing.at + LONGEST_AGE_OF_NAMES)
+        return min(ends)
+
+    async def _send_all(
+        self,
+        run: ChangeRun,
+        unit: tuple[Step, ...],
+        listing: Listing | None,
+        permit: Permit,
+    ) -> None:
+        """Send the writes of some steps. Only the first may expire: the others complete it."""
+        for step in unit:
+            if isinstance(step, (Check, CheckNew)):
+                continue
+            try:
+                await self._send(run, step, listing, permit)
+            except AmbiguousOutcome:
+                if isinstance(step, Create) or not await self._took_effect(run, step):
+                    raise
+                run.notices.append(_SETTLED)
+            permit.expires = inf
+
+    async def _check(self, run: ChangeRun, unit: tuple[Step, ...], permit: Permit) -> None:
+        """Read the objects that the writes rely on. Raise StalePlan if one was modified."""
+        for step in unit:
+            if isinstance(step, Check) and not self.checks.is_recent(run):
+                await self.checks.unmodified(run, self._old_routes(run.change), permit)
+            elif isinstance(step, CheckNew):
+                await self.checks.still_marked(run, self._routes(run.change), permit)
+
+    async def _send(
+        self, run: ChangeRun, step: Step, listing: Listing | None, permit: Permit
+    ) -> None:
+        """Send the write of a step."""
+        change = run.change
+        match step:
+            case Create() if listing is not None:
+                run.writing = True
+                await self.creator.send(run, step, self._routes(change), listing, permit)
+                run.writing = False
+            case Patch():
+                await self._patch(run, step, permit)
+            case Toggle():
+                request = self._routes(change).action(
+                    change.live_id or "", step.action, repeat=Repeat.SAFE
+                )
+                # The answer may be the object or something small (docs/service.md, 15.21).
+                await self._write(run, request, permit)
+                run.made.append(f"{step.action}d")
+            case Delete():
+                await self._delete(run, permit)
+            case _:
+                pass
+
+    async def _delete(self, run: ChangeRun, permit: Permit) -> None:
+        """Delete the object of the change, unless it is gone."""
+        what = "" if run.change.action is Action.DELETE else "the old object is "
+        routes, live_id = self._old_routes(run.change), run.change.live_id or ""
+        if not run.gone:
+            try:
+                await self._write(run, routes.delete(live_id), permit)
+            except (NotFound, Invalid) as error:
+                # After an attempt of this run without an answer it was probably this run.
+                run.gone = not error.unclear
+                if isinstance(error, Invalid) and not await self.checks.is_gone(
+                    run, self._old_routes(run.change)
+                ):
+                    raise
+        if run.gone:
+            run.notices.append(f"{what}already deleted")
+        else:
+            run.made.append(f"deleted (id {printable(live_id)})")
+
+    async def _patch(self, run: ChangeRun, step: Patch, permit: Permit) -> None:
+        """Set fields, and report those that the server did not keep."""
+        routes, live_id = self._routes(run.change), run.live_id or ""
+        answer = await self._write(run, routes.patch(live_id, step.body), permit)
+        run.made.append("updated")
+        stored = await self._stored_after(run, routes, answer, sent=step.body)
+        if run.creation is not None:
+            run.creation.stored = stored
+
+    async def _complete(self, run: ChangeRun, step: Complete) -> None:
+        """Send what the create did not set; after a search the secrets, too."""
+        creation = run.creation
+        if creation is None or creation.live_id is None:
+            return
+        kind, live_id = creation.routes.kind, creation.live_id
+        stored = _whole(kind, creation.stored, live_id, sent=step.sent)
+        if stored is None:
+            stored = (await self.checks.read(run, creation.routes, live_id)).body
+        patch = {**body_of_altered(kind, step.sent, stored), **step.more}
+        if run.adopted:
+            patch |= {name: value for name, value in step.sent.items() if secret_refs(value)}
+        creation.stored = stored
+        if patch:
+            answer = await self._write(run, creation.routes.patch(live_id, patch), None)
+            sent = {**step.sent, **patch}
+            creation.stored = await self._stored_after(run, creation.routes, answer, sent=sent)
+        self.created[run.change.address] = live_id
+
+    async def _stored_after(
+        self, run: ChangeRun, routes: Routes, answer: Answer, *, sent: JSONObject
+    ) -> JSONObject | None:
+        """Return the object after a PATCH, and note what the server did not keep.
+
+        It is read if the answer lacks a field. If it can't be read, it is None: the PATCH was
+        acknowledged.
+        """
+        live_id = run.live_id or ""
+        stored = _whole(routes.kind, answer.body, live_id, sent=sent)
         try:
-            await self._check_fresh(change, routes)
-            await self.transport.send(routes.delete(live_id))
-        except NotFound:
-            return Done(change, live_id, ("already deleted",))
-        return Done(change, live_id)
+            if stored is None:
+                stored = (await self.checks.read(run, routes, live_id)).body
+        except (ServiceError, Interrupted) as error:
+            run.notices.append(f"not compared with what was sent: {self.mask(error.message)}")
+            return None
+        run.notices += [
+            f"the server ignored or altered {path_text(path)}: it reads back different"
+            for path in altered_paths(routes.kind, sent, stored)
+        ]
+        return stored
 
-    async def _replace(self, change: Change) -> Done:
-        """Create the new object first, so that no interval is lost; then delete the old one."""
-        kind, old_id = self.kinds[change.address.kind], change.live_id or ""
-        old = Routes(kind, self.organization, change.old_parent_id)
-        await self._check_fresh(change, old)
-        done = await self._create(change)
+    async def _took_effect(self, run: ChangeRun, step: Step) -> bool:
+        """Return whether a write without a clear answer reads back as done.
+
+        A write with secrets is never settled by reading: the service does not return them.
+        """
+        change, kind = run.change, self.kinds[run.change.address.kind]
+        if isinstance(step, Patch) and secret_refs(step.body):
+            return False
         try:
-            await self.transport.send(old.delete(old_id))
-        except NotFound:
-            return Done(change, done.live_id, (*done.notices, "the old object is already deleted"))
-        except ServiceError as error:
-            error.hint = (
-                f"both the new object (id {printable(str(done.live_id))}) and the old one "
-                f"(id {printable(old_id)}) exist: delete one, or pin one by `id`, then plan again"
-            )
-            raise
-        return done
+            await self.transport.pause(_PAUSE, "a request without a clear answer", change.id)
+            if isinstance(step, Delete):
+                return await self.checks.is_gone(run, self._old_routes(run.change))
+            live = await self.checks.read(run, self._routes(change), run.live_id or "")
+        except (ServiceError, Interrupted):
+            return False
+        if isinstance(step, Patch):
+            return not altered_paths(kind, step.body, live.body)
+        return isinstance(step, Toggle) and any(
+            item.live_value(live.body) is (step.action is item.toggle.on)
+            for item in kind.fields
+            if item.toggle is not None and step.action in (item.toggle.on, item.toggle.off)
+        )
 
-    async def _read(self, routes: Routes, live_id: str) -> Mapping[str, Any]:
-        return _object((await self.transport.send(routes.read(live_id))).body)
-
-    async def _check_fresh(self, change: Change, routes: Routes) -> None:
-        """Raise StalePlan if the object was modified since the plan was made."""
-        body = await self._read(routes, change.live_id or "")
-        modified = modifications(routes.kind, change, body, mask=self.mask)
-        if modified:
-            raise StalePlan(
-                f"modified since the plan was made: {modified}",
-                hint="make a new plan and have it reviewed",
-            )
+    async def _write(self, run: ChangeRun, request: Request, permit: Permit | None) -> Answer:
+        """Send a write that may be repeated."""
+        run.writing = True
+        answer = await self.transport.send(request, change_id=run.change.id, permit=permit)
+        run.writing = False
+        return answer
 
 
-def _object(body: object) -> Mapping[str, Any]:
-    return body if isinstance(body, Mapping) else {}
-
-
-def _notices(kind: Kind, sent: JSONObject, stored: JSONObject) -> tuple[str, ...]:
-    return tuple(
-        f"the server ignored or altered {path_text(path)}: it reads back different"
-        for path in altered_paths(kind, sent, stored)
-    )
+def _whole(kind: Kind, body: JSON, live_id: str, *, sent: JSONObject) -> JSONObject | None:
+    """Return the answer to a write if it shows everything that was sent, else None."""
+    if not isinstance(body, Mapping) or id_text(body.get("id")) != live_id:
+        return None
+    return None if lacks_fields(kind, sent, body) else body

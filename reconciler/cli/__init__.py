@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import sys
 from importlib import import_module
 from keyword import iskeyword
@@ -10,6 +10,8 @@ from typing import NoReturn
 
 import click
 
+from reconciler.cli.signals import interrupt_on_signals
+from reconciler.cli.streams import discard, open_closed_streams, write_message
 from reconciler.errors import ExitCode, ReconcilerError
 from reconciler.version import __version__
 
@@ -22,10 +24,13 @@ _COMMANDS = {
     "import": "write live objects into files",
     "show": "show a saved plan, or a resource with its origins",
     "backfill": "run an export again for a past range",
+    "audit": "show who applied what, from an audit log",
     "schema": "print a JSON Schema of the files",
     "emulator": "serve the interface on loopback for trials and tests",
     "demo": "run an end-to-end demo on the embedded service",
 }
+_OF_STREAMS = (errno.ENOSPC, errno.EIO, errno.EBADF)
+"""Errors of a stream that can't be written: full, failing or closed."""
 
 
 class _LazyGroup(click.Group):
@@ -82,39 +87,52 @@ def main() -> NoReturn:
 
 
 def _run(arguments: list[str]) -> int:
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # Characters outside the encoding of a terminal must not raise.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    interrupt_on_signals()
     try:
         result = cli.main(arguments, prog_name="reconciler", standalone_mode=False)
         sys.stdout.flush()
-    except click.ClickException as error:
-        error.show()
-        return ExitCode.USAGE if isinstance(error, click.UsageError) else ExitCode.ERROR
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        return ExitCode.INTERRUPTED
-    except ReconcilerError as error:
-        _print_error(error)
-        return error.exit_code
-    except BrokenPipeError:
-        # The reader of the output has gone, as with `| head`.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.FINE
-    except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours
-        return _report_bug(error)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - also a bug of ours
+        return _failed(error)
     return int(result or 0)
+
+
+def _failed(error: BaseException) -> ExitCode:
+    """Report an error and return its exit code."""
+    code = ExitCode.ERROR
+    match error:
+        case click.ClickException():
+            error.show()
+            code = ExitCode.USAGE if isinstance(error, click.UsageError) else code
+        case click.Abort() | KeyboardInterrupt():
+            write_message("interrupted\n")
+            code = ExitCode.INTERRUPTED
+        case ReconcilerError():
+            _print_error(error)
+            code = error.exit_code
+        case BrokenPipeError():
+            # The reader of the output has gone, as with `| head`.
+            discard(sys.stdout)
+            code = ExitCode.FINE
+        case OSError(errno=number, filename=None) if number in _OF_STREAMS:
+            discard(sys.stdout)
+            write_message(f"error: the standard output can't be written: {error.strerror}\n")
+        case _:
+            _report_bug(error)
+    return code
 
 
 def _print_error(error: ReconcilerError) -> None:
     from reconciler.cli.output import style_of
     from reconciler.render.progress import error_as_text
 
-    click.echo(error_as_text(error, style_of(sys.stderr)), nl=False, err=True, color=True)
+    write_message(error_as_text(error, style_of(sys.stderr)))
 
 
-def _report_bug(error: Exception) -> int:
+def _report_bug(error: BaseException) -> None:
     from reconciler.render.progress import bug_as_text
 
-    click.echo(bug_as_text(error, __version__), nl=False, err=True)
-    return ExitCode.ERROR
+    write_message(bug_as_text(error, __version__))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +11,38 @@ import click
 
 from reconciler.cli.exit_codes import exit_code_of_apply
 from reconciler.cli.options import (
+    client_options,
     file_option,
     plan_options,
     plan_request,
     unmanaged_option,
+    verbose_option,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, progress, render_options, runtime
-from reconciler.commands.applying import ApplyRequest, apply
+from reconciler.cli.output import (
+    print_warnings,
+    progress,
+    read_line,
+    render_options,
+    runtime,
+    shown,
+)
+from reconciler.cli.signals import run, stop_on_signals
+from reconciler.cli.streams import write_message, write_plan, write_report
+from reconciler.client.estimate import Estimate
+from reconciler.commands.applying import Applied, ApplyRequest, Screen, apply
 from reconciler.commands.planning import PlanResult
+from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
-from reconciler.model.event import Event, Planned
+from reconciler.errors import ReconcilerError
+from reconciler.model.event import Event, Planned, Report
 from reconciler.model.plan import Plan
+from reconciler.render.durations import estimate_as_text
+from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text, unverified_as_text
 from reconciler.render.plan.words import summary
-from reconciler.render.progress import report_as_text
+from reconciler.render.progress import Progress, error_as_text
+from reconciler.render.report import report_as_text
 
 
 @click.command("apply")
@@ -37,55 +52,113 @@ from reconciler.render.progress import report_as_text
 @unmanaged_option
 @click.option("--auto-approve", is_flag=True, help="Do not ask for approval.")
 @click.option("--verify/--no-verify", default=True, help="Plan again afterwards.")
+@click.option("--mark", is_flag=True, help="Record HEAD as the applied commit, and push it.")
+@click.option("--rollback", is_flag=True, help="Allow a commit that lacks the applied one.")
+@click.option(
+    "--shared", is_flag=True, help="Apply what PLAN_FILE and the plan of now have in common."
+)
+@file_option("--undo", "The file that PLAN_FILE undoes, as for `plan --undo`.")
 @file_option("--log-file", "Append an audit log: JSON lines, one for each request and change.")
+@file_option("--events", "Append the same lines to a file for programs.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="json: only events on stdout, as in the audit log.",
+)
+@client_options
+@verbose_option
 def command(
-    plan_file: Path | None,
     *,
-    auto_approve: bool,
-    verify: bool,
     log_file: Path | None,
+    events: Path | None,
+    output_format: str,
+    verbose: bool,
+    show_unmanaged: bool,
     **options: Any,
 ) -> int:
     """Print the plan, ask for approval, and apply it.
 
-    With PLAN_FILE exactly that plan is applied, or nothing if it is stale (exit code 4).
+    With PLAN_FILE, plan again and apply what the file contains, or nothing if the two plans
+    differ (exit code 4). An interrupted run can be repeated with the same file.
     Without a terminal, --auto-approve or a plan file is needed.
     """
+    names = ("plan_file", "undo", "shared", "auto_approve", "verify", "mark", "rollback")
+    is_json = output_format == "json"
     request = ApplyRequest(
         plan_request(options),
-        plan_file=plan_file,
-        auto_approve=auto_approve,
-        can_ask=sys.stdin.isatty(),
-        verify=verify,
-        log_file=log_file,
+        can_ask=sys.stdin.isatty() and not is_json,
+        outputs=Outputs(log_file, events, sys.stdout.buffer if is_json else None),
+        **{name: options[name] for name in names},
     )
-    how = render_options(show_unmanaged=options["show_unmanaged"])
+    listener = progress(verbose=verbose)
+    how = None if is_json else render_options(show_unmanaged=show_unmanaged)
+    terminal = _Terminal(listener, how)
+    screen = Screen(terminal.show, terminal.approve, terminal.report)
+    applied = run(shown(apply(request, _runtime(listener), screen), listener))
+    return _finish(applied)
 
-    def show(result: PlanResult) -> None:
+
+@dataclass(frozen=True, slots=True)
+class _Terminal:
+    """Shows the plan and the report, and asks. `how` is None if stdout has only events."""
+
+    progress: Progress
+    how: RenderOptions | None
+
+    def show(self, result: PlanResult, estimate: Estimate) -> None:
+        self.progress.clear()
         print_warnings(result.diagnostics)
-        click.echo(plan_as_text(result.plan, how), nl=False)
+        if self.how is not None:
+            write_plan(plan_as_text(result.plan, self.how))
+        if not result.plan.empty:
+            text = estimate_as_text(
+                estimate.calls, estimate.seconds, beyond_hour=estimate.beyond_hour
+            )
+            write_message(f"{text}\n")
 
-    applied = asyncio.run(apply(request, _runtime(), show=show, approve=_approve))
-    click.echo(report_as_text(applied.report), nl=False)
-    click.echo(f"{applied.calls} API calls", err=True)
-    click.echo(unverified_as_text(applied.left), nl=False, err=True)
-    return exit_code_of_apply(applied)
+    async def approve(self, plan: Plan) -> bool:
+        self.progress.clear()
+        write_message(f"\n{summary(plan)} Apply this plan? [y/N]: ")
+        return (await read_line(sys.stdin)).strip().lower() in ("y", "yes")
+
+    def report(self, report: Report) -> None:
+        self.progress.clear()
+        if self.how is not None:
+            write_report(report_as_text(report))
 
 
-def _runtime() -> Runtime:
+def _runtime(listener: Progress) -> Runtime:
     """Return a runtime that prints progress. When a run starts, signals begin to request a stop."""
     plain = runtime()
-    print_progress = progress()
 
     def listen(event: Event) -> None:
         if isinstance(event, Planned):
-            loop = asyncio.get_running_loop()
-            loop.add_signal_handler(signal.SIGINT, plain.stop.set)
-            loop.add_signal_handler(signal.SIGTERM, plain.stop.set)
-        print_progress(event)
+            stop_on_signals(plain.stop)
+        listener(event)
 
     return replace(plain, listen=listen)
 
 
-def _approve(plan: Plan) -> bool:
-    return click.confirm(f"\n{summary(plan)} Apply this plan?", default=False, err=True)
+def _finish(applied: Applied) -> int:
+    """Print what remains after the report, and return the exit code."""
+    write_message(f"{applied.calls} API calls\n")
+    for difference in applied.left_out:
+        write_message(f"not applied, not in both plans: {difference}\n")
+    write_message(unverified_as_text(applied.verification.left))
+    if applied.verification.error is not None:
+        error = applied.verification.error
+        _print_error(f"applied, but not verified: {error.message}", error)
+    if applied.marked is not None:
+        write_message(f"recorded the applied commit in {applied.marked}\n")
+    if applied.mark_problem is not None:
+        _print_error(applied.mark_problem.message, applied.mark_problem)
+    for problem in applied.problems:
+        write_message(f"warning: {problem}\n")
+    return exit_code_of_apply(applied)
+
+
+def _print_error(message: str, error: ReconcilerError) -> None:
+    write_message(error_as_text(ReconcilerError(message, hint=error.hint)))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import click
 
-from reconciler.cli.options import workspace_of, workspace_options
-from reconciler.cli.output import runtime
+from reconciler.cli.options import client_options, workspace_of, workspace_options
+from reconciler.cli.output import run_shown, runtime
 from reconciler.commands.backfilling import backfill
 from reconciler.model.wording import printable
 
@@ -16,6 +15,7 @@ from reconciler.model.wording import printable
 @click.command("backfill")
 @click.argument("address")
 @workspace_options
+@client_options
 @click.option("--start", required=True, metavar="TIME", help="Start of the range, ISO 8601.")
 @click.option("--end", required=True, metavar="TIME", help="End of the range, ISO 8601.")
 def command(address: str, *, start: str, end: str, **options: Any) -> None:
@@ -24,6 +24,7 @@ def command(address: str, *, start: str, end: str, **options: Any) -> None:
     Times without an offset are UTC. The request is sent once: if the response is lost, check the
     runs of the export before you try again.
     """
-    started = asyncio.run(backfill(address, start, end, workspace_of(options), runtime()))
+    workspace = workspace_of(options)
+    started = run_shown(lambda world: backfill(address, start, end, workspace, world), runtime())
     name = f" (backfill {printable(started.backfill_id)})" if started.backfill_id else ""
     click.echo(f"Backfilling {address} from {started.start} to {started.end}{name}")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from reconciler.commands.applying import Applied
     from reconciler.model.file_change import Formatted
     from reconciler.model.imported import Imported
+    from reconciler.model.logged_run import Audit
     from reconciler.model.plan import Plan
 
 
@@ -23,12 +24,10 @@ def exit_code_of_plan(plan: Plan, *, detailed: bool) -> ExitCode:
 
 
 def exit_code_of_apply(applied: Applied) -> ExitCode:
-    """Return the code of a run and of the plan that verified it."""
-    report = applied.report
-    if report.failed or report.skipped:
-        return ExitCode.INTERRUPTED if report.interrupted else ExitCode.PARTLY_APPLIED
-    verified = applied.left is None or applied.left.empty
-    return ExitCode.FINE if verified else ExitCode.ERROR
+    """Return the code of a run, of the plan that verified it, and of its mark."""
+    code = applied.ended.exit_code
+    incomplete = applied.left_out or applied.mark_problem is not None
+    return ExitCode.PARTLY_APPLIED if incomplete and code is ExitCode.FINE else code
 
 
 def exit_code_of_diagnostics(diagnostics: Iterable[Diagnostic]) -> ExitCode:
@@ -40,6 +39,12 @@ def exit_code_of_diagnostics(diagnostics: Iterable[Diagnostic]) -> ExitCode:
 def exit_code_of_format(formatted: Formatted, *, check: bool) -> ExitCode:
     """Return ERROR if a check finds files that are not formatted."""
     return ExitCode.ERROR if check and formatted.changed else ExitCode.FINE
+
+
+def exit_code_of_audit(audit: Audit) -> ExitCode:
+    """Return PARTLY_APPLIED if the run that is shown has unknown outcomes or twins."""
+    incomplete = audit.shown.unknown or audit.shown.twins
+    return ExitCode.PARTLY_APPLIED if incomplete else ExitCode.FINE
 
 
 def exit_code_of_import(imported: Imported) -> ExitCode:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import click
 
 from reconciler.cli.exit_codes import exit_code_of_import
-from reconciler.cli.options import GLOBS, format_option, workspace_of, workspace_options
-from reconciler.cli.output import render_options, runtime
+from reconciler.cli.options import (
+    GLOBS,
+    client_options,
+    format_option,
+    workspace_of,
+    workspace_options,
+)
+from reconciler.cli.output import render_options, run_shown, runtime
 from reconciler.commands.importing import ImportOptions, import_live
 from reconciler.importing.choosing import Choice
 from reconciler.importing.placing import Layout
@@ -27,6 +32,7 @@ layout_option = click.option(
 
 @click.command("import")
 @workspace_options
+@client_options
 @click.option(
     "--project", **GLOBS, help="Only these projects and what is in them: name, id or key."
 )
@@ -71,7 +77,7 @@ def command(*, output_format: str, **options: Any) -> int:
 
 def import_and_print(request: ImportOptions, output_format: str = DEFAULT) -> int:
     """Import, print what was done and what was not, and return the exit code."""
-    imported = asyncio.run(import_live(request, runtime()))
+    imported = run_shown(lambda world: import_live(request, world), runtime())
     write = writer_of(output_format, "imported")
     click.echo(write(imported, render_options()), nl=False)
     click.echo(remarks_on_import(imported), nl=False, err=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,10 +12,12 @@ import click
 
 from reconciler.commands.runtime import PlanRequest, WorkspaceOptions
 from reconciler.errors import BadUsage
+from reconciler.model.client_options import ClientOptions, duration, how_to_write, rate
 from reconciler.model.plan import Selection
 from reconciler.planning.planner import PlanOptions
 from reconciler.render.formats import DEFAULT, Result, formats_of
 
+_Value = TypeVar("_Value")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 
@@ -60,7 +64,8 @@ plan_options = _all(
     click.option(
         "--base",
         metavar="REF",
-        help="Git reference to compare the files with. Default: that of the CI job.",
+        help="Git reference to compare with. Default: the applied commit, that of the CI job, or "
+        "the upstream branch.",
     ),
     click.option("--no-base", is_flag=True, help="Do not use git."),
     click.option(
@@ -75,6 +80,57 @@ plan_options = _all(
         "--allow-replace",
         is_flag=True,
         help="Allow changes that delete and create again.",
+    ),
+)
+
+
+def _duration(_: click.Context, param: click.Parameter, written: str | None) -> float | None:
+    return _converted(param, written, partial(duration, param.name or ""))
+
+
+def _rate(_: click.Context, param: click.Parameter, written: str | None) -> Any:
+    return _converted(param, written, rate)
+
+
+def _converted(
+    param: click.Parameter, written: str | None, convert: Callable[[str], _Value | None]
+) -> _Value | None:
+    value = None if written is None else convert(written)
+    if written is not None and value is None:
+        name = param.name or ""
+        off = ", or off for no limit" if name == "rate" else ""
+        hint = how_to_write(name) + off
+        raise BadUsage(f"invalid {param.opts[0]} '{written}'", hint=hint)
+    return value
+
+
+client_options = _all(
+    click.option(
+        "--parallelism",
+        type=click.IntRange(min=1, max=64),
+        metavar="N",
+        help="Requests at once. Default: 8.",
+    ),
+    click.option(
+        "--rate",
+        callback=_rate,
+        metavar="CALLS/SECONDS",
+        help="Most calls in a time, or off. Default: a little below the service's limits.",
+    ),
+    click.option(
+        "--timeout", callback=_duration, metavar="S", help="Time for one request. Default: 30s."
+    ),
+    click.option(
+        "--max-wait",
+        callback=_duration,
+        metavar="S",
+        help="Longest wait that the service may ask for. Default: 15m.",
+    ),
+    click.option(
+        "--retry-for",
+        callback=_duration,
+        metavar="S",
+        help="How long a failed request is repeated. Default: 5m.",
     ),
 )
 
@@ -102,10 +158,19 @@ unmanaged_option = click.option(
 )
 
 
+verbose_option = click.option(
+    "-v", "--verbose", is_flag=True, help="List every request on stderr, with its duration."
+)
+
+
 def workspace_of(options: dict[str, Any]) -> WorkspaceOptions:
     """Return the workspace that the options name."""
+    given = {key.name: options.get(key.name) for key in fields(ClientOptions)}
     return WorkspaceOptions(
-        folder=options["folder"], environment=options["environment"], strict=options["strict"]
+        folder=options["folder"],
+        environment=options["environment"],
+        strict=options["strict"],
+        client=ClientOptions(**given),
     )
 
 

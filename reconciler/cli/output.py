@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TextIO
+from time import monotonic
+from typing import TextIO, TypeVar
 
-import click
-
+from reconciler.cli.signals import run
+from reconciler.cli.streams import write_message
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import Diagnostic
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.render.options import RenderOptions
 from reconciler.render.progress import Progress
 from reconciler.render.style import DEFAULT_WIDTH, Style, colour_wanted
+
+_T = TypeVar("_T")
+_TICK = 0.5
+"""Seconds between looks at the progress."""
 
 
 def now() -> datetime:
@@ -49,15 +57,56 @@ def render_options(*, show_unmanaged: bool = False, root: str = "") -> RenderOpt
     return RenderOptions(style_of(sys.stdout), show_unmanaged=show_unmanaged, root=root)
 
 
-def progress() -> Progress:
-    """Return a listener that shows progress on stderr."""
+def progress(*, verbose: bool = False) -> Progress:
+    """Return a listener that shows progress on stderr; `verbose` lists every request."""
     return Progress(
-        lambda text: click.echo(text, nl=False, err=True, color=True),
+        write_message,
+        clock=monotonic,
         live=sys.stderr.isatty() and os.environ.get("TERM") != "dumb",
         width=_width_of(sys.stderr),
+        verbose=verbose,
     )
+
+
+def run_shown(
+    work: Callable[[Runtime], Awaitable[_T]], world: Runtime, *, verbose: bool = False
+) -> _T:
+    """Run some work and show its progress on stderr; `verbose` lists every request."""
+    listener = progress(verbose=verbose)
+    return run(shown(work(replace(world, listen=listener)), listener))
+
+
+async def shown(work: Awaitable[_T], listener: Progress) -> _T:
+    """Return the result of some work, and keep its progress current until then."""
+    ticking = asyncio.create_task(_tick(listener))
+    try:
+        return await work
+    finally:
+        ticking.cancel()
+        listener.clear()
+
+
+async def _tick(listener: Progress) -> None:
+    while True:
+        await asyncio.sleep(_TICK)
+        listener.tick()
+
+
+async def read_line(stream: TextIO) -> str:
+    """Return a line from a terminal, "" at the end of input.
+
+    The event loop runs while it waits: a blocking read would hide a signal.
+    """
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(stream, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(stream)
+    return stream.readline()
 
 
 def print_warnings(diagnostics: tuple[Diagnostic, ...]) -> None:
     """Print warnings about the files to stderr."""
-    click.echo(diagnostics_as_text(diagnostics, style_of(sys.stderr)), nl=False, err=True)
+    write_message(diagnostics_as_text(diagnostics, style_of(sys.stderr)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +10,19 @@ import click
 
 from reconciler.cli.exit_codes import exit_code_of_plan
 from reconciler.cli.options import (
+    client_options,
     file_option,
     format_option,
     plan_options,
     plan_request,
     unmanaged_option,
+    verbose_option,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options, runtime
+from reconciler.cli.output import print_warnings, render_options, run_shown, runtime
 from reconciler.commands.files import write_private
-from reconciler.commands.planning import plan
+from reconciler.commands.planning import PlanResult, plan
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.undoing import plan_undo
 from reconciler.model.codec.plan import encode
 from reconciler.render.formats import writer_of
@@ -32,12 +35,15 @@ from reconciler.render.formats import writer_of
 @format_option("plan")
 @file_option("--out", "Save the plan for `apply FILE`.")
 @file_option("--undo", "Plan the reversal of a saved plan or an audit log.")
+@client_options
+@verbose_option
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
 def command(
     output_format: str,
     out: Path | None,
     *,
     undo: Path | None,
+    verbose: bool,
     detailed_exitcode: bool,
     **options: Any,
 ) -> int:
@@ -46,9 +52,11 @@ def command(
     Exits with 5 if the policy refuses the plan.
     """
     request = plan_request(options)
-    world = runtime()
-    planning = plan(request, world) if undo is None else plan_undo(request, undo, world)
-    result = asyncio.run(planning)
+
+    def planned(world: Runtime) -> Awaitable[PlanResult]:
+        return plan(request, world) if undo is None else plan_undo(request, undo, world)
+
+    result = run_shown(planned, runtime(), verbose=verbose)
     print_warnings(result.diagnostics)
     how = render_options(show_unmanaged=options["show_unmanaged"])
     click.echo(writer_of(output_format, "plan")(result.plan, how), nl=False)

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 
 import orjson
 
@@ -22,6 +24,7 @@ from reconciler.errors import (
 from reconciler.model.request import Request
 from reconciler.model.wording import printable
 
+_SECONDS = re.compile(r"\d{1,9}(\.\d*)?")
 _LONGEST = 256
 """Characters of a server's text in a message: longer ones are cut."""
 
@@ -30,6 +33,7 @@ _BY_STATUS: Mapping[int, type[ServiceError]] = {
     403: Forbidden,
     404: NotFound,
     409: Conflict,
+    408: Unavailable,
     429: Throttled,
 }
 
@@ -64,7 +68,7 @@ def service_error(
         status=status,
         code=_text(body.get("code")),
         attr=attr,
-        retry_after=_seconds(headers.get("retry-after")),
+        retry_after=_retry_after(headers),
     )
 
 
@@ -86,11 +90,20 @@ def _text(value: object) -> str | None:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
-def _seconds(value: str | None) -> float | None:
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of `Retry-After`, None without a valid one.
+
+    A date counts from the `Date` of the same response, so that no clock has to be right.
+    """
+    value = headers.get("retry-after", "").strip()
+    if _SECONDS.fullmatch(value):
+        return float(value)
     try:
-        return max(0.0, float(value)) if value is not None else None
-    except ValueError:
+        until = parsedate_to_datetime(value)
+        wait = until - parsedate_to_datetime(headers.get("date", ""))
+    except (TypeError, ValueError):
         return None
+    return max(0.0, wait.total_seconds())
 
 
 def _hint(status: int, detail: str) -> str | None:

@@ -1,165 +1,292 @@
-"""Send requests over HTTP, with the API key, time-outs, retries and a rate limit."""
+"""Send requests over HTTP, with the API key, time-outs, retries and rate limits."""
 
 from __future__ import annotations
 
-import asyncio
-import random
-import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+import hashlib
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import orjson
 
-from reconciler.client.errors import service_error
-from reconciler.client.pacing import DEFAULT_WINDOWS, Pacer, Window
-from reconciler.client.retry import final_error, may_repeat, pause
+from reconciler.client.admission import Admission, Permit, Turn
+from reconciler.client.breaker import Breaker
+from reconciler.client.estimate import Estimate, estimate
+from reconciler.client.exchange import Exchange, Received, open_http
+from reconciler.client.retry import Attempts, Failure, concerns_all, may_repeat, pause
 from reconciler.client.secrets import SecretResolver
-from reconciler.errors import ServiceError, Throttled, Unavailable
+from reconciler.client.settings import ClientSettings
+from reconciler.client.stop import Stop
+from reconciler.client.waits import Waits
+from reconciler.errors import (
+    Expired,
+    GivenUp,
+    Interrupted,
+    ReconcilerError,
+    ServiceError,
+    Throttled,
+    Unavailable,
+)
 from reconciler.model.connection import Connection
-from reconciler.model.event import Sent
+from reconciler.model.event import Event, Listener, Sending, Sent
 from reconciler.model.request import Answer, Request
-from reconciler.version import __version__
 
 if TYPE_CHECKING:
-    # Imported where a request is made: commands that make none start in two thirds of the time.
     import httpx
 
-
-@dataclass(frozen=True, slots=True)
-class ClientSettings:
-    """How requests are made.
-
-    attempts
-        How often a request that may be repeated is sent, at most.
-    timeout
-        Seconds for one request, connecting included.
-    connections
-        How many at once. Around ten is best: httpx's pool costs more than it gives above that.
-    windows
-        The rate limits to stay below.
-    clock, sleep, jitter
-        Monotonic seconds, waiting, and a number from 0 to 1: parameters, so that no test waits.
-    """
-
-    attempts: int = 5
-    timeout: float = 30.0
-    connections: int = 10
-    windows: tuple[Window, ...] = DEFAULT_WINDOWS
-    clock: Callable[[], float] = monotonic
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    jitter: Callable[[], float] = random.SystemRandom().random
+_USUAL_SECONDS = 0.2
+"""Seconds for a call, as long as none was made."""
 
 
 @dataclass(slots=True)
 class Transport:
-    """Sends the requests of one environment. `calls` counts them, repeated ones included."""
+    """Sends the requests of one environment. `calls` counts them, repeated ones included.
+
+    Events go to `listen`. It may be replaced at any time, and so during a run.
+    """
 
     client: httpx.AsyncClient
     connection: Connection
     secrets: SecretResolver
     settings: ClientSettings
-    listen: Callable[[Sent], None] | None = None
+    listen: Listener | None = None
+    stop: Stop = field(default_factory=Stop)
     calls: int = 0
-    _pacer: Pacer = field(init=False, repr=False)
+    _seconds: float = 0.0
+    _waits: Waits = field(init=False, repr=False)
+    _breaker: Breaker = field(init=False, repr=False)
+    _admission: Admission | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
-        settings = self.settings
-        self._pacer = Pacer(settings.windows, clock=settings.clock, sleep=settings.sleep)
+        self._waits = Waits(self.stop, self.settings, self._emit)
+        self._breaker = Breaker(self.settings.retry_for)
 
-    async def send(self, request: Request) -> Answer:
+    @property
+    def given_up(self) -> str | None:
+        """Why requests are not sent any more: no change, and nothing twice. None if they are."""
+        return self._breaker.reason
+
+    def clock(self) -> float:
+        """Return the monotonic time in seconds."""
+        return self.settings.clock()
+
+    async def send(
+        self, request: Request, *, change_id: str | None = None, permit: Permit | None = None
+    ) -> Answer:
         """Send a request, repeat it if that is safe, and return its answer.
+
+        `change_id` is for the events. With a `permit`, the first attempt waits for no rate limit.
 
         Raises:
             ServiceError: the service refused (4xx, not repeated), failed or can't be reached.
-            AmbiguousOutcome: a request that must not be repeated ended without a clear answer.
+            AmbiguousOutcome: a write ended without a clear answer.
+            GivenUp: the service was given up; nothing was sent.
+            Interrupted: a stop was requested, and nothing can have taken effect.
+            Expired: the permit expired, and nothing can have taken effect.
             SecretUnavailable: the key or a secret of the body can't be resolved.
 
         """
-        attempt = 1
+        attempts = Attempts(request)
+        try:
+            answer = await self._sent(attempts, change_id, permit)
+        except ServiceError as error:
+            if not isinstance(error, GivenUp):
+                self._breaker.ended(error)
+            raise
+        self._breaker.ended(None)
+        return answer
+
+    @asynccontextmanager
+    async def admitted(self, calls: int) -> AsyncIterator[Permit]:
+        """Wait until the rate limits have room for so many calls, and hold them for `send`.
+
+        At most half of a limit is held: of a small one fewer, and `send` waits for the others. Do
+        not ask for more while calls are held. Raises Interrupted.
+        """
+        async with self._admitting().admitted(calls) as permit:
+            yield permit
+
+    async def pause(self, seconds: float, reason: str, change_id: str | None = None) -> None:
+        """Wait. A wait of over two seconds is an event. Raises Interrupted at a stop."""
+        await self._waits.sleep(seconds, reason, change_id)
+
+    def estimate(self, calls: int) -> Estimate:
+        """Return how long so many calls will take after those that were sent already."""
+        mean = self._seconds / self.calls if self.calls else _USUAL_SECONDS
+        return estimate(
+            self._admitting().limiters,
+            calls,
+            now=self.clock(),
+            interval=mean / self.settings.parallelism,
+        )
+
+    def close(self) -> None:
+        """End what waits for a stop."""
+        self._waits.close()
+
+    async def _sent(
+        self, attempts: Attempts, change_id: str | None, permit: Permit | None
+    ) -> Answer:
+        failure: Failure | None = None
         while True:
             try:
-                return _answer(request, await self._response(request))
+                if failure is not None and not concerns_all(failure):
+                    status = failure.status
+                    reason = (
+                        f"{attempts.request.label} answered {status}, attempt {attempts.count + 1}"
+                    )
+                    await self.pause(attempts.pause, reason, change_id)
+                return await self._attempt(attempts, change_id, permit)
             except (Throttled, Unavailable) as error:
-                if attempt >= self.settings.attempts or not may_repeat(request, error):
-                    raise final_error(request, error) from None
-                await self.settings.sleep(pause(attempt, error, jitter=self.settings.jitter))
-                attempt += 1
+                failure = error
+                if not (self._may_wait(error, attempts) and self._repeats(error, attempts)):
+                    raise self._final(error, attempts) from None
+            except (Interrupted, GivenUp):
+                if failure is None:
+                    raise
+                raise self._final(failure, attempts) from None
 
-    async def _response(self, request: Request) -> httpx.Response:
-        import httpx
-
-        base_url = self.connection.base_url
+    async def _attempt(
+        self, attempts: Attempts, change_id: str | None, permit: Permit | None
+    ) -> Answer:
+        """Send a request once, when its turn has come."""
+        request = attempts.request
+        headers = {"Authorization": f"Bearer {self._key()}"}
         content = None
-        headers = {
-            "Authorization": f"Bearer {self.secrets.resolve(self.connection.api_key).reveal()}"
-        }
         if request.body is not None:
             content = orjson.dumps(self.secrets.fill(request.body))
             headers["Content-Type"] = "application/json"
-        await self._pacer.admit()
+        async with self._admitting().turn(permit, change_id) as turn:
+            self._waits.check()
+            self._check_given_up(request, change_id)
+            if permit is not None and turn.began > permit.expires:
+                _check_repeat(attempts)
+            attempts.begin(turn.began)
+            self._emit(Sending(request.method, request.path, attempts.count, change_id))
+            turn.reached = True
+            try:
+                received = await self._exchanged(attempts, headers, content, change_id)
+                body = received.body(request)
+            except ServiceError as error:
+                attempts.failed(error)
+                turn.reached = not isinstance(error, Unavailable) or error.sent
+                self._note(error, turn)
+                raise
+            self._note(None, turn)
+            return Answer(received.status, body, attempts.count, attempts.unclear)
+
+    def _note(self, error: ServiceError | None, turn: Turn) -> None:
+        """Note how an attempt ended, None for a success."""
+        self._breaker.attempted(error, began=turn.began, now=self.clock())
+        if not (isinstance(error, Throttled | Unavailable) and concerns_all(error)):
+            self._admitting().succeeded(turn)
+
+    async def _exchanged(
+        self,
+        attempts: Attempts,
+        headers: Mapping[str, str],
+        content: bytes | None,
+        change_id: str | None,
+    ) -> Received:
+        """Send a request, and report how that ended."""
+        request = attempts.request
+        exchange = Exchange(
+            self.client, self.connection.base_url, self.settings.timeout, self._waits
+        )
         self.calls += 1
-        status = None
+        status: int | None = None
+        problem: str | None = "cancelled"
         try:
-            response = await self.client.request(
-                request.method,
-                base_url + request.path,
-                params=dict(request.query) or None,
-                content=content,
-                headers=headers,
-            )
-            status = response.status_code
-        except httpx.HTTPError as error:
-            raise _no_response(request, error, base_url) from None
-        except (httpx.InvalidURL, ValueError):
-            raise ServiceError(
-                f"'{base_url}' is not a URL", hint="check `base_url` of this environment"
-            ) from None
+            received = await exchange.run(request, headers=headers, content=content)
+            status, problem = received.status, None
+        except ServiceError as error:
+            problem = error.message
+            raise
+        else:
+            return received
         finally:
-            if self.listen is not None:
-                self.listen(Sent(request.method, request.path, status))
-        return response
+            seconds = self.clock() - attempts.sent
+            self._seconds += seconds
+            self._emit(
+                Sent(
+                    request.method,
+                    request.path,
+                    status,
+                    attempts.count,
+                    seconds,
+                    change_id,
+                    problem,
+                )
+            )
 
-
-def _answer(request: Request, response: httpx.Response) -> Answer:
-    status = response.status_code
-    if status >= 400:
-        raise service_error(request, status, response.content, response.headers)
-    if response.is_redirect:
-        raise ServiceError(
-            f"{request.label}: {status} redirect, not followed with the API key",
-            hint="set `base_url` to the address it redirects to, if you trust that address",
-            status=status,
+    def _may_wait(self, error: Failure, attempts: Attempts) -> bool:
+        """Return whether to wait after a failure; let all calls wait where it concerns all."""
+        everybody = concerns_all(error)
+        if everybody:
+            seconds = self._admitting().pause_after(error, began=attempts.sent)
+        else:
+            seconds = pause(attempts.count, error, jitter=self.settings.jitter)
+        if attempts.wait(error, seconds, max_wait=self.settings.max_wait):
+            if everybody:
+                self._admitting().pause(seconds, error, began=attempts.sent)
+            return True
+        asked = "the service asks" if error.retry_after is not None else "it needs"
+        too_long = (
+            f"{asked} to wait {seconds:.0f} s more, "
+            f"longer than max_wait ({self.settings.max_wait:g} s)"
         )
-    if not response.content:
-        return Answer(status, None)
-    try:
-        return Answer(status, orjson.loads(response.content))
-    except orjson.JSONDecodeError:
-        raise Unavailable(
-            f"{request.label}: {status} with a body that is not JSON",
-            hint="check that `base_url` is the address of the API",
-            status=status,
-        ) from None
+        if everybody:
+            self._breaker.give_up(too_long)
+        error.message += f"; {too_long}"
+        error.hint = "try again later, or raise `client.max_wait` (--max-wait)"
+        return False
 
-
-def _no_response(request: Request, error: httpx.HTTPError, base_url: str) -> Unavailable:
-    """Convert an exception of httpx, which no other module sees."""
-    import httpx
-
-    unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol)
-    if isinstance(error, unsent):
-        unreachable = Unavailable(
-            f"{request.label}: can't connect to {base_url}",
-            hint="check `base_url` of this environment, the network and any proxy",
+    def _repeats(self, error: Failure, attempts: Attempts) -> bool:
+        return (
+            not self._waits.stopped
+            and self.given_up is None
+            and may_repeat(attempts.request, error, attempt=attempts.count)
+            and attempts.in_time(error, now=self.clock(), retry_for=self._breaker.patience)
         )
-        unreachable.sent = False
-        return unreachable
-    if isinstance(error, httpx.TimeoutException):
-        return Unavailable(f"{request.label}: timeout, no response from {base_url}")
-    return Unavailable(f"{request.label}: connection to {base_url} lost ({type(error).__name__})")
+
+    def _final(self, error: Failure, attempts: Attempts) -> ReconcilerError:
+        """Return what the last failure means."""
+        if self._waits.stopped and not attempts.may_have_applied:
+            return Interrupted("interrupted; this request had no effect")
+        return attempts.final(error, now=self.clock())
+
+    def _check_given_up(self, request: Request, change_id: str | None) -> None:
+        """Raise GivenUp if the service was given up. The run may still be verified."""
+        if self.given_up is not None and (change_id is not None or request.method != "GET"):
+            raise GivenUp(
+                f"{request.label}: not sent: {self.given_up}",
+                hint="fix the cause, then run the command again",
+            )
+
+    def _admitting(self) -> Admission:
+        """Return the admission to the limits of the key, and of the organization on its host."""
+        if self._admission is None:
+            settings, connection = self.settings, self.connection
+            windows = settings.windows(connection.base_url)
+            key = hashlib.sha256(self._key().encode()).digest()
+            scopes = (key, (connection.base_url, connection.organization))
+            limiters = [settings.limiters.of(scope, windows) for scope in scopes]
+            self._admission = Admission(limiters, settings, self._waits)
+        return self._admission
+
+    def _key(self) -> str:
+        return self.secrets.resolve(self.connection.api_key).reveal()
+
+    def _emit(self, event: Event) -> None:
+        if self.listen is not None:
+            self.listen(event)
+
+
+def _check_repeat(attempts: Attempts) -> None:
+    """Raise Expired, unless an attempt may have taken effect: then it is repeated."""
+    if not attempts.may_have_applied:
+        raise Expired(f"{attempts.request.label}: not sent, since it had to wait too long")
 
 
 @asynccontextmanager
@@ -168,21 +295,15 @@ async def open_transport(
     *,
     secrets: SecretResolver,
     settings: ClientSettings,
-    listen: Callable[[Sent], None] | None = None,
+    listen: Listener | None = None,
+    stop: Stop | None = None,
 ) -> AsyncIterator[Transport]:
     """Yield a transport whose connections are closed at the end."""
-    import httpx
-
-    limits = httpx.Limits(
-        max_connections=settings.connections, max_keepalive_connections=settings.connections
-    )
-    # Reading the certificate authorities takes 60 ms, and plain HTTP needs none.
-    plain = connection.base_url.lower().startswith("http:")
-    async with httpx.AsyncClient(
-        timeout=settings.timeout,
-        limits=limits,
-        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
-        follow_redirects=False,
-        headers={"User-Agent": f"reconciler/{__version__}", "Accept": "application/json"},
-    ) as client:
-        yield Transport(client, connection, secrets=secrets, settings=settings, listen=listen)
+    async with open_http(connection.base_url, settings) as client:
+        transport = Transport(
+            client, connection, secrets, settings, listen=listen, stop=stop or Stop()
+        )
+        try:
+            yield transport
+        finally:
+            transport.close()

@@ -2,143 +2,184 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from reconciler.applying import AuditLog, execute, stale_changes
+from reconciler.applying import execute
+from reconciler.applying.bus import Bus
 from reconciler.client import Transport
-from reconciler.commands.files import read_file
+from reconciler.client.estimate import Estimate
+from reconciler.commands.lock import only_apply
+from reconciler.commands.marking import check_before, mark
 from reconciler.commands.planning import PlanResult
+from reconciler.commands.recording import Outputs, recording
 from reconciler.commands.runtime import PlanRequest, Runtime
+from reconciler.commands.saved import SavedPlan, saved_plan
 from reconciler.commands.session import Session
-from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy, StalePlan
+from reconciler.commands.verifying import Verification, verify
+from reconciler.errors import (
+    BadUsage,
+    GitUnavailable,
+    Interrupted,
+    ReconcilerError,
+    RefusedByPolicy,
+)
 from reconciler.kinds import all_kinds
-from reconciler.model.codec.plan import decode
-from reconciler.model.event import Event, Listener, Report
-from reconciler.model.live import Live
+from reconciler.model.event import Ended, Report, Verifying
 from reconciler.model.plan import Plan
-from reconciler.model.plan_redaction import redact_plan
+from reconciler.model.plan_redaction import redact_report
 from reconciler.model.wording import several
-from reconciler.version import __version__
-from reconciler.workspace import Loaded
+from reconciler.planning.estimate import calls_of
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyRequest:
-    """What to apply.
+    """What to apply, and how.
 
-    `plan_file` is a saved plan, None to plan now. `auto_approve` skips the question for approval,
-    `can_ask` says whether there is a terminal to ask on. `verify` reads and plans again
-    afterwards. `log_file` gets the audit log.
+    plan_file
+        A saved plan, None to plan now. `undo` is the file that it undoes, if it undoes one.
+        `shared` applies what the saved plan and the plan of now have in common.
+    auto_approve, can_ask
+        Whether to skip the question for approval, and whether there is a terminal to ask on.
+    verify
+        Whether to read and plan again afterwards.
+    mark, rollback
+        Whether to record the applied commit, and to allow a commit that lacks it.
+    outputs
+        Where the events of the run go, besides progress.
     """
 
     plan: PlanRequest
     plan_file: Path | None = None
+    undo: Path | None = None
+    shared: bool = False
     auto_approve: bool = False
     can_ask: bool = True
     verify: bool = True
-    log_file: Path | None = None
+    mark: bool = False
+    rollback: bool = False
+    outputs: Outputs = field(default_factory=Outputs)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a plan with changes needs an answer."""
+        return not self.auto_approve and self.plan_file is None
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What is shown and asked.
+
+    show
+        The plan and what applying it takes, before anything is sent.
+    approve
+        The question, only if there is something to do and no guard refuses it.
+    report
+        How the changes ended, before the verification.
+    """
+
+    show: Callable[[PlanResult, Estimate], None]
+    approve: Callable[[Plan], Awaitable[bool]]
+    report: Callable[[Report], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """How an apply ended. `left` is the second plan, None if it was not made."""
+    """How an apply ended.
+
+    left_out
+        What `shared` did not apply, a line for each difference.
+    marked, mark_problem
+        The reference of the applied commit, or why it was not recorded.
+    problems
+        The outputs that are incomplete, a line for each.
+    """
 
     plan: Plan
-    report: Report
-    left: Plan | None
+    ended: Ended
+    verification: Verification
     calls: int
+    left_out: tuple[str, ...] = ()
+    marked: str | None = None
+    mark_problem: GitUnavailable | None = None
+    problems: tuple[str, ...] = ()
 
 
-async def apply(
-    request: ApplyRequest,
-    runtime: Runtime,
-    *,
-    show: Callable[[PlanResult], None],
-    approve: Callable[[Plan], bool],
-) -> Applied:
-    """Make or load a plan, show it, get approval, apply it, verify.
-
-    `show` is called first; `approve` only if there is something to do and no guard refuses.
+async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Applied:
+    """Make or load a plan, show it, get approval, apply it, verify it.
 
     Raises:
         BadUsage: options exclude each other, or there is no way to approve; nothing was sent.
         RefusedByPolicy: a guard refuses the plan; nothing was sent.
         InvalidPlanFile: the saved plan can't be read; nothing was sent.
-        StalePlan: the saved plan is stale; nothing was sent.
+        StalePlan: the saved plan is stale, or HEAD lacks the applied commit; nothing was sent.
         SecretUnavailable: a secret that would be sent is missing; nothing was sent.
         ReconcilerError: the plan was not approved; nothing was sent.
 
     """
     _check_options(request)
     session = Session.open(request.plan.workspace, runtime)
-    async with session.connected() as transport:
-        saved = _saved(request, session)
-        base = session.base(request.plan) if saved is None else None
-        live = await session.read(transport, may_delete=base is not None)
-        plan = saved or session.plan(live, request.plan.options, base)
-        if saved is not None:
-            _check_stale(saved, session, live)
-        show(PlanResult.of(plan, session, transport))
+    async with session.connected() as transport, AsyncExitStack() as stack:
+        lock = only_apply(transport)
+        if not request.asks:
+            await stack.enter_async_context(lock)
+        planned = await _planned(request, session, transport)
+        plan = planned.plan
+        estimate = transport.estimate(calls_of(plan, all_kinds(), verify=request.verify))
+        screen.show(PlanResult.of(plan, session, transport), estimate)
         _check_policy(plan)
-        _check_approval(request, plan, approve)
-        report = await _execute(request, session, transport, plan)
-        left = await _second_plan(request, session, transport, plan, report)
-        return Applied(plan, report, left, transport.calls)
+        selection = plan.selection
+        check_before(
+            session, request.plan, selection=selection, mark=request.mark, rollback=request.rollback
+        )
+        await _check_approval(request, plan, screen)
+        if request.asks:
+            await stack.enter_async_context(lock)
+        bus = stack.enter_context(recording(request.outputs, runtime, session.mask))
+        transport.listen = bus
+        report = await _execute(planned, session, transport, bus)
+        screen.report(redact_report(report, session.mask))
+        verification = await _verification(request, planned, session, transport, report)
+        if isinstance(verification.error, Interrupted):
+            report = replace(report, interrupted=True)
+        ended = Ended(report, verification.passed)
+        bus(ended)
+        applied = Applied(
+            plan, ended, verification, transport.calls, planned.left_out, problems=bus.problems
+        )
+        return _marked(applied, session) if request.mark else applied
 
 
 def _check_options(request: ApplyRequest) -> None:
-    if request.plan_file is not None and request.plan.has_plan_options:
-        raise BadUsage("a saved plan is applied unchanged and takes no options that change it")
-    if request.plan_file is None and not (request.auto_approve or request.can_ask):
+    if request.plan_file is None and (request.shared or request.undo is not None):
+        raise BadUsage("--shared and --undo require a saved plan: apply FILE")
+    if request.mark and (request.undo is not None or request.shared or not request.verify):
+        raise BadUsage(
+            "--mark records a complete, verified apply; omit --undo, --shared and --no-verify"
+        )
+    if request.asks and not request.can_ask:
         raise BadUsage(
             "no terminal to ask for approval; nothing was sent",
             hint="pass --auto-approve, or a plan that was saved with `plan --out FILE`",
         )
 
 
-def _saved(request: ApplyRequest, session: Session) -> Plan | None:
-    """Return the saved plan, None to plan now. Raises StalePlan if its source is another one."""
-    if request.plan_file is None:
-        return None
-    saved = decode(read_file(request.plan_file), name=str(request.plan_file))
-    _check_source(saved, session.loaded)
-    return saved
-
-
-def _check_source(saved: Plan, loaded: Loaded) -> None:
-    """Raise StalePlan if a plan was made from other input than this workspace and version."""
-    source, desired = saved.source, loaded.desired
-    compared = {
-        "environment": (source.environment, desired.environment),
-        "organization": (source.organization, desired.organization),
-        "base URL": (source.base_url, desired.base_url),
-        "version of reconciler": (source.tool_version, __version__),
-        "configuration": (source.config_digest, desired.digest),
-    }
-    different = [
-        f"another {name}" + ("" if name == "configuration" else f" ({planned})")
-        for name, (planned, current) in compared.items()
-        if planned != current
-    ]
-    if different:
-        raise StalePlan(
-            f"the plan was made for {'; '.join(different)}; nothing was sent",
-            hint="make the plan again from these files, for this environment",
+async def _planned(request: ApplyRequest, session: Session, transport: Transport) -> SavedPlan:
+    """Return the plan to apply: that of now, or what a saved plan has in common with it."""
+    if request.plan_file is not None:
+        return await saved_plan(
+            session,
+            transport,
+            request.plan,
+            request.plan_file,
+            undo=request.undo,
+            shared=request.shared,
         )
-
-
-def _check_stale(saved: Plan, session: Session, live: Live) -> None:
-    """Raise StalePlan if live state was modified since a plan was saved."""
-    stale = stale_changes(saved, live, all_kinds(), mask=session.mask)
-    if stale:
-        listed = "\n".join(f"  {change}" for change in stale)
-        raise StalePlan(
-            f"live state was modified since the plan was made; nothing was sent:\n{listed}",
-            hint="make a new plan and have it reviewed",
-        )
+    base = session.base(request.plan)
+    plan, live = await session.planned(transport, request.plan.options, base)
+    return SavedPlan(plan, live, base)
 
 
 def _check_policy(plan: Plan) -> None:
@@ -147,63 +188,50 @@ def _check_policy(plan: Plan) -> None:
         raise RefusedByPolicy(f"refused by policy ({count}); nothing was sent")
 
 
-def _check_approval(request: ApplyRequest, plan: Plan, approve: Callable[[Plan], bool]) -> None:
+async def _check_approval(request: ApplyRequest, plan: Plan, screen: Screen) -> None:
     """Raise ReconcilerError unless the plan is approved. A saved plan and an empty one are."""
-    approved = request.auto_approve or request.plan_file is not None or plan.empty or approve(plan)
-    if not approved:
+    if request.asks and not plan.empty and not await screen.approve(plan):
         raise ReconcilerError("not approved; nothing was sent")
 
 
-async def _execute(
-    request: ApplyRequest, session: Session, transport: Transport, plan: Plan
-) -> Report:
-    """Apply the plan, with the audit log as a second listener if one is requested."""
-    if plan.empty:
-        return Report()
-    with _listener(request.log_file, session) as listen:
-        return await execute(
-            plan,
-            transport,
-            kinds=all_kinds(),
-            secrets=session.secrets,
-            listen=listen,
-            stop=session.runtime.stop,
-        )
+async def _execute(planned: SavedPlan, session: Session, transport: Transport, bus: Bus) -> Report:
+    return await execute(
+        planned.plan,
+        transport,
+        kinds=all_kinds(),
+        listen=bus,
+        live=planned.live,
+        withdraw=session.loaded.policy.withdraw,
+    )
 
 
-@contextmanager
-def _listener(log_file: Path | None, session: Session) -> Iterator[Listener]:
-    """Yield the listener of a run. Raises ReconcilerError if the log can't be opened."""
-    runtime = session.runtime
-    if log_file is None:
-        yield runtime.listen
-        return
+async def _verification(
+    request: ApplyRequest,
+    planned: SavedPlan,
+    session: Session,
+    transport: Transport,
+    report: Report,
+) -> Verification:
+    """Verify a complete run, unless it undoes another: that does not match the configuration."""
+    plan = planned.plan
+    if plan.empty or plan.source.undoes or not report.complete or not request.verify:
+        return Verification()
+    if transport.listen is not None:
+        transport.listen(Verifying())
+    applied = frozenset(change.address for change in plan.effective)
+    options = replace(
+        request.plan.options,
+        selection=plan.selection,
+        only=applied if planned.left_out else None,
+    )
+    return await verify(session, transport, options, planned.base, report)
+
+
+def _marked(applied: Applied, session: Session) -> Applied:
+    """Record the applied commit after a complete run whose second plan is empty."""
+    if not (applied.plan.empty or applied.verification.passed):
+        return applied
     try:
-        log = AuditLog(log_file, mask=session.mask, now=runtime.now)
-    except OSError as error:
-        raise ReconcilerError(
-            f"the audit log {log_file} can't be written: {error.strerror}; nothing was sent"
-        ) from None
-
-    def listen(event: Event) -> None:
-        runtime.listen(event)
-        log(event)
-
-    with closing(log):
-        yield listen
-
-
-async def _second_plan(
-    request: ApplyRequest, session: Session, transport: Transport, plan: Plan, report: Report
-) -> Plan | None:
-    """Return the plan after a complete run, with the selection of the first, to verify it.
-
-    None if it is not requested, or after an undo, which does not lead to the configuration.
-    """
-    incomplete = report.failed or report.skipped or report.interrupted
-    undone = plan.source.undoes is not None
-    if plan.empty or incomplete or undone or not request.verify:
-        return None
-    live = await session.read(transport)
-    options = replace(request.plan.options, selection=plan.selection, rotate=())
-    return redact_plan(session.plan(live, options), session.mask)
+        return replace(applied, marked=mark(session))
+    except GitUnavailable as error:
+        return replace(applied, mark_problem=error)

@@ -38,9 +38,12 @@ async def backfill(
     if kind.backfill is None:
         raise BadUsage(f"a {kind.name} can't be backfilled")
     async with session.connected() as transport:
-        live = await session.read(transport)
-        matches = match(desired, live, policy=session.loaded.policy, kinds=all_kinds()).matches
-        target = matches[address].live
+        matching, live = await session.settled(
+            transport,
+            await session.read(transport),
+            lambda live: match(desired, live, policy=session.loaded.policy, kinds=all_kinds()),
+        )
+        target = matching.matches[address].live
         if target is None:
             raise ReconcilerError(f"{address} does not exist yet", hint="apply it first")
         routes = Routes(kind, desired.organization, target.parent_id)

@@ -78,8 +78,11 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
         parents=frozenset(options.choice.parents),
     )
     async with session.connected() as transport:
-        live = await read_live(transport, session.loaded.desired, kinds=all_kinds(), depth=depth)
-        imported = _imported(options, session, placing, live)
+        imported, _ = await session.settled(
+            transport,
+            await read_live(transport, session.loaded.desired, kinds=all_kinds(), depth=depth),
+            lambda live: _imported(options, session, placing, live),
+        )
         if not options.dry_run:
             # A Ctrl-C during the work above takes effect here, before a file changes.
             await asyncio.sleep(0)

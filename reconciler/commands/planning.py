@@ -36,5 +36,5 @@ async def plan(request: PlanRequest, runtime: Runtime) -> PlanResult:
     session = Session.open(request.workspace, runtime)
     async with session.connected() as transport:
         base = session.base(request)
-        live = await session.read(transport, may_delete=base is not None)
-        return PlanResult.of(session.plan(live, request.options, base), session, transport)
+        planned, _ = await session.planned(transport, request.options, base)
+        return PlanResult.of(planned, session, transport)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from reconciler.client import ClientSettings
+from reconciler.client import ClientSettings, Stop
+from reconciler.model.client_options import ClientOptions
 from reconciler.model.event import Listener
 from reconciler.planning.planner import PlanOptions
 
@@ -23,17 +23,22 @@ class Runtime:
     environ: Mapping[str, str]
     now: Callable[[], datetime]
     listen: Listener = field(default=lambda _: None)
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    stop: Stop = field(default_factory=Stop)
     client: ClientSettings = field(default_factory=ClientSettings)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceOptions:
-    """Which workspace and environment; `strict` turns warnings about the files into errors."""
+    """Which workspace and environment.
+
+    `strict` turns warnings about the files into errors. `client` is how requests are made: it takes
+    precedence over the files.
+    """
 
     folder: Path
     environment: str | None = None
     strict: bool = False
+    client: ClientOptions = field(default_factory=ClientOptions)
 
 
 @dataclass(frozen=True, slots=True)

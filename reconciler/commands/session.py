@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from reconciler.client import SecretResolver, Transport, open_transport
+from reconciler.commands.history import WorkspaceHistory
 from reconciler.commands.runtime import PlanRequest, Runtime, WorkspaceOptions
-from reconciler.errors import ReconcilerError
+from reconciler.errors import AmbiguousIdentity, GitUnavailable, ReconcilerError
 from reconciler.kinds import all_kinds
-from reconciler.model.live import Live
+from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
-from reconciler.model.policy import Prune
+from reconciler.model.plan_redaction import redact_event
 from reconciler.model.redaction import Mask
 from reconciler.model.values import secret_refs
-from reconciler.planning.planner import Base, PlanContext, PlanOptions, make_plan
-from reconciler.reading import Depth, read_live
+from reconciler.planning.base import Base
+from reconciler.planning.details import Identity, needed_details, short_forms
+from reconciler.planning.planner import PlanContext, PlanOptions, make_plan
+from reconciler.reading import Depth, read_details, read_live
 from reconciler.version import __version__
-from reconciler.workspace import Loaded, base_commit, load, load_at
+from reconciler.workspace import Loaded, load
 from reconciler.workspace.yaml.loader import collector_paused
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A workspace that is loaded for one environment, its secrets, and the runtime."""
+    """A workspace that is loaded for one environment, its secrets, and the runtime.
+
+    `history` is its git history, None outside of a repository.
+    """
 
     options: WorkspaceOptions
     loaded: Loaded
     secrets: SecretResolver
     runtime: Runtime
+    history: WorkspaceHistory | None
 
     @classmethod
     def open(
@@ -58,7 +68,8 @@ class Session:
         for resource in loaded.desired.in_order():
             for _, ref in secret_refs(resource.spec):
                 secrets.resolve_effortless(ref)
-        return cls(options, loaded, secrets, runtime)
+        history = WorkspaceHistory.of(options.folder, loaded, runtime.environ)
+        return cls(options, loaded, secrets, runtime, history)
 
     @property
     def mask(self) -> Mask:
@@ -75,8 +86,11 @@ class Session:
             async with open_transport(
                 self.loaded.reachable(),
                 secrets=self.secrets,
-                settings=self.runtime.client,
-                listen=self.runtime.listen,
+                settings=self.runtime.client.changed_by(
+                    self.options.client.over(self.loaded.client)
+                ),
+                listen=lambda event: self.runtime.listen(redact_event(event, self.mask)),
+                stop=self.runtime.stop,
             ) as transport:
                 yield transport
         except ReconcilerError as error:
@@ -87,33 +101,85 @@ class Session:
             raise
 
     def base(self, request: PlanRequest) -> Base | None:
-        """Return the workspace at the git base, None without one."""
-        folder, environ = self.options.folder, self.runtime.environ
-        commit = None if request.no_base else base_commit(folder, ref=request.base, environ=environ)
-        if commit is None:
+        """Return the git base, None without one. Raises GitUnavailable if it cannot be read."""
+        if request.no_base:
             return None
-        desired = load_at(
-            folder,
-            commit,
-            kinds=all_kinds(),
-            environment=self.loaded.desired.environment,
-            environ=environ,
-        )
-        return Base(desired, commit) if desired is not None else None
+        if self.history is None and request.base is None:
+            return None
+        return self.required_history().base(request.base)
 
-    async def read(self, transport: Transport, *, may_delete: bool = False) -> Live:
-        """Read live state, in as much detail as this workspace and its policy need.
+    def required_history(self) -> WorkspaceHistory:
+        """Return the git history. Raises GitUnavailable outside of a repository."""
+        if self.history is None:
+            raise GitUnavailable(
+                f"{self.options.folder} is not in a git repository",
+                hint="run in a git clone, or omit --base and --mark",
+            )
+        return self.history
 
-        `may_delete` reads objects of every kind in full, since a plan may delete them.
+    async def read(
+        self, transport: Transport, *, in_full: Callable[[LiveObject], bool] = lambda _: False
+    ) -> Live:
+        """Read the lists of every kind, and some objects in full."""
+        depth = Depth(in_full=in_full)
+        return await read_live(transport, self.loaded.desired, kinds=all_kinds(), depth=depth)
+
+    async def planned(
+        self,
+        transport: Transport,
+        options: PlanOptions,
+        base: Base | None = None,
+        *,
+        in_full: Callable[[LiveObject], bool] = lambda _: False,
+    ) -> tuple[Plan, Live]:
+        """Return the plan that makes live state match the configuration, and that live state.
+
+        Objects that the plan depends on are complete in it, and those that `in_full` selects.
+
+        Raises AmbiguousIdentity, ServiceError.
         """
-        kinds = all_kinds()
-        in_full = {
-            kind.name
-            for kind in kinds
-            if may_delete or self.loaded.policy.prune_of(kind.name) is not Prune.NEVER
-        }
-        depth = Depth(in_full=lambda live: live.kind in in_full)
-        return await read_live(transport, self.loaded.desired, kinds=kinds, depth=depth)
+        return await self.settled(
+            transport,
+            await self.read(transport, in_full=in_full),
+            lambda live: self.plan(live, options, base),
+            needs=lambda plan, live: self.needed_details(plan, live, base),
+        )
+
+    async def settled(
+        self,
+        transport: Transport,
+        live: Live,
+        decide: Callable[[Live], _Result],
+        *,
+        needs: Callable[[_Result, Live], Collection[Identity]] = lambda *_: (),
+    ) -> tuple[_Result, Live]:
+        """Return a decision and the live state that it is made from.
+
+        While it needs objects in full, or objects in short form make it ambiguous, these are read
+        and it is made again.
+
+        Raises AmbiguousIdentity, ServiceError.
+        """
+        while True:
+            try:
+                result = decide(live)
+                wanted = short_forms(live).keys() & set(needs(result, live))
+                if not wanted:
+                    return result, live
+            except AmbiguousIdentity as error:
+                wanted = short_forms(live).keys() & set(error.candidates)
+                if not wanted:
+                    raise
+            live = await read_details(
+                transport, live, wanted, desired=self.loaded.desired, kinds=all_kinds()
+            )
+
+    def needed_details(
+        self, plan: Plan, live: Live, base: Base | None = None
+    ) -> frozenset[Identity]:
+        """Return the objects that a plan depends on and that are known in short form only."""
+        former = (base.desired, *base.later) if base is not None else ()
+        return needed_details(plan, live, (self.loaded.desired, *former), all_kinds())
 
     def plan(self, live: Live, options: PlanOptions, base: Base | None = None) -> Plan:
         """Return the plan that makes live state match the configuration."""
@@ -126,4 +192,7 @@ class Session:
 
     def plan_context(self, options: PlanOptions, base: Base | None = None) -> PlanContext:
         """Return what a plan depends on besides configuration and live state. Reads the clock."""
-        return PlanContext(self.runtime.now(), __version__, base, options)
+        # Without a base git may be unavailable, or not to be used.
+        history = self.history if base is not None else None
+        head = history.head if history is not None else None
+        return PlanContext(self.runtime.now(), __version__, base, options, head)

@@ -2,38 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
+from reconciler.client import Transport
 from reconciler.commands.files import read_file
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.runtime import PlanRequest, Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, StalePlan
 from reconciler.kinds import all_kinds
-from reconciler.model.address import Address
 from reconciler.model.change import Action
-from reconciler.model.codec.event import DoneLine, last_run
+from reconciler.model.codec.log import read_log
 from reconciler.model.codec.plan import decode
+from reconciler.model.live import Live
+from reconciler.model.logged_run import Ending, LoggedChange, LoggedRun
+from reconciler.model.plan import Plan
+from reconciler.planning.details import touched_by
+from reconciler.planning.planner import PlanOptions
 from reconciler.planning.undo import AppliedPlan, undo_plan
 from reconciler.workspace import Loaded
 
 
 def applied_plan(data: bytes, *, name: str) -> AppliedPlan:
-    """Return what a saved plan or an audit log says was applied. Raises InvalidPlanFile."""
-    run = last_run(data, name=name)
-    if run is None:
+    """Return what a saved plan or the last run of an audit log says was applied.
+
+    Raises InvalidPlanFile.
+    """
+    runs = read_log(data, name=name)
+    if runs is None:
         return AppliedPlan(decode(data, name=name))
-    plan, lines = run
-    done = [line for line in lines if isinstance(line, DoneLine)]
+    return _applied_of(runs[-1])
+
+
+def _applied_of(run: LoggedRun) -> AppliedPlan:
+    """Return what a run applied. It may have been killed, so some of it may be uncertain."""
+    unclear = (Ending.UNKNOWN, Ending.FAILED)
     return AppliedPlan(
-        plan,
-        done=frozenset(line.change_id for line in done),
+        run.plan,
+        done=_ids(logged for logged in run.changes if logged.ending is Ending.DONE),
+        uncertain=_ids(
+            logged for logged in run.changes if logged.wrote and logged.ending in unclear
+        ),
+        adopted=_ids(logged for logged in run.changes if logged.ending is Ending.ADOPTED),
         created={
-            Address.parse(line.address): line.id
-            for line in done
-            if line.action is Action.CREATE and line.id is not None
+            logged.change.address: logged.live_id
+            for logged in run.changes
+            if logged.change.action is Action.CREATE and logged.live_id is not None
         },
     )
+
+
+def _ids(changes: Iterable[LoggedChange]) -> frozenset[str]:
+    return frozenset(logged.change.id for logged in changes)
 
 
 async def plan_undo(request: PlanRequest, file: Path, runtime: Runtime) -> PlanResult:
@@ -48,15 +69,31 @@ async def plan_undo(request: PlanRequest, file: Path, runtime: Runtime) -> PlanR
     """
     if request.has_plan_options:
         raise BadUsage("--undo reverses a whole plan and takes no options that change it")
-    applied = applied_plan(read_file(file), name=str(file))
     session = Session.open(request.workspace, runtime)
+    async with session.connected() as transport:
+        plan, _ = await undo_of(session, transport, request.options, file)
+        return PlanResult.of(plan, session, transport)
+
+
+async def undo_of(
+    session: Session, transport: Transport, options: PlanOptions, file: Path
+) -> tuple[Plan, Live]:
+    """Return the undo of a saved plan or an audit log, and the live state that it is made from.
+
+    Raises InvalidPlanFile, StalePlan, AmbiguousIdentity, as `plan_undo` does.
+    """
+    applied = applied_plan(read_file(file), name=str(file))
     loaded = session.loaded
     _check_environment(applied, loaded, file)
-    async with session.connected() as transport:
-        live = await session.read(transport, may_delete=True)
-        context = session.plan_context(request.options)
-        plan = undo_plan(applied, loaded.desired, live, loaded.policy, all_kinds(), context=context)
-        return PlanResult.of(plan, session, transport)
+    context = session.plan_context(options)
+    return await session.settled(
+        transport,
+        await session.read(transport, in_full=touched_by(applied.plan)),
+        lambda live: undo_plan(
+            applied, loaded.desired, live, loaded.policy, all_kinds(), context=context
+        ),
+        needs=session.needed_details,
+    )
 
 
 def _check_environment(applied: AppliedPlan, loaded: Loaded, file: Path) -> None:

@@ -261,23 +261,33 @@ class Store(RunStore, ActivityStore):
         ).fetchone()
         return StoredExport(row[0], row[1], orjson.loads(row[2])) if row else None
 
-    def exports(
-        self, projects: list[int], *, limit: int = -1, offset: int = 0
-    ) -> list[StoredExport]:
-        """Return the exports of some projects, newest first (docs/service.md, 1.10)."""
+    def exports(self, projects: list[int], *, limit: int = -1) -> list[StoredExport]:
+        """Return the exports of some projects, newest first."""
         rows = self._db.execute(
             "SELECT id, project, body FROM exports "
             "WHERE project IN (SELECT value FROM json_each(?)) AND gone = 0 "
+            "ORDER BY position DESC LIMIT ?",
+            (orjson.dumps(projects).decode(), limit),
+        )
+        return [StoredExport(row[0], row[1], orjson.loads(row[2])) for row in rows]
+
+    def listed_exports(self, projects: list[int], *, limit: int, offset: int) -> list[StoredExport]:
+        """Return a page of the exports that lists show, newest first (docs/service.md, 1.10)."""
+        rows = self._db.execute(
+            "SELECT id, project, body FROM exports "
+            "WHERE project IN (SELECT value FROM json_each(?)) AND gone = 0 "
+            "AND json_extract(CAST(body AS TEXT), '$.destination.type') IS NOT 'Workflows' "
             "ORDER BY position DESC LIMIT ? OFFSET ?",
             (orjson.dumps(projects).decode(), limit, offset),
         )
         return [StoredExport(row[0], row[1], orjson.loads(row[2])) for row in rows]
 
-    def count_exports(self, projects: list[int]) -> int:
-        """Return the number of exports of some projects."""
+    def count_listed_exports(self, projects: list[int]) -> int:
+        """Return the number of exports that lists show."""
         return self._number(
             "SELECT COUNT(*) FROM exports "
-            "WHERE project IN (SELECT value FROM json_each(?)) AND gone = 0",
+            "WHERE project IN (SELECT value FROM json_each(?)) AND gone = 0 "
+            "AND json_extract(CAST(body AS TEXT), '$.destination.type') IS NOT 'Workflows'",
             orjson.dumps(projects).decode(),
         )
 

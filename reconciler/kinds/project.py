@@ -10,7 +10,7 @@ from reconciler.model.field_types import ListOf, MergedObject, SetOf, Text
 from reconciler.model.kind import Field
 from reconciler.model.rule import Outcome, RuleContext, Rules
 from reconciler.model.values import JSONObject
-from reconciler.model.wording import quoted, several
+from reconciler.model.wording import listed, quoted, several
 
 _SPECIAL = (
     Field("name", Text(trimmed=True)),
@@ -49,14 +49,14 @@ def _turned_off(context: RuleContext, name: str) -> bool:
 @RULES.rule("project-data-lost", Severity.DANGER, on=(Action.DELETE,))
 def data_lost_with_project(context: RuleContext) -> Outcome:
     """Deletion of a project deletes its events, persons, recordings, dashboards and exports."""
-    count = len(context.children)
-    inside = "no batch exports" if count == 0 else several(count, "batch export")
-    named = ", ".join(quoted(child.name) for child in context.children[:5])
-    more = f" and {count - 5} more" if count > 5 else ""
+    exports = ""
+    if context.children:
+        count = several(len(context.children), "batch export")
+        names = listed([quoted(child.name) for child in context.children], 5)
+        exports = f" and {count}, managed or not ({names})"
     return (
-        "deleting a project deletes its data (events, persons, recordings, dashboards) and "
-        f"{inside} inside, managed or not{': ' + named + more if named else ''}; "
-        "this cannot be undone"
+        "deleting a project deletes its data (events, persons, recordings, dashboards)"
+        f"{exports}; this cannot be undone"
     )
 
 
@@ -78,7 +78,7 @@ def capture_turned_off(context: RuleContext) -> Outcome:
     return f"{', '.join(names)}: this data is no longer captured and cannot be recovered"
 
 
-@RULES.rule("ip-anonymisation-off", Severity.DANGER)
+@RULES.rule("ip-anonymisation-off", Severity.DANGER, on=(Action.UPDATE,))
 def anonymisation_turned_off(context: RuleContext) -> Outcome:
     """IP addresses of visitors are stored."""
     if not _turned_off(context, "anonymize_ips"):
@@ -86,7 +86,7 @@ def anonymisation_turned_off(context: RuleContext) -> Outcome:
     return "IP addresses of visitors are stored from now on; check that this is allowed"
 
 
-@RULES.rule("access-control-changed", Severity.DANGER)
+@RULES.rule("access-control-changed", Severity.DANGER, on=(Action.CREATE, Action.UPDATE))
 def access_changed(context: RuleContext) -> Outcome:
     """Access to the project changes. Newer servers refuse the field."""
     if context.field("access_control") is None:

@@ -45,6 +45,7 @@ class Reason(Term):
     FIXED_FIELD = "fixed_field", "a field can't be changed in place"
     SECRET_ROTATED = "secret_rotated", "secrets are sent again (--rotate-secrets)"
     SECRET_CHANGED = "secret_changed", "a secret changed in the configuration"
+    INTERRUPTED = "interrupted", "continues a replacement that was interrupted"
     UNDO = "undo", "undoes an applied change"
 
 
@@ -135,11 +136,16 @@ class Change:
         The object acted on; None for a create.
     old_parent_id
         For a replacement: the parent of the object that is deleted.
+    new_id
+        For the rest of a replacement that was cut short: the new object, which exists already. The
+        old object is deleted, then `body` is sent to the new one.
     depends_on
         Ids of changes that come before.
     seen
         The live values that the change depends on: it is stale if they change. By path text, in
         the form in which values are compared, without secrets and without `ignore_changes`.
+    inside
+        For a deletion: ids of the live objects that are deleted with it.
     at
         The place of the resource in the files, None where the change comes from elsewhere.
     """
@@ -151,6 +157,7 @@ class Change:
     parent: ParentRef | None = None
     parent_id: str | None = None
     old_parent_id: str | None = None
+    new_id: str | None = None
     fields: tuple[FieldChange, ...] = ()
     body: JSONObject | None = None
     after_create: JSONObject | None = None
@@ -159,6 +166,7 @@ class Change:
     consequences: tuple[Consequence, ...] = ()
     depends_on: tuple[str, ...] = ()
     seen: JSONObject | None = None
+    inside: tuple[str, ...] = ()
     at: Mark | None = None
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 
 from reconciler.model.values import SecretRef, SecretValue
 
@@ -33,3 +34,11 @@ class SecretSettings:
     folder: str
     allow_exec: bool = False
     literals: Mapping[str, SecretValue] = field(default_factory=dict)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name is that of this machine."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from reconciler.errors import ExitCode
 from reconciler.model.change import Change
 from reconciler.model.plan import Plan
 
@@ -25,32 +26,75 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
+class Sending:
+    """A request is about to be sent. `attempt` counts from 1; `change_id` is None outside a run."""
+
+    method: str
+    path: str
+    attempt: int = 1
+    change_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Sent:
-    """A request was answered, or ended without an answer (`status` None)."""
+    """A request was answered, or ended without an answer (`status` None, `error` says why)."""
 
     method: str
     path: str
     status: int | None
-    change: Change | None = None
+    attempt: int = 1
+    seconds: float = 0.0
+    change_id: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Nothing is sent for `seconds`: a rate limit, a retry, a search. `reason` is for readers."""
+
+    seconds: float
+    reason: str
+    change_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`read` objects of a collection are read, of `total` if the service has said how many."""
+
+    collection: str
+    read: int
+    total: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A change was made. `notices` are the values that the server altered or ignored."""
+    """A change was made. `notices` are the values that the server altered or ignored.
+
+    `adopted`: the outcome of the create was unknown, and its object was found afterwards.
+    """
 
     change: Change
     live_id: str | None
     notices: tuple[str, ...] = ()
+    adopted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A change was not made, or only in part. `ambiguous`: the outcome is unknown."""
+    """A change was not made, or only in part.
+
+    `unknown`: a request may have taken effect. `unexpected`: an error of this program.
+    `stale`: the object was modified since the plan was made; nothing was sent.
+    `live_id`: the object that was created before the failure.
+    """
 
     change: Change
     error: str
     hint: str | None = None
-    ambiguous: bool = False
+    unknown: bool = False
+    unexpected: bool = False
+    stale: bool = False
+    live_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +106,125 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Withdrawing:
+    """Our new object is about to be deleted: another applier created the same one before."""
+
+    change: Change
+    live_id: str
+    twin_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The end of a create whose object was deleted again. `twin_id` is the object that stays."""
+
+    change: Change
+    live_id: str
+    twin_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """Two objects of one name and scope, one of which this run created (`live_id`).
+
+    `because` says why both stay; `hint` has the lines to paste.
+    """
+
+    change: Change
+    live_id: str
+    twin_ids: tuple[str, ...]
+    because: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
 class Interrupting:
-    """A stop was requested: requests in flight are finished, no new ones are started."""
+    """A stop was requested: nothing new is sent. `forced`: requests in flight are abandoned."""
+
+    forced: bool = False
 
 
-Event: TypeAlias = Planned | Started | Sent | Done | Failed | Skipped | Interrupting
-Listener: TypeAlias = Callable[[Event], None]
+@dataclass(frozen=True, slots=True)
+class Verifying:
+    """All changes ended; live state is read and planned again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How an apply ended, change by change."""
+    """How an apply ended, change by change. Every change of the plan is in one of the tuples."""
 
     done: tuple[Done, ...] = ()
     failed: tuple[Failed, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    withdrawn: tuple[Withdrawn, ...] = ()
+    twins: tuple[Twins, ...] = ()
     interrupted: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether every change was made, and no twin is left."""
+        return not (self.failed or self.skipped or self.twins or self.interrupted)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The last event of a run.
+
+    `verified`: whether the plan after it was made and is empty, None if it was not requested.
+    """
+
+    report: Report
+    verified: bool | None = None
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code of the run."""
+        if self.report.interrupted:
+            return ExitCode.INTERRUPTED
+        if not self.report.complete:
+            return ExitCode.PARTLY_APPLIED
+        return ExitCode.ERROR if self.verified is False else ExitCode.FINE
+
+
+Result: TypeAlias = Done | Failed | Skipped | Withdrawn
+"""The end of a change."""
+Event: TypeAlias = (
+    Planned
+    | Started
+    | Sending
+    | Sent
+    | Waiting
+    | Reading
+    | Result
+    | Withdrawing
+    | Twins
+    | Interrupting
+    | Verifying
+    | Ended
+)
+Listener: TypeAlias = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """A run: its id, the version of the program, and who started it where.
+
+    `actor` and `job_url` are the user and the page of a CI job.
+    """
+
+    id: str
+    tool_version: str
+    host: str
+    user: str | None = None
+    actor: str | None = None
+    job_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An event of a run. `sequence` counts from 1; `time` is ISO 8601."""
+
+    run: RunInfo
+    sequence: int
+    time: str
+    event: Event

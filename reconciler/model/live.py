@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from reconciler.model.values import JSON
+
+_ID = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Dialect(StrEnum):
@@ -32,11 +35,22 @@ class Dialect(StrEnum):
         )
 
 
+def id_text(value: JSON) -> str | None:
+    """Return the id of an object as text, None for a value that is no id.
+
+    Ids become parts of paths, so text may contain only letters, digits, `-` and `_`.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        return None
+    text = str(value)
+    return text if _ID.fullmatch(text) else None
+
+
 @dataclass(frozen=True, slots=True)
 class LiveObject:
     """One live object. `parent_id` is None for an object of the organization.
 
-    The body of an object that no resource can match may be the short form of a list.
+    `complete`: the body is the answer of a detail request, not the short form of a list.
     """
 
     kind: str
@@ -44,6 +58,7 @@ class LiveObject:
     name: str
     body: Mapping[str, JSON]
     parent_id: str | None = None
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)

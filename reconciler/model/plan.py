@@ -43,17 +43,23 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class PlanSource:
-    """What a plan was computed from. `base` is the git commit, if any."""
+    """What a plan was computed from.
+
+    `base` is the git commit of the base, if any, `base_commits` the number of commits since then,
+    `base_time` its time (ISO 8601) and `head` the commit that was planned.
+    """
 
     environment: str
     organization: str
     base_url: str
     tool_version: str
-    config_digest: str
     dialect: Dialect | None = None
     base: str | None = None
+    base_commits: int = 0
+    base_time: str | None = None
+    head: str | None = None
     undoes: str | None = None
-    """The digest of the plan that this one undoes."""
+    """The id of the plan that this one undoes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +79,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan. `created_at` is metadata: it is outside the digest.
-
-    `changes` are in the order in which they can be made. No-ops are last, by address.
-    """
+    """The plan: changes in the order in which they can be made, then no-ops by address."""
 
     source: PlanSource
     changes: tuple[Change, ...]

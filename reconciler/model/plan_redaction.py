@@ -7,22 +7,39 @@ escape or a line break could hide a secret.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from reconciler.model.change import Change, Consequence, FieldChange
-from reconciler.model.event import Done, Event, Failed, Planned, Sent, Skipped
+from reconciler.model.event import (
+    Done,
+    Ended,
+    Event,
+    Failed,
+    Planned,
+    Report,
+    Skipped,
+    Started,
+    Twins,
+    Withdrawing,
+    Withdrawn,
+)
 from reconciler.model.plan import Note, Plan, Refusal, Unmanaged
 from reconciler.model.redaction import Mask, redact_value
 
-_T = TypeVar(
-    "_T", Change, Consequence, FieldChange, Note, Refusal, Unmanaged, Sent, Done, Failed, Skipped
+_T = TypeVar("_T", Change, Consequence, FieldChange, Note, Refusal, Unmanaged)
+_Event = TypeVar("_Event", bound=Event)
+_TEXTS = (
+    *("path", "error", "reason", "collection", "live_id", "notices", "hint", "because"),
+    *("twin_id", "twin_ids"),
 )
+"""The attributes of events that are texts, or tuples of texts."""
 
 
 def redact_plan(plan: Plan, mask: Mask) -> Plan:
-    """Return the plan with every known secret masked, except in what it sends.
+    """Return the plan with every known secret masked.
 
-    Bodies stay as they are, since a saved plan is applied from them; their secrets are references.
+    Nothing is applied from a masked plan: bodies may contain live values, settings that a
+    replacement keeps.
     """
     return replace(
         plan,
@@ -34,32 +51,40 @@ def redact_plan(plan: Plan, mask: Mask) -> Plan:
     )
 
 
-def redact_event(event: Event, mask: Mask) -> Event:
-    """Return the event with every known secret masked, also in what its plan sends.
-
-    Nothing is applied from an event, and a body may contain live values: settings that a
-    replacement keeps.
-    """
+def redact_event(event: _Event, mask: Mask) -> _Event:
+    """Return the event with every known secret masked."""
+    parts: dict[str, Any] = {
+        name: _masked_text(getattr(event, name), mask) for name in _TEXTS if hasattr(event, name)
+    }
     match event:
         case Planned(plan):
-            plan = redact_plan(plan, mask)
-            bodies = (_masked(change, mask, "body", "after_create") for change in plan.changes)
-            return Planned(replace(plan, changes=tuple(bodies)))
-        case Sent():
-            return _masked(event, mask, "path")
-        case Done(_, _, notices):
-            return replace(_masked(event, mask, "live_id"), notices=tuple(map(mask, notices)))
-        case Failed():
-            return _masked(event, mask, "error", "hint")
-        case Skipped():
-            return _masked(event, mask, "because")
-        case _:
-            return event
+            parts["plan"] = redact_plan(plan, mask)
+        case Ended(report):
+            parts["report"] = redact_report(report, mask)
+        case Started() | Done() | Failed() | Skipped() | Withdrawing() | Withdrawn() | Twins():
+            parts["change"] = _change(event.change, mask)
+    return replace(event, **parts)
+
+
+def redact_report(report: Report, mask: Mask) -> Report:
+    """Return the report with every known secret masked."""
+    results = ("done", "failed", "skipped", "withdrawn", "twins")
+    masked: dict[str, Any] = {
+        name: tuple(redact_event(event, mask) for event in getattr(report, name))
+        for name in results
+    }
+    return replace(report, **masked)
+
+
+def _masked_text(value: str | tuple[str, ...] | None, mask: Mask) -> str | tuple[str, ...] | None:
+    if isinstance(value, tuple):
+        return tuple(map(mask, value))
+    return mask(value) if value is not None else None
 
 
 def _change(change: Change, mask: Mask) -> Change:
     return replace(
-        _masked(change, mask, "name"),
+        _masked(change, mask, "name", "body", "after_create"),
         fields=tuple(_masked(field, mask, "before", "after") for field in change.fields),
         consequences=tuple(_masked(item, mask, "message") for item in change.consequences),
         seen=change.seen and {path: redact_value(item, mask) for path, item in change.seen.items()},

@@ -62,23 +62,13 @@ def _is_on(value: JSON) -> bool:
     return value is True
 
 
-def _as_it_is(value: Any) -> JSON:
-    return value
+def _may_withdraw(value: JSON) -> bool:
+    return bool(value != "never")
 
 
-def _modes(value: Mapping[str, Prune]) -> JSON:
-    return sorted((scope, mode.value) for scope, mode in value.items())
-
-
-def _key(
-    read: Callable[[JSON], Any], save: Callable[[Any], JSON] | None = None
-) -> Mapping[str, Any]:
-    """Return the metadata of a field that is a key of `policy:`.
-
-    `read` converts the written value. `save` converts the value for the digest of the
-    configuration; None for a key that does not affect plans.
-    """
-    return {"read": read, "save": save}
+def _key(read: Callable[[JSON], Any]) -> Mapping[str, Any]:
+    """Return the metadata of a field that is a key of `policy:`. `read` converts its value."""
+    return {"read": read}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +76,21 @@ class Policy:
     """The rules of one environment: a field for each key of `policy:` in the files.
 
     `prune` maps a scope to its mode: the address of a parent (its children), a kind, or "*" for
-    all others. `deletable` are the kinds whose `Kind.deletion_switch` is on. `marks` are the places
-    of the keys.
+    all others. `deletable` are the kinds whose `Kind.deletion_switch` is on. `withdraw` allows a
+    run to delete an export that it created, if another client created the same one before. `marks`
+    are the places of the keys.
     """
 
-    prune: Mapping[str, Prune] = field(default_factory=dict, metadata=_key(_prune, _modes))
-    ignore: tuple[str, ...] = field(default=(), metadata=_key(_texts, _as_it_is))
-    max_deletes: Limit | None = field(default=None, metadata=_key(_limit, str))
-    max_changes: Limit | None = field(default=None, metadata=_key(_limit, str))
-    deletable: frozenset[str] = field(default=frozenset(), metadata={"save": sorted})
-    allow_replace: bool = field(default=False, metadata=_key(_is_on, _as_it_is))
-    deny: tuple[str, ...] = field(default=(), metadata=_key(_texts, _as_it_is))
+    prune: Mapping[str, Prune] = field(default_factory=dict, metadata=_key(_prune))
+    ignore: tuple[str, ...] = field(default=(), metadata=_key(_texts))
+    max_deletes: Limit | None = field(default=None, metadata=_key(_limit))
+    max_changes: Limit | None = field(default=None, metadata=_key(_limit))
+    deletable: frozenset[str] = field(default=frozenset())
+    allow_replace: bool = field(default=False, metadata=_key(_is_on))
+    deny: tuple[str, ...] = field(default=(), metadata=_key(_texts))
     allow_literal_secrets: bool = field(default=False, metadata=_key(_is_on))
     allow_exec_secrets: bool = field(default=False, metadata=_key(_is_on))
+    withdraw: bool = field(default=True, metadata=_key(_may_withdraw))
     marks: Mapping[str, Mark] = field(default_factory=dict, compare=False)
 
     @classmethod
@@ -118,14 +110,6 @@ class Policy:
         }
         on = frozenset(kind for kind, switch in switches.items() if written.get(switch) is True)
         return cls(**values, deletable=on, marks=marks)
-
-    def saved(self) -> list[JSON]:
-        """Return the values that affect plans, for the digest of the configuration."""
-        return [
-            save(getattr(self, key.name))
-            for key in fields(self)
-            if (save := key.metadata.get("save")) is not None
-        ]
 
     def prune_of(self, kind: str, parent: str | None = None) -> Prune:
         """Return the mode of an object: by its parent's address, then its kind, then "*"."""

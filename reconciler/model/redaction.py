@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
@@ -100,6 +100,7 @@ def is_redacted(value: JSON) -> bool:
     return any(isinstance(item, str) and MASK in item for _, item in walk(value))
 
 
+@lru_cache(maxsize=1024)
 def _forms(value: str) -> tuple[str, ...]:
     """Return the forms in which a secret may appear, escaped as in messages too, longest first."""
     if len(value) < SHORTEST_MASKED:

@@ -41,7 +41,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The response: its status and decoded JSON body, None without one."""
+    """The response: its status and decoded JSON body, None without one.
+
+    `attempts` counts how often the request was sent; `unclear` is whether an attempt before the
+    last may have taken effect.
+    """
 
     status: int
     body: JSON
+    attempts: int = 1
+    unclear: bool = False

@@ -81,8 +81,6 @@ class Desired:
     base_url: str
     organization: str
     resources: Mapping[Address, Resource]
-    digest: str = ""
-    """SHA-256 (hex) over the resolved configuration, secrets as references."""
 
     def in_order(self) -> tuple[Resource, ...]:
         """Return the resources sorted by address."""

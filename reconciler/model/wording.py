@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 _BREAKING = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
 _QUOTES = "'\"`"
+_LONGEST_VALUE = 40
 _NOT_PLAIN = re.compile(r"[^ -~\n]")
 
 
@@ -53,6 +54,16 @@ def quoted(text: str) -> str:
         if mark not in shown:
             return f"{mark}{shown}{mark}"
     return "'" + shown.replace("'", "\\'") + "'"
+
+
+def json_shown(value: object) -> str:
+    """Return a JSON value that has the wrong type, for messages: short, and scalars only."""
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "a list"
+    text = json.dumps(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
 def plain_json(text: str) -> str:

@@ -21,10 +21,13 @@ from reconciler.model.kind import Kind
 from reconciler.model.leaves import field_leaves
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note
-from reconciler.model.resource import Desired, State
+from reconciler.model.replacement import parse_marked_name
+from reconciler.model.resource import State
 from reconciler.model.rule import RuleContext
 from reconciler.model.values import JSON, MISSING, path_text
-from reconciler.model.wording import printable
+from reconciler.model.wording import printable, quoted
+from reconciler.planning.ambiguity import interrupted
+from reconciler.planning.base import History
 from reconciler.planning.bodies import create_body, update_body
 from reconciler.planning.differ import Difference, difference
 from reconciler.planning.matcher import Match
@@ -45,7 +48,7 @@ class ChangeContext:
 
     kinds: Mapping[str, Kind]
     live: Live
-    base: Desired | None
+    history: History
     now: datetime
     rotate: tuple[str, ...]
     _children: dict[tuple[str, str], list[LiveObject]] | None = field(default=None, repr=False)
@@ -78,12 +81,14 @@ def resource_changes(match: Match, context: ChangeContext) -> ChangesAndNotes:
 
 def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> ChangesAndNotes:
     kind, resource = match.kind, match.resource
-    base = context.base.resources.get(resource.address) if context.base is not None else None
+    versions = context.history.resources(resource.address)
     rotate = resource.address.matches(context.rotate)
-    is_literal = base is None and is_identical(kind, resource.spec, live.body)
-    if is_literal and not (rotate or match.moved):
+    is_literal = all(
+        version is resource or version == resource for version in versions
+    ) and is_identical(kind, resource.spec, live.body)
+    if is_literal and not (rotate or match.moved or match.new):
         return (_unchanged(match),), ()
-    differs = difference(kind, resource, live, base=base)
+    differs = difference(kind, resource, live, versions=versions)
     notes = tuple(
         Note(
             "stays-as-it-is",
@@ -92,13 +97,48 @@ def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> 
         )
         for path in differs.unreset
     )
-    if reasons := tuple(_reasons_to_replace(match, differs, context)):
+    reasons = tuple(_reasons_to_replace(match, differs, context))
+    if match.new is not None:
+        if reasons or resource.pinned_id is None:
+            return _rest_of_replacement(match, live, match.new, differs, reasons, context), notes
+        notes += tuple(filter(None, [interrupted_note(match.new)]))
+    if reasons:
         return (_replacement(match, live, differs, reasons, context),), notes
-    secrets = secrets_of_update(kind, resource, differs.changes, base=base, rotate=rotate)
-    changes = [_toggle(match, live, change, context) for change in differs.toggles]
+    return (*_updates(match, live, differs, context),) or (_unchanged(match),), notes
+
+
+def interrupted_note(live: LiveObject) -> Note | None:
+    """Return a note on the new object of an interrupted replacement, None for other objects."""
+    marked = parse_marked_name(live.name)
+    if marked is None:
+        return None
+    return Note(
+        "interrupted-replacement",
+        f"{live.kind} {quoted(live.name)} (id {printable(live.id)}) is the new object of an "
+        f"interrupted replacement of id {marked[1]}; declare or delete it",
+    )
+
+
+def _updates(
+    match: Match, live: LiveObject, differs: Difference, context: ChangeContext
+) -> Iterator[Change]:
+    """Yield the changes in place."""
+    secrets = _secrets(match, differs, context)
     if differs.changes or any(note.use.sent for note in secrets):
-        changes.insert(0, _update(match, live, differs.changes, secrets, context))
-    return tuple(changes) or (_unchanged(match),), notes
+        yield _update(match, live, differs.changes, secrets, context)
+    for change in differs.toggles:
+        yield _toggle(match, live, change, context)
+
+
+def _secrets(match: Match, differs: Difference, context: ChangeContext) -> tuple[SecretNote, ...]:
+    resource = match.resource
+    return secrets_of_update(
+        match.kind,
+        resource,
+        differs.changes,
+        versions=context.history.resources(resource.address),
+        rotate=resource.address.matches(context.rotate),
+    )
 
 
 def _unchanged(match: Match) -> Change:
@@ -188,9 +228,16 @@ def _update(
         context,
         body=update_body(kind, resource, live, changes=changes, secrets=sent, dialect=dialect),
         secrets=secrets,
-        reasons=_reasons(changes, secrets),
+        reasons=(*_reasons(changes, secrets), *_rename_after_replacement(live, changes)),
         seen=seen_of_update(kind, resource, live, changes),
     )
+
+
+def _rename_after_replacement(live: LiveObject, changes: Sequence[FieldChange]) -> Iterator[Reason]:
+    """Yield why the new object of a replacement is renamed, if that is what is left of it."""
+    is_renamed = any(change.path == ("name",) for change in changes)
+    if is_renamed and parse_marked_name(live.name) is not None:
+        yield Reason.INTERRUPTED
 
 
 def _reasons(
@@ -248,6 +295,52 @@ def _replacement(
     )
 
 
+def _rest_of_replacement(
+    match: Match,
+    live: LiveObject,
+    new: LiveObject,
+    differs: Difference,
+    reasons: tuple[Reason, ...],
+    context: ChangeContext,
+) -> tuple[Change, ...]:
+    """Return what is left of a replacement: delete the old object, and complete the new one.
+
+    Raises AmbiguousIdentity if the new object isn't what a replacement would create now.
+    """
+    kind, resource, of_new = match.kind, match.resource, replace(match, live=new, moved=False)
+    left = difference(kind, resource, new, versions=context.history.resources(resource.address))
+    unmanaged = _unmanaged_settings(match, live, context)
+    if not reasons:
+        raise interrupted(
+            kind, resource.address, live, new, "the configuration does not need it any more"
+        )
+    if any(_reasons_to_replace(of_new, left, context)):
+        raise interrupted(
+            kind, resource.address, live, new, "a fixed field of the new object differs"
+        )
+    if unmanaged != _unmanaged_settings(match, new, context):
+        raise interrupted(kind, resource.address, live, new, "the old object was modified since")
+    secrets = _secrets(match, left, context)
+    sent = {note.path: note.ref for note in secrets if note.use.sent}
+    patch = update_body(
+        kind, resource, new, changes=left.changes, secrets=sent, dialect=context.live.dialect
+    )
+    rest = _change(
+        match,
+        Action.REPLACE,
+        (*_move(match, live), *differs.changes),
+        context,
+        parent_id=new.parent_id,
+        old_parent_id=live.parent_id,
+        new_id=new.id,
+        reasons=(*reasons, Reason.INTERRUPTED),
+        seen=seen_of_object(kind, live, resource.lifecycle, used=unmanaged),
+        body={"name": resource.name, **patch},
+        secrets=secrets,
+    )
+    return (rest, *(_toggle(of_new, new, change, context) for change in left.toggles))
+
+
 def _move(match: Match, live: LiveObject) -> Iterator[FieldChange]:
     """Yield the change of parent, by live ids, or the key of a parent that does not exist yet."""
     if match.moved and match.kind.parent_key is not None:
@@ -276,7 +369,13 @@ def deletion_of(match: Match, live: LiveObject, reason: Reason, context: ChangeC
         for leaf in field_leaves(match.kind.fields, live.body, live=True)
         if leaf.value is not None
     )
-    seen = seen_of_object(match.kind, live, match.resource.lifecycle)
     return _change(
-        match, Action.DELETE, fields, context, name=live.name, reasons=(reason,), seen=seen
+        match,
+        Action.DELETE,
+        fields,
+        context,
+        name=live.name,
+        reasons=(reason,),
+        seen=seen_of_object(match.kind, live, match.resource.lifecycle),
+        inside=tuple(sorted(child.id for child in context.children(live))),
     )

@@ -1,12 +1,12 @@
 """Compare a resource with its live object. Comes after the matcher, before the bodies.
 
 Only declared fields are compared. With a git base, a key that was removed since is reset, and each
-difference has the side that it comes from.
+difference has the side that it comes from: a change since the oldest version of the resource.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.change import FieldChange, Origin
@@ -33,12 +33,15 @@ class Difference:
 
 
 def difference(
-    kind: Kind, resource: Resource, live: LiveObject, *, base: Resource | None = None
+    kind: Kind, resource: Resource, live: LiveObject, *, versions: Sequence[Resource] = ()
 ) -> Difference:
-    """Return the managed fields in which the live object does not match the configuration."""
+    """Return the managed fields in which the live object does not match the configuration.
+
+    `versions` is the resource as it was declared since the git base, oldest first.
+    """
     current = {leaf.path: leaf.value for leaf in field_leaves(kind.fields, live.body, live=True)}
     declared = _declared(kind, resource.spec)
-    before = _declared(kind, base.spec) if base is not None else None
+    former = [_declared(kind, version.spec) for version in versions]
     changes: list[FieldChange] = []
     toggles: list[FieldChange] = []
     unreset: list[Path] = []
@@ -47,10 +50,16 @@ def difference(
         is_secret = leaf.field.secret or isinstance(leaf.value, SecretRef)
         if is_unset_toggle or is_secret or is_ignored(path, resource.lifecycle):
             continue
-        change = _field_change(leaf, current.get(path, MISSING), before)
+        change = _field_change(leaf, current.get(path, MISSING), former)
         if change is not None:
             (toggles if leaf.field.toggle else changes).append(change)
-    for leaf in _removed(kind, resource, live, declared, before or {}):
+    once = {
+        path: leaf
+        for version, leaves in zip(versions, former, strict=True)
+        for path, leaf in leaves.items()
+        if path[0] not in _other_variants(kind, resource, version.spec)
+    }
+    for leaf in _removed(kind, resource, live, declared, once):
         reset = _reset(leaf, current.get(leaf.path, MISSING))
         if reset is None:
             unreset.append(leaf.path)
@@ -72,15 +81,17 @@ def _declared(kind: Kind, spec: JSONObject) -> dict[Path, Leaf]:
     return {leaf.path: leaf for leaf in field_leaves(kind.fields, spec, live=False)}
 
 
-def _field_change(leaf: Leaf, live: JSON, before: Mapping[Path, Leaf] | None) -> FieldChange | None:
+def _field_change(
+    leaf: Leaf, live: JSON, former: Sequence[Mapping[Path, Leaf]]
+) -> FieldChange | None:
     """Return the change of a declared field, None if it is equal."""
     field = leaf.field
-    at_base = before[leaf.path].value if before and leaf.path in before else MISSING
+    formerly = [leaves[leaf.path].value if leaf.path in leaves else MISSING for leaves in former]
     want, have = compared(field, leaf.value, live)
-    removed_keys = _removed_keys(leaf, at_base, live)
+    removed_keys = _removed_keys(leaf, formerly, live)
     if want == have and not removed_keys:
         return None
-    origin = Origin.UNKNOWN if before is None else _origin(field, leaf.value, live, at_base)
+    origin = _origin(field, leaf.value, live, formerly[0]) if formerly else Origin.UNKNOWN
     if removed_keys:
         have = {**(have if isinstance(have, dict) else {}), **removed_keys}
         want = {**want, **dict.fromkeys(removed_keys)}
@@ -89,18 +100,15 @@ def _field_change(leaf: Leaf, live: JSON, before: Mapping[Path, Leaf] | None) ->
     return FieldChange(leaf.path, have, want, reset=bool(removed_keys), origin=origin)
 
 
-def _removed_keys(leaf: Leaf, at_base: JSON, live: JSON) -> dict[str, JSON]:
+def _removed_keys(leaf: Leaf, formerly: Iterable[JSON], live: JSON) -> dict[str, JSON]:
     """Return live keys of a merged object that were removed from the files since the git base."""
-    have = comparable(leaf.field, live)
-    if not isinstance(leaf.field.type, MergedObject) or not isinstance(have, dict):
+    have, wanted = comparable(leaf.field, live), leaf.value
+    if not (isinstance(leaf.field.type, MergedObject) and isinstance(have, dict)):
         return {}
-    if not (isinstance(at_base, Mapping) and isinstance(leaf.value, Mapping)):
+    if not isinstance(wanted, Mapping):
         return {}
-    return {
-        key: have[key]
-        for key in sorted(at_base)
-        if key not in leaf.value and have.get(key) is not None
-    }
+    once = {key for value in formerly if isinstance(value, Mapping) for key in value}
+    return {key: have[key] for key in sorted(once - wanted.keys()) if have.get(key) is not None}
 
 
 def _origin(field: Field, wanted: JSON, live: JSON, at_base: JSON) -> Origin:
@@ -112,25 +120,30 @@ def _origin(field: Field, wanted: JSON, live: JSON, at_base: JSON) -> Origin:
     return Origin.FILES if is_equal(field, at_base, live) else Origin.BOTH
 
 
+def _other_variants(kind: Kind, resource: Resource, spec: JSONObject) -> set[str]:
+    """Return the fields that have another tag in a spec or body: what is in them differs."""
+    return {
+        field.name
+        for field, variant in kind.variants
+        if (tag := value_at(resource.spec, (field.name, variant.tag))) is not MISSING
+        and not is_equal(variant.tag_field, tag, value_at(spec, (field.name, variant.tag)))
+    }
+
+
 def _removed(
     kind: Kind,
     resource: Resource,
     live: LiveObject,
     declared: Mapping[Path, Leaf],
-    before: Mapping[Path, Leaf],
+    once: Mapping[Path, Leaf],
 ) -> Iterator[Leaf]:
     """Yield the fields that were removed from the files since the git base.
 
     Those of a variant whose tag changes are no fields of the new one.
     """
-    tag_changes = {
-        field.name
-        for field, variant in kind.variants
-        if (tag := value_at(resource.spec, (field.name, variant.tag))) is not MISSING
-        and not is_equal(variant.tag_field, tag, value_at(live.body, (field.name, variant.tag)))
-    }
-    for path, leaf in before.items():
-        is_field = path[0] not in tag_changes and not leaf.field.toggle and not leaf.field.secret
+    others = _other_variants(kind, resource, live.body)
+    for path, leaf in once.items():
+        is_field = path[0] not in others and not leaf.field.toggle and not leaf.field.secret
         if is_field and path not in declared and not is_ignored(path, resource.lifecycle):
             yield leaf
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from reconciler.errors import AmbiguousIdentity
 from reconciler.model.address import Address
 from reconciler.model.globs import fits_any
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
-from reconciler.model.values import MISSING, value_at
 from reconciler.model.wording import printable, quoted
-
-_ScopedName = tuple[str | None, str]
-"""The id of the parent, and a name in it."""
+from reconciler.planning.ambiguity import Ambiguities
+from reconciler.planning.base import History
+from reconciler.planning.former import FormerObjects, Names
+from reconciler.planning.marks import MarkedObject, MarkedObjects
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,8 @@ class Match:
     """A resource and its live object, None if it does not exist.
 
     `parent_id` is the live id of its parent, None if that does not exist yet or there is none.
-    `moved`: the object has another parent than the configuration says.
+    `moved`: the object has another parent than the configuration says. `new`: the new object of a
+    replacement of `live` that was cut short.
     """
 
     resource: Resource
@@ -33,6 +33,7 @@ class Match:
     parent_id: str | None = None
     parent_address: Address | None = None
     moved: bool = False
+    new: LiveObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Matching:
 
     removed
         Live resources that the configuration had at the git base and has no longer.
+    unclear
+        Resources that were removed since the git base and may be any of several objects.
     untouchable
         Resources whose own name, or that of the object they pin, is in `policy.ignore`.
     near_names
@@ -53,6 +56,7 @@ class Matching:
     ignored: tuple[LiveObject, ...]
     untouchable: tuple[Address, ...]
     near_names: tuple[tuple[Address, LiveObject], ...] = ()
+    unclear: tuple[tuple[Address, tuple[LiveObject, ...]], ...] = ()
 
 
 def match(
@@ -61,14 +65,14 @@ def match(
     *,
     policy: Policy,
     kinds: Sequence[Kind],
-    base: Desired | None = None,
+    history: History | None = None,
 ) -> Matching:
     """Match every resource with its live object.
 
     Raises:
         AmbiguousIdentity: two live objects could be one resource, two resources claim one
-            object, a pinned id or a parent does not exist. Lists all of them, with ids and the
-            lines to paste.
+            object, a pinned id or a parent does not exist, a replacement that was cut short
+            can't be continued. Lists all of them, with ids and the lines to paste.
 
     """
     ignored = {
@@ -77,10 +81,6 @@ def match(
         for item in live.of(kind.name)
         if _is_ignored(item.name, policy)
     }
-    objects = {
-        kind.name: [item for item in live.of(kind.name) if (kind.name, item.id) not in ignored]
-        for kind in kinds
-    }
     declared = desired.in_order()
     untouchable = {
         resource.address
@@ -88,7 +88,8 @@ def match(
         if _is_ignored(resource.name, policy)
         or (resource.address.kind, resource.pinned_id) in ignored
     }
-    matcher = _Matcher(live, base, objects)
+    by_name = {kind.name: kind for kind in kinds}
+    matcher = _Matcher(live, history or History({}), by_name, frozenset(ignored))
     for kind in kinds:
         resources = [
             resource
@@ -97,19 +98,20 @@ def match(
         ]
         matcher.match_kind(kind, resources)
     matcher.raise_problems()
-    matcher.claim_removed(desired, {kind.name: kind for kind in kinds})
+    matcher.claim_removed(desired)
     return Matching(
         matches=matcher.matches,
         removed=matcher.removed,
         unmanaged=tuple(
             item
             for kind in kinds
-            for item in sorted(objects[kind.name], key=_place)
+            for item in sorted(live.of(kind.name), key=_place)
             if matcher.is_free(item)
         ),
         ignored=tuple(sorted(ignored.values(), key=_place)),
         untouchable=tuple(sorted(untouchable)),
         near_names=tuple(matcher.near_names),
+        unclear=tuple(matcher.unclear),
     )
 
 
@@ -123,77 +125,88 @@ def _place(live: LiveObject) -> tuple[str, str, str]:
 
 @dataclass(slots=True)
 class _Matcher:
-    """The kinds that are matched so far, parents first. `objects` are without the ignored ones."""
+    """The kinds that are matched so far, parents first."""
 
     live: Live
-    base: Desired | None
-    objects: Mapping[str, Sequence[LiveObject]]
+    history: History
+    kinds: Mapping[str, Kind]
+    ignored: frozenset[tuple[str, str]]
     matches: dict[Address, Match] = field(default_factory=dict)
     removed: dict[Address, Match] = field(default_factory=dict)
+    unclear: list[tuple[Address, tuple[LiveObject, ...]]] = field(default_factory=list)
     claims: dict[tuple[str, str], list[Address]] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-    hints: list[str] = field(default_factory=list)
+    ambiguities: Ambiguities = field(default_factory=Ambiguities)
     near_names: list[tuple[Address, LiveObject]] = field(default_factory=list)
+    names: dict[str, Names] = field(default_factory=dict)
+    former: FormerObjects = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.former = FormerObjects(self.history, self.kinds, self.names, self._live_of)
 
     def match_kind(self, kind: Kind, resources: Sequence[Resource]) -> None:
         """Match by id, then by name; what is left by former names."""
-        objects = self.objects[kind.name]
-        by_id = {item.id: item for item in objects}
+        objects = self.live.of(kind.name)
+        marked = MarkedObjects.of(objects, {resource.name for resource in resources})
+        names = self.names[kind.name] = Names.of(kind, objects, marked.plain)
         pinned = {resource.pinned_id for resource in resources}
-        free = [item for item in objects if item.id not in pinned]
-        by_name = _by_scoped_name(kind, free)
+        by_name: list[Match] = []
         unmatched: list[Match] = []
         for resource in resources:
             start = self._with_parent(kind, resource)
             if resource.pinned_id is not None:
-                self._match_pinned(start, by_id.get(resource.pinned_id))
-            elif (resource.parent is None or start.parent_id is not None) and (
-                candidates := by_name.get((start.parent_id, resource.name))
-            ):
+                self._match_pinned(start, names.by_id.get(resource.pinned_id))
+            elif candidates := [
+                item for item in self._named(start, resource.name) if item.id not in pinned
+            ]:
                 self._claim_single(start, candidates)
+                by_name.append(start)
             else:
                 unmatched.append(start)
         for start in unmatched:
-            self._claim_single(start, self._of_former_name(start, by_name))
+            self._claim_single(start, self._of_former_name(start))
             if self.matches[start.resource.address].live is None:
-                self._note_near_names(start, free)
+                self._note_near_names(start)
+        self._continue_replacements(resources, marked.unfinished)
+        for start in by_name:
+            self._report_second(start)
+        for resource in resources:
+            self.former.remember(resource, self._live_of(resource.address))
 
     def is_free(self, live: LiveObject) -> bool:
-        """Return whether no resource claims an object."""
-        return (live.kind, live.id) not in self.claims
+        """Return whether no resource claims an object and the policy does not ignore it."""
+        place = (live.kind, live.id)
+        return place not in self.claims and place not in self.ignored
 
-    def claim_removed(self, desired: Desired, kinds: Mapping[str, Kind]) -> None:
+    def claim_removed(self, desired: Desired) -> None:
         """Claim live objects of resources that were removed since the git base."""
-        for resource in self.base.in_order() if self.base is not None else ():
-            address = resource.address
-            kind = kinds.get(address.kind)
-            if address in desired.resources or resource.state is State.ABSENT or kind is None:
-                continue
-            candidates = [
-                item
-                for item in self.objects[kind.name]
-                if self.is_free(item) and self._was_of(kind, resource, item)
-            ]
-            if len(candidates) == 1:
-                live = candidates[0]
-                self.claims[live.kind, live.id] = [address]
-                self.removed[address] = Match(resource, kind, live, parent_id=live.parent_id)
+        for resource, versions in self.history.removed(desired):
+            kind, is_certain = self.kinds[resource.address.kind], True
+            objects: dict[str, LiveObject] = {}
+            for version in versions:
+                is_certain = is_certain and len(self.former.scopes(kind, version)) <= 1
+                objects |= {item.id: item for item in self.former.of_version(kind, version)}
+            free = [item for item in objects.values() if self.is_free(item)]
+            if is_certain and len(free) == 1:
+                self.claims[kind.name, free[0].id] = [resource.address]
+                parent_id = free[0].parent_id
+                self.removed[resource.address] = Match(resource, kind, free[0], parent_id)
+            elif free:
+                self.unclear.append((resource.address, tuple(free)))
 
     def raise_problems(self) -> None:
         """Raise AmbiguousIdentity for all problems, if there are any."""
         for (kind, live_id), addresses in sorted(self.claims.items()):
             if len(addresses) > 1:
                 listed = " and ".join(map(str, sorted(addresses)))
-                self._report(
+                self.ambiguities.add(
                     f"{listed} claim the same live {kind}, id {printable(live_id)}",
                     f"give all but one of {listed} another name, or pin them by `id`",
                 )
-        if self.problems:
-            raise AmbiguousIdentity("\n".join(self.problems), hint="\n".join(self.hints))
+        self.ambiguities.raise_any()
 
-    def _report(self, problem: str, hint: str) -> None:
-        self.problems.append(problem)
-        self.hints.append(hint)
+    def _live_of(self, address: Address) -> LiveObject | None:
+        match = self.matches.get(address)
+        return match.live if match is not None else None
 
     def _with_parent(self, kind: Kind, resource: Resource) -> Match:
         """Return the resource with its parent, resolved as far as it exists."""
@@ -203,7 +216,7 @@ class _Matcher:
         ids = self._parent_ids(kind.parent, ref)
         if len(ids) != 1 and ref.name is not None:
             choice = printable(f"one of {', '.join(ids)}" if ids else "the id of an existing one")
-            self._report(
+            self.ambiguities.add(
                 f"{resource.address}: {len(ids) or 'no'} live {kind.parent}s are named "
                 f"{quoted(ref.name)}",
                 f"name it by id: {kind.parent_key}: {{id: …}} with {choice}",
@@ -215,19 +228,25 @@ class _Matcher:
     def _parent_ids(self, kind: str, ref: ParentRef) -> list[str]:
         """Return the ids of the live objects that a reference may mean: several of one name."""
         if ref.key is not None:
-            address = Address(kind, ref.key)
-            match = self.matches.get(address) or self.removed.get(address)
-            return [match.live.id] if match is not None and match.live is not None else []
+            live = self._live_of(Address(kind, ref.key))
+            return [live.id] if live is not None else []
         if ref.id is not None:
             return [ref.id]
-        name = (ref.name or "").strip()
-        return sorted(item.id for item in self.live.of(kind) if item.name.strip() == name)
+        named = self.names[kind].by_name.get((None, (ref.name or "").strip()), ())
+        return sorted(item.id for item in named)
+
+    def _named(self, start: Match, name: str) -> list[LiveObject]:
+        """Return the objects of a name in the place of a resource, without ignored ones."""
+        if start.resource.parent is not None and start.parent_id is None:
+            return []
+        named = self.names[start.kind.name].by_name.get((start.parent_id, name.strip()), ())
+        return [item for item in named if (item.kind, item.id) not in self.ignored]
 
     def _match_pinned(self, start: Match, live: LiveObject | None) -> None:
         resource = start.resource
         if live is None and resource.state is State.PRESENT:
             pinned = printable(str(resource.pinned_id))
-            self._report(
+            self.ambiguities.add(
                 f"{resource.address}: no live {resource.address.kind} has the id {pinned}",
                 f"remove `id: {pinned}` from {resource.address} to match it by name or create it, "
                 "or correct the id",
@@ -235,18 +254,15 @@ class _Matcher:
         self._claim(start, live)
 
     def _claim_single(self, start: Match, candidates: Sequence[LiveObject]) -> None:
-        """Claim the only candidate; report duplicates."""
+        """Claim the only candidate; report several."""
         if len(candidates) > 1:
-            address, collection = start.resource.address, start.kind.collection
-            by_age = sorted(candidates, key=_age)
-            name = quoted(candidates[0].name)
-            problem = f"{address}: {len(by_age)} live {collection} are named {name}"
-            listed = [f"  {printable(_duplicate(start.kind, item))}" for item in by_age]
-            pin = f"{{{address.key}: {{id: {printable(by_age[0].id)}}}}}"
-            self._report(
-                "\n".join([problem, *listed]),
-                f"pin the intended one: {collection}: {pin}, and declare or delete the other",
+            same = len({item.name.strip() for item in candidates}) == 1
+            those = (
+                f"named {quoted(candidates[0].name)}" if same else "this resource by their names"
             )
+            count = f"{len(candidates)} live {start.kind.collection}"
+            problem = f"{count} {'are' if same else 'may be'} {those}"
+            self.ambiguities.add_choice(start.kind, start.resource.address, problem, candidates)
         self._claim(start, candidates[0] if len(candidates) == 1 else None)
 
     def _claim(self, start: Match, live: LiveObject | None) -> None:
@@ -259,71 +275,81 @@ class _Matcher:
             )
         self.matches[address] = start
 
-    def _of_former_name(
-        self, start: Match, by_name: Mapping[_ScopedName, Sequence[LiveObject]]
-    ) -> Sequence[LiveObject]:
-        """Return the unclaimed objects of the first former name that has any."""
+    def _of_former_name(self, start: Match) -> list[LiveObject]:
+        """Return the unclaimed objects of a former name, or those of the key at the git base."""
         resource = start.resource
-        names: list[_ScopedName] = []
-        if resource.parent is None or start.parent_id is not None:
-            names += [(start.parent_id, name.strip()) for name in resource.lifecycle.renamed_from]
-        for name in (*names, *self._name_at_base(start)):
-            if candidates := [item for item in by_name.get(name, ()) if self.is_free(item)]:
+        for name in resource.lifecycle.renamed_from:
+            if candidates := [item for item in self._named(start, name) if self.is_free(item)]:
                 return candidates
-        return ()
+        return self._at_base(start)
 
-    def _name_at_base(self, start: Match) -> Iterator[_ScopedName]:
-        """Yield the name and parent of the key at the git base, which shows renames and moves."""
-        base = self.base.resources if self.base is not None else {}
-        before = base.get(start.resource.address)
-        if before is None or before.pinned_id is not None:
-            return
-        if before.parent is None or start.kind.parent is None:
-            yield (None, before.name)
-        elif len(ids := self._parent_ids(start.kind.parent, before.parent)) == 1:
-            yield (ids[0], before.name)
+    def _at_base(self, start: Match) -> list[LiveObject]:
+        """Return the unclaimed objects of the names and places that the key had in the base."""
+        objects = self.former.of(start.kind, start.resource.address)
+        return [item for item in objects if self.is_free(item)]
 
-    def _note_near_names(self, start: Match, objects: Iterable[LiveObject]) -> None:
+    def _report_second(self, start: Match) -> None:
+        """Report an object of the key's former name or place beside the one of its name.
+
+        It would go on running after a move or a rename that was made in part.
+        """
+        own = self._live_of(start.resource.address)
+        if own is not None and (others := self._at_base(start)):
+            count = f"{len(others) + 1} live {start.kind.collection}"
+            self.ambiguities.add_choice(
+                start.kind,
+                start.resource.address,
+                f"{count} may be this resource, by its name or by the git base",
+                [own, *others],
+            )
+
+    def _continue_replacements(
+        self, resources: Iterable[Resource], unfinished: Iterable[MarkedObject]
+    ) -> None:
+        """Give resources the new object of their unfinished replacement, or report it."""
+        marked = [item for item in unfinished if self.is_free(item.live)]
+        for resource in resources if marked else ():
+            match = self.matches[resource.address]
+            own = match.live.id if match.live is not None else None
+            items = [
+                item
+                for item in marked
+                if item.old_id == own
+                or (item.name == resource.name and _is_in_place(match, item.live))
+            ]
+            if not items or resource.state is State.ABSENT:
+                continue
+            new = items[0].live
+            if len(items) == 1 and items[0].old_id == own and _is_in_place(match, new):
+                self.claims[new.kind, new.id] = [resource.address]
+                self.matches[resource.address] = replace(match, new=new)
+            elif resource.pinned_id is None:
+                self._report_unfinished(match, items)
+
+    def _report_unfinished(self, match: Match, items: Sequence[MarkedObject]) -> None:
+        by_id = self.names[match.kind.name].by_id
+        objects = {item.live.id: item.live for item in items}
+        objects |= {item.old_id: by_id[item.old_id] for item in items}
+        if match.live is not None:
+            objects[match.live.id] = match.live
+        self.ambiguities.add_choice(
+            match.kind,
+            match.resource.address,
+            "a replacement of it was interrupted and can't be continued, since it is not clear "
+            "that it replaces the object of this resource in this place",
+            list(objects.values()),
+        )
+
+    def _note_near_names(self, start: Match) -> None:
         resource = start.resource
         if start.kind.unique_names and resource.state is State.PRESENT:
             self.near_names += (
                 (resource.address, item)
-                for item in objects
+                for item in self.live.of(start.kind.name)
                 if item.name.strip().casefold() == resource.name.casefold() and self.is_free(item)
             )
 
-    def _was_of(self, kind: Kind, resource: Resource, live: LiveObject) -> bool:
-        """Return whether an object was that of a resource at the git base."""
-        if resource.pinned_id is not None:
-            return live.id == resource.pinned_id
-        if live.name.strip() != resource.name:
-            return False
-        if kind.parent is None or resource.parent is None:
-            return True
-        return live.parent_id in self._parent_ids(kind.parent, resource.parent)
 
-
-def _by_scoped_name(
-    kind: Kind, objects: Iterable[LiveObject]
-) -> dict[_ScopedName, list[LiveObject]]:
-    """Return objects by parent and name.
-
-    Those of a kind with parents are also listed without one: an export of the organization may
-    be in any project.
-    """
-    by_name: dict[_ScopedName, list[LiveObject]] = {}
-    for item in objects:
-        scopes = {item.parent_id, None} if kind.parent is not None else {None}
-        for scope in scopes:
-            by_name.setdefault((scope, item.name.strip()), []).append(item)
-    return by_name
-
-
-def _age(live: LiveObject) -> tuple[str, str]:
-    return (str(live.body.get("created_at")), live.id)
-
-
-def _duplicate(kind: Kind, live: LiveObject) -> str:
-    last = value_at(live.body, kind.activity) if kind.activity else MISSING
-    run = "" if last in (MISSING, None) else f", last run {last}"
-    return f"id: {live.id}   created {live.body.get('created_at')}{run}"
+def _is_in_place(match: Match, live: LiveObject) -> bool:
+    """Return whether an object is where the configuration places the resource."""
+    return match.resource.parent is None or live.parent_id == match.parent_id

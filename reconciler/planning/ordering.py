@@ -1,7 +1,7 @@
 """Decide the order in which changes are applied.
 
 Parents are created before their children and deleted after them; pausing comes before an update
-of the same object and unpausing after it; deletes come last, except one that frees a name which
+of the same resource and unpausing after it; deletes come last, except one that frees a name which
 another change needs (so that no server answers "name taken").
 """
 
@@ -85,11 +85,12 @@ def _add_parents(by_id: Mapping[str, Change], needs: _Needs, kinds: Mapping[str,
 
 def _add_toggles(by_id: Mapping[str, Change], needs: _Needs) -> None:
     for change in by_id.values():
-        update = f"{change.address}:{Action.UPDATE}"
-        if update in by_id and change.action is Action.PAUSE:
-            needs[update].add(change.id)
-        elif update in by_id and change.action is Action.UNPAUSE:
-            needs[change.id].add(update)
+        ids = {f"{change.address}:{action}" for action in (Action.UPDATE, Action.REPLACE)}
+        for update in ids & by_id.keys():
+            if change.action is Action.PAUSE:
+                needs[update].add(change.id)
+            elif change.action is Action.UNPAUSE:
+                needs[change.id].add(update)
 
 
 def _changes_that_free_names(by_id: Mapping[str, Change]) -> _Needs:

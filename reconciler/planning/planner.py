@@ -11,23 +11,16 @@ from reconciler.model.change import Action, Change
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan, PlanSource, Selection, Unmanaged
-from reconciler.model.policy import Policy, Prune
+from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
-from reconciler.model.wording import printable, quoted
+from reconciler.planning.base import Base, History
 from reconciler.planning.changes import ChangeContext, deletion_of, resource_changes
 from reconciler.planning.guards import GuardContext, refusals
 from reconciler.planning.matcher import Matching, match
+from reconciler.planning.notes import NoteContext, notes_of
 from reconciler.planning.ordering import Ordered, in_order
 from reconciler.planning.pruning import to_prune
 from reconciler.planning.selection import Selector, selected_addresses
-
-
-@dataclass(frozen=True, slots=True)
-class Base:
-    """The configuration at a git commit."""
-
-    desired: Desired
-    commit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +41,15 @@ class PlanOptions:
 class PlanContext:
     """What a plan depends on besides configuration, live state and policy.
 
-    `now` is when live state was read: rules such as "end_at has passed" need it.
+    `now` is when live state was read: rules such as "end_at has passed" need it. `head` is the
+    commit of the configuration, if known.
     """
 
     now: datetime
     tool_version: str
     base: Base | None = None
     options: PlanOptions = field(default_factory=PlanOptions)
+    head: str | None = None
 
 
 def make_plan(
@@ -75,36 +70,32 @@ def make_plan(
             object. Lists their ids; never picks one.
 
     """
-    base = context.base.desired if context.base is not None else None
+    base, rotate = context.base, context.options.rotate
     by_name = {kind.name: kind for kind in kinds}
-    matching = match(desired, live, policy=policy, kinds=kinds, base=base)
+    history = History.of(base, kinds)
+    matching = match(desired, live, policy=policy, kinds=kinds, history=history)
     ordered, notes = _decided(
-        matching,
-        policy,
-        context.options,
-        ChangeContext(by_name, live, base, context.now, context.options.rotate),
+        matching, policy, context, ChangeContext(by_name, live, history, context.now, rotate)
     )
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
     return Plan(
-        source=PlanSource(
-            environment=desired.environment,
-            organization=desired.organization,
-            base_url=desired.base_url,
-            tool_version=context.tool_version,
-            config_digest=desired.digest,
-            dialect=live.dialect,
-            base=context.base.commit if context.base is not None else None,
-        ),
+        source=_source(desired, live, context),
         changes=ordered.changes,
         unmanaged=tuple(_described(unmanaged, live, by_name)),
         ignored=tuple(_described(matching.ignored, live, by_name)),
-        notes=(*notes, *_notes(matching, policy, context)),
+        notes=(
+            *notes,
+            *notes_of(NoteContext(matching, ordered.changes, unmanaged, policy, base)),
+        ),
         refusals=refusals(
             GuardContext(
                 changes=ordered.changes,
                 policy=policy,
                 kinds=kinds,
-                resources={**(base.resources if base else {}), **desired.resources},
+                resources={
+                    **{address: match.resource for address, match in matching.removed.items()},
+                    **desired.resources,
+                },
                 managed=sum(match.live is not None for match in matching.matches.values()),
                 allow_replace=context.options.allow_replace,
                 untouchable=matching.untouchable,
@@ -112,14 +103,34 @@ def make_plan(
             )
         ),
         selection=context.options.selection,
-        created_at=context.now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        created_at=_iso(context.now),
     )
 
 
+def _source(desired: Desired, live: Live, context: PlanContext) -> PlanSource:
+    base = context.base
+    return PlanSource(
+        environment=desired.environment,
+        organization=desired.organization,
+        base_url=desired.base_url,
+        tool_version=context.tool_version,
+        dialect=live.dialect,
+        base=base.commit if base is not None else None,
+        base_commits=base.commits if base is not None else 0,
+        base_time=_iso(base.time) if base is not None and base.time is not None else None,
+        head=context.head,
+    )
+
+
+def _iso(time: datetime) -> str:
+    return time.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
 def _decided(
-    matching: Matching, policy: Policy, options: PlanOptions, context: ChangeContext
+    matching: Matching, policy: Policy, plan_context: PlanContext, context: ChangeContext
 ) -> tuple[Ordered, tuple[Note, ...]]:
     """Return the changes in order, no-ops last, and notes."""
+    options, base = plan_context.options, plan_context.base
     parent_kinds = frozenset(kind.parent for kind in context.kinds.values() if kind.parent)
     selector = Selector(options.selection, parent_kinds)
     selected, selection_notes = selected_addresses(matching.matches, selector)
@@ -139,7 +150,7 @@ def _decided(
         notes += resource_notes
     changes += (
         deletion_of(pruned.match, pruned.live, pruned.reason, context)
-        for pruned in to_prune(matching, policy, context.kinds)
+        for pruned in to_prune(matching, policy, context.kinds, kept=base.kept if base else {})
         if selector.selects(
             pruned.match.resource.address, pruned.parent.key if pruned.parent else None
         )
@@ -174,29 +185,3 @@ def _described(
         address = Address.of_unmanaged(item.kind, item.id)
         parent = (kinds[item.kind].parent or "", item.parent_id or "")
         yield Unmanaged(address, item.name, item.parent_id, names.get(parent))
-
-
-def _notes(matching: Matching, policy: Policy, context: PlanContext) -> Iterator[Note]:
-    if context.base is None:
-        yield Note(
-            "no-git-base",
-            "no git base. Removed resources, the origin of differences and changed secret "
-            "references are not detected. Use --base REF.",
-        )
-    kept = [
-        str(address)
-        for address in sorted(matching.removed)
-        if policy.prune_of(address.kind) is Prune.NEVER
-    ]
-    if kept:
-        yield Note(
-            "removed-but-kept",
-            f"removed from the configuration but still live: {', '.join(kept)}; to delete, use "
-            "`prune: git`, `prune: true` or `state: absent`",
-        )
-    for address, near in matching.near_names:
-        yield Note(
-            "near-name",
-            f"{address} is created although {quoted(near.name)} (id {printable(near.id)}) differs "
-            "from its name in case only; newer servers refuse that",
-        )

@@ -6,7 +6,7 @@ configuration no longer does. An empty workspace therefore deletes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from reconciler.model.address import Address
@@ -29,9 +29,12 @@ class PrunedObject:
 
 
 def to_prune(
-    matching: Matching, policy: Policy, kinds: Mapping[str, Kind]
+    matching: Matching, policy: Policy, kinds: Mapping[str, Kind], *, kept: Container[Address]
 ) -> Iterator[PrunedObject]:
-    """Yield every object that the policy prunes: removed resources, then unmanaged objects."""
+    """Yield every object that the policy prunes: removed resources, then unmanaged objects.
+
+    `kept` are removed resources that `prune: git` does not delete.
+    """
     declared = {address.kind for address in matching.matches}
     parents = {
         (address.kind, match.live.id): address
@@ -43,10 +46,10 @@ def to_prune(
         parent = parents.get((kinds[live.kind].parent or "", live.parent_id or ""))
         return parent, policy.prune_of(live.kind, str(parent) if parent else None)
 
-    for _, match in sorted(matching.removed.items()):
+    for address, match in sorted(matching.removed.items()):
         if match.live is not None:
             parent, mode = parent_and_mode(match.live)
-            if mode is not Prune.NEVER:
+            if mode is Prune.UNMANAGED or (mode is Prune.GIT and address not in kept):
                 yield PrunedObject(match, match.live, Reason.REMOVED_FROM_FILES, parent)
     for live in matching.unmanaged:
         kind = kinds[live.kind]

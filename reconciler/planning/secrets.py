@@ -25,17 +25,20 @@ def secrets_of_update(
     resource: Resource,
     changes: Sequence[FieldChange],
     *,
-    base: Resource | None,
+    versions: Sequence[Resource],
     rotate: bool,
 ) -> tuple[SecretNote, ...]:
-    """Return every secret of the resource with the reason why it is or isn't sent."""
+    """Return every secret of the resource with the reason why it is or isn't sent.
+
+    One that differs from any of the `versions` since the git base is sent.
+    """
 
     def use(path: Path, ref: SecretRef) -> SecretUse:
         if rotate:
             return SecretUse.ROTATE
-        if base is not None and base.secret_version != resource.secret_version:
+        if any(version.secret_version != resource.secret_version for version in versions):
             return SecretUse.VERSION_CHANGED
-        if base is not None and value_at(base.spec, path) != ref:
+        if any(value_at(version.spec, path) != ref for version in versions):
             return SecretUse.REFERENCE_CHANGED
         if any(_requires_secret(kind, change.path, path) for change in changes):
             return SecretUse.NEEDED

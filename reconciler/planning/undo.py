@@ -12,9 +12,9 @@ from typing import Any
 
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change, FieldChange, Reason
-from reconciler.model.codec.plan import digest
 from reconciler.model.comparison import is_equal, live_values
 from reconciler.model.field_types import MergedObject
+from reconciler.model.identity import plan_id
 from reconciler.model.kind import Field, Kind
 from reconciler.model.leaves import unknown_field
 from reconciler.model.live import Live, LiveObject
@@ -23,7 +23,7 @@ from reconciler.model.policy import Policy
 from reconciler.model.redaction import is_redacted
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.values import JSON, MISSING, Path, path_text, put_at, value_at
-from reconciler.model.wording import printable
+from reconciler.model.wording import listed, printable
 from reconciler.planning.differ import is_ignored
 from reconciler.planning.planner import PlanContext, make_plan
 
@@ -32,18 +32,27 @@ from reconciler.planning.planner import PlanContext, make_plan
 class AppliedPlan:
     """A plan and how much of it was applied.
 
-    `done` are the ids of the changes that were made, None if not recorded: then all of them.
-    `created` are the ids of created objects by address, as far as recorded.
+    done
+        Ids of the changes that were made, None if not recorded: then all of them.
+    uncertain
+        Ids of the changes that may have been made, such as those of a run that was killed.
+    adopted
+        Ids of the creates whose object another client may have created.
+    created
+        Ids of created objects by address, as far as recorded.
     """
 
     plan: Plan
     done: frozenset[str] | None = None
+    uncertain: frozenset[str] = frozenset()
+    adopted: frozenset[str] = frozenset()
     created: Mapping[Address, str] = field(default_factory=dict)
 
     def changes(self, *actions: Action) -> Iterator[Change]:
-        """Yield the changes that were made with one of the actions, in order."""
+        """Yield the changes that were or may have been made with one of the actions, in order."""
         for change in self.plan.effective:
-            if change.action in actions and (self.done is None or change.id in self.done):
+            made = self.done is None or change.id in self.done or change.id in self.uncertain
+            if change.action in actions and made:
                 yield change
 
 
@@ -73,11 +82,32 @@ def undo_plan(
     )
     return replace(
         plan,
-        source=replace(plan.source, undoes=digest(applied.plan)),
+        source=replace(plan.source, undoes=plan_id(applied.plan)),
         changes=tuple(replace(change, reasons=_reasons(change)) for change in plan.effective),
         unmanaged=(),
         ignored=(),
-        notes=tuple(former.notes),
+        notes=(*former.notes, *_revert_note(applied, plan)),
+    )
+
+
+def _revert_note(applied: AppliedPlan, plan: Plan) -> Iterator[Note]:
+    """Yield the note that the files have to be reverted, too, if they caused what is undone."""
+    undone = {change.address for change in plan.effective}
+    files = {
+        change.at.file
+        for change in applied.plan.effective
+        if change.address in undone and change.at is not None
+    }
+    if not files:
+        return
+    base, head = applied.plan.source.base, applied.plan.source.head
+    command = ""
+    if base is not None and head is not None and base != head:
+        command = f", for example with `git revert {base[:12]}..{head[:12]}`"
+    yield Note(
+        "revert-files",
+        "the configuration still contains what is undone, and the next plan makes it again: "
+        f"revert {listed(sorted(files), 5)}{command}",
     )
 
 
@@ -107,7 +137,15 @@ class _FormerState:
         for change in sorted(deleted, key=lambda change: levels.index(change.address.kind)):
             self._restore_deleted(change)
         for change in self.applied.changes(Action.REPLACE):
-            self._note(change, "a replacement can't be undone: the old id and history are lost")
+            self._note(
+                change,
+                "its replacement may have been cut short: the next plan does the rest"
+                if change.id in self.applied.uncertain
+                else "a replacement can't be undone: the old id and history are lost",
+            )
+        for change in self.applied.plan.effective:
+            if change.id in self.applied.adopted:
+                self._note(change, "another client may have created it: nothing is deleted")
         in_place: dict[Address, list[Change]] = {}
         for change in self.applied.changes(Action.UPDATE, Action.PAUSE, Action.UNPAUSE):
             in_place.setdefault(change.address, []).append(change)
@@ -126,23 +164,54 @@ class _FormerState:
 
     def _remove_created(self, change: Change) -> None:
         created_id = self.applied.created.get(change.address)
-        name = change.name.strip()
+        name, parent_id = change.name.strip(), self._parent_of_created(change)
         candidates = [
             live
             for live in self.live.of(change.address.kind)
             if (live.id == created_id if created_id is not None else live.name.strip() == name)
-            and (change.parent_id is None or live.parent_id == change.parent_id)
+            and (parent_id is None or live.parent_id == parent_id)
         ]
         if len(candidates) != 1:
             cause = "several live objects have its name" if candidates else "already deleted"
+            if change.id in self.applied.uncertain and not candidates:
+                cause = "it was not created"
             self._note(change, f"{cause}: nothing is deleted")
             return
-        spec = {"name": candidates[0].name}
-        self._add(change, spec, pinned_id=candidates[0].id, state=State.ABSENT)
+        (live,) = candidates
+        if created_id is None and change.id in self.applied.uncertain:
+            if not self._is_as_sent(change, live):
+                self._note(change, f"id {live.id} differs from what was sent: nothing is deleted")
+                return
+            self._note(change, f"its create has no recorded end; id {live.id} is what was sent")
+        self._add(change, {"name": live.name}, pinned_id=live.id, state=State.ABSENT)
+
+    def _parent_of_created(self, change: Change) -> str | None:
+        """Return the live id of the parent, also of one that the same run created."""
+        parent = self.kinds[change.address.kind].parent
+        if change.parent_id is not None or parent is None or change.parent is None:
+            return change.parent_id
+        address = Address(parent, change.parent.key or "")
+        if address in self.resources:
+            return self.resources[address].pinned_id
+        return self.applied.created.get(address)
+
+    def _is_as_sent(self, change: Change, live: LiveObject) -> bool:
+        """Return whether a live object has every comparable value that a create sent."""
+        kind = self.kinds[change.address.kind]
+        current = live_values(kind, live.body)
+        return all(
+            is_equal(
+                _field(kind, entry.path, live), entry.after, current.get(path_text(entry.path))
+            )
+            for entry in change.fields
+            if not entry.secret and not is_redacted(entry.after)
+        )
 
     def _restore_deleted(self, change: Change) -> None:
         """Create the object again: with a new id, without history and without secrets."""
         kind = self.kinds[change.address.kind]
+        if change.id in self.applied.uncertain and self._live(change) is not None:
+            return
         if any(
             live.name.strip() == change.name.strip() and live.parent_id == change.parent_id
             for live in self.live.of(kind.name)
@@ -184,13 +253,15 @@ class _FormerState:
         """Restore fields and toggles of one object that still are as the plan set them."""
         first = changes[0]
         kind = self.kinds[first.address.kind]
-        live = next((item for item in self.live.of(kind.name) if item.id == first.live_id), None)
+        live = self._live(first)
         if live is None:
             self._note(first, "already deleted: nothing is restored")
             return
         former: list[FieldChange] = []
         for change in changes:
             for entry in change.fields:
+                if change.id in self.applied.uncertain and _is_former(kind, entry, live):
+                    continue
                 if reason := self._not_restorable(kind, change, entry, live):
                     self._note(change, f"{path_text(entry.path)} is not restored: {reason}")
                 else:
@@ -217,6 +288,11 @@ class _FormerState:
         if not is_equal(_field(kind, entry.path, live), entry.after, current):
             return "modified since"
         return None
+
+    def _live(self, change: Change) -> LiveObject | None:
+        """Return the live object that a change acted on, None if it does not exist any more."""
+        objects = self.live.of(change.address.kind)
+        return next((live for live in objects if live.id == change.live_id), None)
 
     def _declared(self, address: Address) -> Resource:
         return self.desired.resources.get(address) or Resource(address, {})
@@ -246,6 +322,12 @@ def _tag_path(kind: Kind, path: Path) -> Path | None:
 
 def _field(kind: Kind, path: Path, live: LiveObject) -> Field:
     return kind.field_at(path, live.body) or unknown_field(str(path[-1]))
+
+
+def _is_former(kind: Kind, entry: FieldChange, live: LiveObject) -> bool:
+    """Return whether a field has the value from before the change, which then was not made."""
+    current = live_values(kind, live.body).get(path_text(entry.path))
+    return not entry.secret and is_equal(_field(kind, entry.path, live), entry.before, current)
 
 
 def _former_spec(kind: Kind, former: Sequence[FieldChange], live: LiveObject) -> dict[str, JSON]:

@@ -1,31 +1,28 @@
 """Read live state with as few calls as possible.
 
-One list per kind covers the organization. Where a list has a short shape, only the objects that a
-resource may match are read in full. A key that is limited to projects may not list the
-organization (docs/service.md, 15.41): then projects are read by id, and exports by project.
+One list per kind covers the organization. Where a list has a short form, `read_details` completes
+the objects that a plan depends on. A key that is limited to projects may not list the organization
+(docs/service.md, 15.41): then projects are read by id, and exports by project.
 """
 
 from __future__ import annotations
 
-import asyncio
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from reconciler.client import Transport, all_pages
+from reconciler.client import Transport, together
 from reconciler.errors import Forbidden, NotFound
 from reconciler.model.kind import Kind
-from reconciler.model.live import Dialect, Live, LiveObject
+from reconciler.model.live import Dialect, Live, LiveObject, id_text
 from reconciler.model.resource import Desired, Resource
-from reconciler.model.routes import Routes
-from reconciler.model.values import JSONObject
-
-_ID = re.compile(r"[A-Za-z0-9-]+")
+from reconciler.reading.details import read_details
+from reconciler.reading.objects import Progress, list_scope, read_object
 
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """What is read beyond what the configuration may match.
+    """What is read beyond the lists.
 
     in_full
         Whether to read an object of a short list in full.
@@ -41,27 +38,31 @@ class Depth:
 
 
 async def read_live(
-    transport: Transport, desired: Desired, *, kinds: Sequence[Kind], depth: Depth
+    transport: Transport, desired: Desired, *, kinds: Sequence[Kind], depth: Depth | None = None
 ) -> Live:
     """Read every object of the organization that the configuration may match.
 
     Raises ServiceError.
     """
+    depth = depth or Depth()
     reader = _Reader(transport, desired.organization, desired.in_order(), depth)
-    surveys = await asyncio.gather(*(reader.survey(kind) for kind in kinds))
+    surveys = await together(reader.survey(kind) for kind in kinds)
     objects: dict[str, tuple[LiveObject, ...]] = {}
     unlisted: set[str] = set()
     for kind, survey in zip(kinds, surveys, strict=True):
         if survey is not None:
-            bodies = [*survey, *await reader.hidden(kind, survey)]
+            items = [*survey, *await reader.hidden(kind, survey)]
         elif kind.parent is None:
             unlisted.add(kind.name)
-            bodies = await reader.by_id(kind)
+            items = await reader.by_id(kind)
         else:
-            bodies = await reader.by_parent(kind, objects.get(kind.parent, ()))
-        items = [_live_object(kind, body) for body in bodies]
-        objects[kind.name] = tuple(await reader.in_full(kind, items) if kind.detail else items)
-    return Live(objects, _dialect(kinds, objects), frozenset(unlisted))
+            items = await reader.by_parent(kind, objects.get(kind.parent, ()))
+        objects[kind.name] = tuple(item for item in items if not kind.pending_deletion(item.body))
+    live = Live(objects, _dialect(kinds, objects), frozenset(unlisted))
+    wanted = {
+        (item.kind, item.id) for items in objects.values() for item in items if depth.in_full(item)
+    }
+    return await read_details(transport, live, wanted, kinds=kinds, desired=desired)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +72,12 @@ class _Reader:
     resources: Sequence[Resource]
     depth: Depth
 
-    async def survey(self, kind: Kind) -> list[JSONObject] | None:
+    async def survey(self, kind: Kind) -> list[LiveObject] | None:
         """Return all objects of the organization, None where the key or server has no such list."""
         if kind.parent is not None and kind.paths.survey is None:
             return None
         try:
-            return await all_pages(self.transport, Routes(kind, self.organization).collection)
+            return await self._list(kind, None, Progress(self.transport, kind.collection))
         except Forbidden as error:
             if error.lacks_scope:
                 raise
@@ -86,12 +87,12 @@ class _Reader:
                 raise
         return None
 
-    async def hidden(self, kind: Kind, listed: Sequence[JSONObject]) -> list[JSONObject]:
+    async def hidden(self, kind: Kind, listed: Sequence[LiveObject]) -> list[LiveObject]:
         """Return objects that are named by id but not listed, such as exports of hidden types."""
         ids = self.depth.ids | _pinned(kind, self.resources)
-        return await self._read_all(kind, ids - {str(body.get("id")) for body in listed})
+        return await self._read_existing(kind, ids - {item.id for item in listed})
 
-    async def by_id(self, kind: Kind) -> list[JSONObject]:
+    async def by_id(self, kind: Kind) -> list[LiveObject]:
         """Return the objects that are named by id, where no list is allowed.
 
         A name can't be looked up then, so every resource of the kind needs an id.
@@ -101,9 +102,8 @@ class _Reader:
             for resource in self.resources
             if resource.address.kind == kind.name and resource.pinned_id is None
         ]
-        chosen = self.depth.ids | self.depth.parents
         ids = _pinned(kind, self.resources) | _parent_ids(self.resources)
-        ids |= {text for text in chosen if _ID.fullmatch(text)}
+        ids |= self.depth.ids | {text for text in self.depth.parents if id_text(text)}
         if unpinned or not ids:
             without_id = f"; without `id`: {', '.join(unpinned)}" if unpinned else ""
             raise Forbidden(
@@ -113,42 +113,39 @@ class _Reader:
                 "(for an import: --project ID)",
                 status=403,
             )
-        return await self._read_all(kind, ids)
+        return await self._read_existing(kind, ids)
 
-    async def by_parent(self, kind: Kind, parents: Sequence[LiveObject]) -> list[JSONObject]:
+    async def by_parent(self, kind: Kind, parents: Sequence[LiveObject]) -> list[LiveObject]:
         """Return the objects below each parent that is live or named by id."""
         ids = {parent.id for parent in parents} | _parent_ids(self.resources)
-        routes = [Routes(kind, self.organization, parent_id) for parent_id in sorted(ids)]
-        lists = (all_pages(self.transport, route.collection) for route in routes)
-        return [body for bodies in await asyncio.gather(*lists) for body in bodies]
+        progress = Progress(self.transport, kind.collection)
+        lists = await together(self._list(kind, parent_id, progress) for parent_id in sorted(ids))
+        return [item for items in lists for item in items]
 
-    async def in_full(self, kind: Kind, items: Sequence[LiveObject]) -> list[LiveObject]:
-        """Replace objects that may match by their full shape; drop those pending deletion."""
-        names, ids = _matchable(kind, self.resources)
+    async def _list(
+        self, kind: Kind, parent_id: str | None, progress: Progress
+    ) -> list[LiveObject]:
+        return await list_scope(
+            self.transport,
+            kind,
+            self.organization,
+            parent_id,
+            on_page=partial(progress.update, parent_id),
+        )
 
-        async def full(item: LiveObject) -> LiveObject | None:
-            matchable = item.id in ids or item.name.strip().casefold() in names
-            if not (matchable or self.depth.in_full(item)):
-                return item
-            body = await self._read(kind, item.id)
-            if body is None or kind.pending_deletion(body):
+    async def _read_existing(self, kind: Kind, ids: Iterable[str]) -> list[LiveObject]:
+        """Return the objects with some ids, without those that do not exist."""
+
+        async def read(live_id: str) -> LiveObject | None:
+            try:
+                return await read_object(self.transport, kind, self.organization, live_id)
+            except NotFound:
                 return None
-            return _live_object(kind, body)
 
-        read = await asyncio.gather(*(full(item) for item in items))
-        return [item for item in read if item is not None]
-
-    async def _read_all(self, kind: Kind, ids: Iterable[str]) -> list[JSONObject]:
-        read = await asyncio.gather(*(self._read(kind, live_id) for live_id in sorted(ids)))
-        return [body for body in read if body is not None]
-
-    async def _read(self, kind: Kind, live_id: str) -> JSONObject | None:
-        """Return one object in full, None if it does not exist."""
-        try:
-            body = (await self.transport.send(Routes(kind, self.organization).read(live_id))).body
-        except NotFound:
-            return None
-        return body if isinstance(body, Mapping) else None
+        # Other text is no id, and could be another path.
+        read_ids = sorted(live_id for live_id in ids if id_text(live_id))
+        items = await together(read(live_id) for live_id in read_ids)
+        return [item for item in items if item is not None]
 
 
 def _pinned(kind: Kind, resources: Iterable[Resource]) -> set[str]:
@@ -167,32 +164,7 @@ def _parent_ids(resources: Iterable[Resource]) -> set[str]:
     }
 
 
-def _matchable(kind: Kind, resources: Sequence[Resource]) -> tuple[set[str], set[str]]:
-    """Return the names (case-folded) and ids by which resources may match objects of a kind."""
-    names: set[str] = set()
-    for resource in resources:
-        if resource.address.kind == kind.name:
-            names |= {name.strip().casefold() for name in resource.lifecycle.renamed_from}
-            names.add(resource.name.casefold())
-        elif resource.parent is not None and resource.parent.name is not None:
-            names.add(resource.parent.name.strip().casefold())
-    return names, _pinned(kind, resources) | _parent_ids(resources)
-
-
-def _live_object(kind: Kind, body: JSONObject) -> LiveObject:
-    parent = body.get(kind.parent_field) if kind.parent_field else None
-    return LiveObject(
-        kind=kind.name,
-        id=str(body.get("id")),
-        name=str(body.get("name") or ""),
-        body=body,
-        parent_id=str(parent) if parent is not None else None,
-    )
-
-
-def _dialect(
-    kinds: Sequence[Kind], objects: Mapping[str, tuple[LiveObject, ...]]
-) -> Dialect | None:
+def _dialect(kinds: Sequence[Kind], objects: Mapping[str, Sequence[LiveObject]]) -> Dialect | None:
     """Return the dialect of the first object that shows it (docs/service.md, 15.46)."""
     dialects = (kind.dialect_of(item.body) for kind in kinds for item in objects[kind.name])
     return next(filter(None, dialects), None)

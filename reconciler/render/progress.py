@@ -1,124 +1,198 @@
-"""Progress, report and errors of a run as lines."""
+"""Progress and errors of a command as lines."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from traceback import walk_tb
 
 from reconciler.errors import InvalidConfiguration, ReconcilerError
-from reconciler.model.change import Action, Change
 from reconciler.model.event import (
     Done,
+    Ended,
     Event,
     Failed,
-    Interrupting,
     Planned,
-    Report,
+    Reading,
+    Sending,
     Sent,
     Skipped,
     Started,
+    Verifying,
+    Waiting,
+    Withdrawn,
 )
 from reconciler.model.wording import printable
 from reconciler.render.crop import crop
 from reconciler.render.diagnostics import diagnostics_as_text
-from reconciler.render.plan.words import SIGNS, title
+from reconciler.render.durations import duration_as_text
+from reconciler.render.report import event_as_text
 from reconciler.render.style import DEFAULT_WIDTH, PLAIN, Colour, Style
 
 _ERASED = "\r\x1b[K"
+_REDRAW_AFTER = 0.1
+_LINE_AFTER = 5.0
+_SHORTEST_WAIT = 2.0
+"""Seconds between status lines on a terminal and elsewhere, and of the shortest wait shown."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """A listener that writes a line when a change ends.
+    """A listener that writes a line when a change ends, and a status line now and then.
 
-    On a terminal (`live`) the last line lists the running changes and is overwritten. A log has
-    no such line, since it would contain two lines for each change.
+    On a terminal (`live`) the status is the last line and is overwritten. Elsewhere it is a line
+    every few seconds and whenever a wait begins. `verbose` writes a line for each request.
+    `clock` returns monotonic seconds.
     """
 
     write: Callable[[str], None]
+    clock: Callable[[], float]
     live: bool = False
     width: int = DEFAULT_WIDTH
-    _running: dict[str, Change] = field(default_factory=dict)
-    _ended: int = 0
-    _total: int = 0
+    verbose: bool = False
+    _status: Status = field(init=False)
+    _shown_at: float = field(init=False)
+    _visible: bool = False
+
+    def __post_init__(self) -> None:
+        self._shown_at = self.clock()
+        self._status = Status(self._shown_at)
 
     def __call__(self, event: Event) -> None:
-        """Write the line of an event, and the status line on a terminal."""
+        """Take note of an event, and write its lines and the status if it is due."""
+        now = self.clock()
+        begins = self._status.update(event, now)
+        line = event_as_text(event)
+        if self.verbose and isinstance(event, Sent):
+            line = call_as_text(event)
+        if line:
+            self._erase()
+            self.write(f"{line}\n")
+        self._show(now, due=begins or (self.live and bool(line)))
+
+    def tick(self) -> None:
+        """Write the status if it is due. Call it regularly, since a wait has no events."""
+        self._show(self.clock(), due=False)
+
+    def clear(self) -> None:
+        """Remove the status, before something else is written."""
+        self._erase()
+        self._status = Status(self.clock())
+
+    def _show(self, now: float, *, due: bool) -> None:
+        interval = _REDRAW_AFTER if self.live else _LINE_AFTER
+        if not due and now - self._shown_at < interval:
+            return
+        text = printable(self._status.text(now))
+        if not text:
+            return
+        self._shown_at = now
+        if self.live:
+            # A line that fills the last cell wraps and can't be overwritten.
+            self.write(_ERASED + crop(text, 0, 0, width=self.width - 1).text)
+            self._visible = True
+        else:
+            self.write(f"{text}\n")
+
+    def _erase(self) -> None:
+        if self._visible:
+            self.write(_ERASED)
+            self._visible = False
+
+
+@dataclass(slots=True)
+class Status:
+    """What a command is doing. `since` is the start of the phase in monotonic seconds."""
+
+    since: float
+    phase: str = ""
+    calls: int = 0
+    total: int = 0
+    ended: set[str] = field(default_factory=set)
+    running: set[str] = field(default_factory=set)
+    collections: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+    in_flight: dict[tuple[str | None, str, str], float] = field(default_factory=dict)
+    waits_until: float = 0.0
+    reason: str = ""
+
+    def update(self, event: Event, now: float) -> bool:
+        """Take note of an event. Return whether a wait begins that is worth a line."""
         match event:
             case Planned(plan):
-                self._total = len(plan.effective)
+                self._begin("Applying", now)
+                self.total = len(plan.effective)
+            case Verifying():
+                self._begin("Verifying", now)
+            case Ended():
+                self.phase = ""
             case Started(change):
-                self._running[change.id] = change
-            case Done(change) | Failed(change) | Skipped(change):
-                self._running.pop(change.id, None)
-                self._ended += 1
-            case Sent():
-                return
-        line = event_as_text(event)
-        text = f"{line}\n" if line else ""
-        if self.live:
-            self.write(f"{_ERASED}{text}{self._status()}")
-        elif text:
-            self.write(text)
+                self.running.add(change.id)
+            case Done(change) | Failed(change) | Skipped(change) | Withdrawn(change):
+                self.running.discard(change.id)
+                self.ended.add(change.id)
+            case Waiting(seconds, reason):
+                return self._wait(seconds, reason, now)
+            case _:
+                self._read(event, now)
+        return False
 
-    def _status(self) -> str:
-        if not self._running:
+    def _read(self, event: Event, now: float) -> None:
+        match event:
+            case Reading(collection, read, total):
+                self.collections[collection] = (read, total)
+            case Sending(method, path, _, change_id):
+                self.phase = self.phase or "Reading"
+                self.in_flight[change_id, method, path] = now
+            case Sent(method, path, change_id=change_id):
+                self.calls += 1
+                self.in_flight.pop((change_id, method, path), None)
+
+    def _wait(self, seconds: float, reason: str, now: float) -> bool:
+        begins = now >= self.waits_until and seconds > _SHORTEST_WAIT
+        if now + seconds > self.waits_until:
+            self.waits_until, self.reason = now + seconds, reason
+        return begins
+
+    def _begin(self, phase: str, now: float) -> None:
+        self.phase, self.since, self.calls = phase, now, 0
+        self.collections.clear()
+
+    def text(self, now: float) -> str:
+        """Return the status line, "" if nothing is being done."""
+        if not self.phase:
             return ""
-        running = ", ".join(
-            f"{change.action.removesuffix('e')}ing {change.address}"
-            for change in self._running.values()
-        )
-        status = printable(f"{self._ended} of {self._total} finished; {running}")
-        # A line that fills the last cell wraps and can't be overwritten.
-        return crop(status, 0, 0, width=self.width - 1).text
+        if self.phase == "Applying":
+            parts = [f"{len(self.ended):,}/{self.total:,}"]
+            parts += [f"{len(self.running)} at once"] if len(self.running) > 1 else []
+        else:
+            parts = [_collection(name, *counts) for name, counts in self.collections.items()]
+            parts.append(f"{self.calls:,} call{'' if self.calls == 1 else 's'}")
+        return f"{self.phase:<11}" + " · ".join([*parts, *self._delay(now)])
+
+    def _delay(self, now: float) -> list[str]:
+        """Return what is waited for, or the time that is left."""
+        if self.waits_until - now > 0 and self.reason:
+            return [f"waiting {duration_as_text(self.waits_until - now)}: {self.reason}"]
+        if self.in_flight:
+            (_, method, path), sent = min(self.in_flight.items(), key=lambda item: item[1])
+            if now - sent > _SHORTEST_WAIT:
+                return [f"no answer for {duration_as_text(now - sent)}: {method} {path}"]
+        passed, ended = now - self.since, len(self.ended)
+        if ended and passed > _LINE_AFTER and ended < self.total:
+            left = passed / ended * (self.total - ended)
+            return [f"about {duration_as_text(left)} left"]
+        return []
 
 
-def _past(action: Action) -> str:
-    # Every action is a verb that ends with e: create, pause, replace.
-    return f"{action.value}d"
+def _collection(name: str, read: int, total: int | None) -> str:
+    return f"{name} {read:,}" if total is None else f"{name} {read:,}/{total:,}"
 
 
-def event_as_text(event: Event) -> str:
-    """Return the lines of a change that ended or of an interruption, "" for other events.
-
-    Lines after the first are indented, so that text of a server can't forge a line.
-    """
-    match event:
-        case Done(change, live_id, notices):
-            sign = SIGNS[change.action].text
-            lines = [f"{sign} {_past(change.action)} {title(change)} (id {live_id})"]
-            lines += [f"! {notice}" for notice in notices]
-        case Failed(change, error, hint, _):
-            lines = [f"✗ {change.action} of {title(change)} failed: {error}"]
-            lines += [f"hint: {hint}"] if hint else []
-        case Skipped(change, because):
-            lines = [f"○ {change.action} of {title(change)} skipped: {because}"]
-        case Interrupting():
-            lines = ["Stopping: waiting for running changes, starting no new ones."]
-        case _:
-            lines = []
-    return "\n    ".join(printable(line) for text in lines for line in text.split("\n"))
-
-
-def report_as_text(report: Report) -> str:
-    """Return `Applied: 3 created, 1 updated; 1 failed, 2 skipped`, and what to do next.
-
-    Return nothing if there was nothing to apply.
-    """
-    if report == Report():
-        return ""
-    actions = Counter(done.change.action for done in report.done)
-    done = [f"{actions[action]} {_past(action)}" for action in Action if actions[action]]
-    counts = ", ".join(done) or "no changes"
-    outcomes = {"failed": len(report.failed), "skipped": len(report.skipped)}
-    if incomplete := ", ".join(f"{count} {word}" for word, count in outcomes.items() if count):
-        counts += f"; {incomplete}"
-    text = f"\n{'Interrupted' if report.interrupted else 'Applied'}: {counts}\n"
-    if incomplete:
-        text += "Run the command again to continue. Completed changes are not repeated.\n"
-    return text
+def call_as_text(call: Sent) -> str:
+    """Return `GET /api/… 200 12 ms`, with the attempt if it is not the first."""
+    answer = str(call.status) if call.status is not None else f"no answer ({call.error})"
+    attempt = f" (attempt {call.attempt})" if call.attempt > 1 else ""
+    return printable(f"{call.method} {call.path} {answer} {call.seconds * 1000:.0f} ms{attempt}")
 
 
 def error_as_text(error: ReconcilerError, style: Style = PLAIN) -> str:
@@ -139,7 +213,7 @@ def error_as_text(error: ReconcilerError, style: Style = PLAIN) -> str:
     return "\n".join(lines) + "\n"
 
 
-def bug_as_text(error: Exception, version: str) -> str:
+def bug_as_text(error: BaseException, version: str) -> str:
     """Return where an unexpected exception was raised, without values, which may be secret."""
     place = "?"
     for frame, line in walk_tb(error.__traceback__):

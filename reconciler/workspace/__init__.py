@@ -8,6 +8,7 @@ from pathlib import Path
 
 from reconciler.errors import Diagnostic, DiagnosticCollector, InvalidConfiguration, ReconcilerError
 from reconciler.model.address import Address
+from reconciler.model.client_options import ClientOptions
 from reconciler.model.connection import Connection, SecretSettings
 from reconciler.model.kind import Kind
 from reconciler.model.policy import Policy
@@ -15,6 +16,7 @@ from reconciler.model.resource import Desired
 from reconciler.model.values import JSONObject
 from reconciler.workspace.checks.consistency import check_consistency
 from reconciler.workspace.checks.relations import ResolvedWorkspace
+from reconciler.workspace.client_settings import client_options_of
 from reconciler.workspace.declarations import (
     Declaration,
     Undetermined,
@@ -23,26 +25,32 @@ from reconciler.workspace.declarations import (
     resource_globs,
     undetermined_in,
 )
-from reconciler.workspace.digest import digest_of
-from reconciler.workspace.git_base import GitSource, base_commit
 from reconciler.workspace.layers import EnvironmentContext, resolve
 from reconciler.workspace.origins import variable_places
 from reconciler.workspace.redact_lines import with_lines
 from reconciler.workspace.references import References
-from reconciler.workspace.sources import WORKSPACE_FILE, DraftSource, FolderSource, Source
+from reconciler.workspace.snapshots import Snapshots
+from reconciler.workspace.sources import (
+    WORKSPACE_FILE,
+    DraftSource,
+    FolderSource,
+    ReadSource,
+    Source,
+)
 from reconciler.workspace.workspace_file import (
     Workspace,
     chosen_environment,
     connection_of,
+    mark_prefix_of,
     missing_of,
     policy_of,
     read_workspace,
     variables_of,
 )
 from reconciler.workspace.yaml.document import Document, Places
-from reconciler.workspace.yaml.loader import collector_paused
+from reconciler.workspace.yaml.loader import collector_paused, parse
 
-__all__ = ["FolderSource", "GitSource", "Loaded", "base_commit", "load", "load_all", "load_at"]
+__all__ = ["FolderSource", "Loaded", "Snapshots", "load", "load_all", "load_at"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,12 @@ class Loaded:
         The defaults by kind, with their references filled in.
     globs
         The patterns of resource files.
+    files
+        The digests of the files that were read, by name.
+    mark_prefix
+        The configured prefix of references of applied commits, None for the default.
+    client
+        How requests are made.
     """
 
     desired: Desired
@@ -75,6 +89,9 @@ class Loaded:
     declared: Mapping[Address, Declaration] = field(repr=False)  # may hold literal secrets
     defaults: Mapping[str, JSONObject]
     globs: tuple[str, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+    mark_prefix: str | None = None
+    client: ClientOptions = field(default_factory=ClientOptions)
 
     def reachable(self) -> Connection:
         """Return the connection. Raises ReconcilerError that lists the missing settings."""
@@ -105,7 +122,7 @@ def load(
 
     """
     problems = DiagnosticCollector(strict=strict)
-    source = DraftSource(FolderSource(folder), drafts or {})
+    source = ReadSource(DraftSource(FolderSource(folder), drafts or {}))
     loader = _Loader(folder, source, kinds, environ, problems)
     with collector_paused():
         files = loader.read()
@@ -116,7 +133,7 @@ def load(
         diagnostics = with_lines(problems.in_order(), files.documents)
     if problems.failed or loaded is None:
         raise InvalidConfiguration(diagnostics)
-    return replace(loaded, diagnostics=diagnostics)
+    return replace(loaded, diagnostics=diagnostics, files=source.digests)
 
 
 def load_all(
@@ -138,28 +155,30 @@ def load_all(
 
 
 def load_at(
-    folder: Path,
-    commit: str,
+    source: Source,
     *,
     kinds: Sequence[Kind],
     environment: str,
     environ: Mapping[str, str],
-) -> Desired | None:
-    """Return the resources of an environment at a git commit, None without a valid workspace.
+    snapshots: Snapshots,
+) -> Desired:
+    """Return the resources of an environment in the files of a commit.
 
-    Errors in the files of that commit are not reported. Raises GitUnavailable.
+    They are none without a workspace or the environment. Raises InvalidConfiguration.
     """
-    problems = DiagnosticCollector()
-    source = GitSource(folder, commit)
+    empty = Desired(environment, "", "", {})
     if WORKSPACE_FILE not in source.names():
-        return None
-    loader = _Loader(folder, source, kinds, environ, problems, assume_env=True)
+        return empty
+    problems = DiagnosticCollector()
+    loader = _Loader(Path(), source, kinds, environ, problems, True, snapshots)
     with collector_paused():
         files = loader.read()
         if environment not in (files.workspace.environments or (environment,)):
-            return None
-        loaded = loader.resolve(files, environment)
-    return loaded.desired if not problems.failed else None
+            return empty
+        desired = loader.desired(files, loader.context(files, environment))
+    if problems.failed:
+        raise InvalidConfiguration(with_lines(problems.in_order(), files.documents))
+    return desired
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +196,11 @@ class _Files:
 
 @dataclass(frozen=True, slots=True)
 class _Loader:
-    """The steps of loading. `assume_env` gives unset environment variables an unknown value."""
+    """The steps of loading.
+
+    `assume_env` gives unset environment variables an unknown value. `snapshots` are what it shares
+    with other commits.
+    """
 
     folder: Path
     source: Source
@@ -185,49 +208,64 @@ class _Loader:
     environ: Mapping[str, str]
     problems: DiagnosticCollector
     assume_env: bool = False
+    snapshots: Snapshots | None = None
 
     def read(self) -> _Files:
         """Return the parsed files and the resources that they declare."""
-        workspace = read_workspace(self.source, self.problems)
-        files = documents(self.source, workspace, self.problems) if workspace.value else []
+        parser = self.snapshots.parse if self.snapshots is not None else parse
+        workspace = read_workspace(self.source, self.problems, parse=parser)
+        files = []
+        if workspace.value:
+            files = documents(self.source, workspace, self.problems, parse=parser)
         declared = declarations(files, self.kinds, self.problems)
         failed = self.problems.failed
         undetermined = undetermined_in(files, declared, self.kinds) if failed else Undetermined()
         by_name = {document.file: document for document in (*files, workspace.document)}
         return _Files(workspace, by_name, declared, undetermined)
 
-    def resolve(self, files: _Files, environment: str) -> Loaded:
-        """Return the workspace for one environment. Errors go to `problems`."""
+    def context(self, files: _Files, environment: str) -> EnvironmentContext:
+        """Return what resolving the resources of one environment needs."""
         workspace = files.workspace
         policy = policy_of(workspace, environment, self.kinds)
-        variables = variable_places(workspace, environment)
         references = References(
             variables=variables_of(workspace, environment),
             environ=self.environ,
             source=self.source,
             problems=self.problems,
-            places=variables,
+            places=variable_places(workspace, environment),
             allow_exec=policy.allow_exec_secrets,
             assume_env=self.assume_env,
             literals={} if policy.allow_literal_secrets else None,
         )
-        context = EnvironmentContext(
+        return EnvironmentContext(
             environment=environment,
             workspace=workspace,
             kinds={kind.name: kind for kind in self.kinds},
             references=references,
             problems=self.problems,
             undetermined=files.undetermined.copied(),
+            snapshots=self.snapshots,
         )
-        connection = connection_of(workspace, environment, references)
+
+    def desired(self, files: _Files, context: EnvironmentContext) -> Desired:
+        """Return the resources of one environment, checked. Errors go to `problems`."""
         desired = resolve(files.declared, context)
         check_consistency(ResolvedWorkspace(context, files.declared, desired))
+        return desired
+
+    def resolve(self, files: _Files, environment: str) -> Loaded:
+        """Return the workspace for one environment. Errors go to `problems`."""
+        workspace = files.workspace
+        policy = policy_of(workspace, environment, self.kinds)
+        context = self.context(files, environment)
+        references = context.references
+        connection = connection_of(workspace, environment, references)
+        desired = self.desired(files, context)
         return Loaded(
             desired=replace(
                 desired,
                 base_url=connection.base_url if connection is not None else "",
                 organization=connection.organization if connection is not None else "",
-                digest=digest_of(desired, policy, connection),
             ),
             policy=policy,
             connection=connection,
@@ -238,10 +276,12 @@ class _Loader:
             environments=workspace.environments,
             missing=tuple(missing_of(workspace, environment, self.environ)),
             places=context.places,
-            variables=variables,
+            variables=references.places,
             declared=files.declared,
             defaults=_defaults(workspace, self.kinds, references),
             globs=resource_globs(workspace),
+            mark_prefix=mark_prefix_of(workspace, self.problems),
+            client=client_options_of(workspace, environment, self.problems),
         )
 
 

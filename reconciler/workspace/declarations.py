@@ -16,7 +16,7 @@ from reconciler.workspace.hints import shortened
 from reconciler.workspace.sources import WORKSPACE_FILE, Source, leaves_workspace, matching
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Document, Unknown
-from reconciler.workspace.yaml.loader import parse
+from reconciler.workspace.yaml.loader import Parse, parse
 
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _ALL_YAML = ("**/*.yaml", "**/*.yml")
@@ -83,7 +83,7 @@ def undetermined_in(
 
 
 def documents(
-    source: Source, workspace: Workspace, problems: DiagnosticCollector
+    source: Source, workspace: Workspace, problems: DiagnosticCollector, *, parse: Parse = parse
 ) -> list[Document]:
     """Return every resource file, parsed, sorted by name."""
     return [
@@ -96,9 +96,7 @@ def contents(
     source: Source, workspace: Workspace, problems: DiagnosticCollector
 ) -> Iterator[tuple[str, bytes | None]]:
     """Yield the name and bytes of every resource file, sorted; None for unreadable bytes."""
-    names = [name for name in source.names() if name != WORKSPACE_FILE]
-    globs = (glob for glob in resource_globs(workspace) if not leaves_workspace(glob))
-    matches = {glob: matching(names, glob) for glob in globs}
+    matches = files_by_glob(source, resource_globs(workspace))
     if isinstance(workspace.value.get("resources"), list):
         _check_globs(matches, workspace, problems)
     for name in sorted({name for selected in matches.values() for name in selected}):
@@ -110,6 +108,12 @@ def contents(
                 at=Mark(name),
             )
         yield name, raw
+
+
+def files_by_glob(source: Source, globs: Sequence[str]) -> Mapping[str, list[str]]:
+    """Return the resource files that each pattern matches. Patterns stay in the workspace."""
+    names = [name for name in source.names() if name != WORKSPACE_FILE]
+    return {glob: matching(names, glob) for glob in globs if not leaves_workspace(glob)}
 
 
 def resource_globs(workspace: Workspace) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from reconciler.workspace.declarations import Declaration, Undetermined
 from reconciler.workspace.references import References
 from reconciler.workspace.schema.annotations import annotated
 from reconciler.workspace.schema.validation import CheckContext, check
+from reconciler.workspace.snapshots import Snapshots
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Layer, Places, Unknown, is_misread
 
@@ -36,6 +37,7 @@ class EnvironmentContext:
     references: References
     problems: DiagnosticCollector
     undetermined: Undetermined = field(default_factory=Undetermined)
+    snapshots: Snapshots | None = None
     places: dict[Address, Places] = field(default_factory=dict)
     _reported: set[object] = field(default_factory=set)
 
@@ -55,14 +57,14 @@ class EnvironmentContext:
 
 
 def resolve(declared: Mapping[Address, Declaration], context: EnvironmentContext) -> Desired:
-    """Return the resources of one environment, without digest, base URL and organization."""
+    """Return the resources of one environment, without base URL and organization."""
     resources: dict[Address, Resource] = {}
     for address in sorted(declared, key=lambda address: (address.kind, address.key)):
         declaration = declared[address]
         if not _is_in_environment(declaration, context):
             continue
         since = len(context.problems.diagnostics)
-        resource = _resolved(context.kinds[address.kind], declaration, context)
+        resource = _known_or_resolved(declaration, context)
         if len(context.problems.diagnostics) > since:
             context.drop_repeated(address, since)
         if resource is not None:
@@ -70,6 +72,23 @@ def resolve(declared: Mapping[Address, Declaration], context: EnvironmentContext
         else:
             context.undetermined.addresses.add(address)
     return Desired(context.environment, "", "", resources)
+
+
+def _known_or_resolved(declaration: Declaration, context: EnvironmentContext) -> Resource | None:
+    """Return the resource, resolved at another commit if its documents are the same."""
+    kind = context.kinds[declaration.address.kind]
+    if context.snapshots is None:
+        return _resolved(kind, declaration, context)
+    documents = (context.workspace.document, declaration.document)
+    known = context.snapshots.known(*documents, declaration.address)
+    if known is not None:
+        resource, context.places[declaration.address] = known
+        return resource
+    before = len(context.problems.diagnostics)
+    resolved = _resolved(kind, declaration, context)
+    if resolved is not None and len(context.problems.diagnostics) == before:
+        context.snapshots.keep(*documents, resolved, context.places[declaration.address])
+    return resolved
 
 
 def _is_in_environment(declaration: Declaration, context: EnvironmentContext) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
+from posixpath import normpath
 from typing import Protocol
 
 from reconciler.errors import ReconcilerError
@@ -78,6 +80,30 @@ class DraftSource:
         """Return the content of a draft or a file."""
         draft = self._drafts.get(name)
         return draft.encode() if draft is not None else self._source.read(name)
+
+
+class ReadSource:
+    """The files of a source. `digests` are those of the files that were read, by name."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.digests: dict[str, str] = {}
+
+    def names(self) -> Sequence[str]:
+        """Return every file."""
+        return self._source.names()
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file."""
+        raw = self._source.read(name)
+        if raw is not None:
+            self.digests[normpath(name)] = digest_of_file(raw)
+        return raw
+
+
+def digest_of_file(raw: bytes) -> str:
+    """Return the SHA-256 of a file, the same for both kinds of line ends."""
+    return sha256(raw.replace(b"\r\n", b"\n")).hexdigest()
 
 
 def is_passed_over(folder: str) -> bool:

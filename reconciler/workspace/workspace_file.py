@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 from reconciler.errors import BadUsage, DiagnosticCollector, Mark
-from reconciler.model.connection import Connection
+from reconciler.model.connection import Connection, is_loopback
 from reconciler.model.kind import Kind
 from reconciler.model.policy import Policy
 from reconciler.model.suggestion import choice
@@ -18,11 +18,13 @@ from reconciler.workspace.references import References
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.sources import WORKSPACE_FILE, Source
 from reconciler.workspace.yaml.document import Document, Unknown
-from reconciler.workspace.yaml.loader import parse
+from reconciler.workspace.yaml.loader import Parse, parse
 
 IMPLICIT_ENVIRONMENT = "default"
 
 
+_REF_PREFIX = re.compile(r"refs(/[A-Za-z0-9_][A-Za-z0-9_-]*)+")
+_OTHER_REFS = ("refs/heads/", "refs/remotes/")
 _VARIABLES = {
     "base_url": "RECONCILER_BASE_URL",
     "organization": "RECONCILER_ORGANIZATION",
@@ -53,7 +55,9 @@ class Workspace:
         return self.document.mark(path)
 
 
-def read_workspace(source: Source, problems: DiagnosticCollector) -> Workspace:
+def read_workspace(
+    source: Source, problems: DiagnosticCollector, *, parse: Parse = parse
+) -> Workspace:
     """Return the workspace of a source. A missing file is reported."""
     raw = source.read(WORKSPACE_FILE)
     if raw is None:
@@ -111,6 +115,21 @@ def policy_of(workspace: Workspace, environment: str, kinds: Sequence[Kind]) -> 
         kind.name: kind.deletion_switch for kind in kinds if kind.deletion_switch is not None
     }
     return Policy.read(merged, switches=switches, marks=marks)
+
+
+def mark_prefix_of(workspace: Workspace, problems: DiagnosticCollector) -> str | None:
+    """Return the prefix of references of applied commits, None for the default."""
+    path = ("mark", "ref")
+    prefix = value_at(workspace.value, path)
+    if not isinstance(prefix, str) or isinstance(prefix, Unknown):
+        return None
+    if not _REF_PREFIX.fullmatch(prefix) or prefix.startswith(_OTHER_REFS):
+        problems.error(
+            "bad-ref",
+            f"invalid prefix of git references '{prefix}'",
+            at=workspace.mark(path),
+        )
+    return prefix
 
 
 def connection_of(
@@ -207,16 +226,9 @@ def _check_url(
             at=at,
             hint="remove them; only `api_key` is sent",
         )
-    elif parts.scheme == "http" and not _is_loopback(host):
+    elif parts.scheme == "http" and not is_loopback(host):
         problems.warning(
             "clear-text",
             f"base_url of environment {environment} uses http: the API key is sent unencrypted",
             at=at,
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -5,33 +5,41 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from reconciler.applying import AuditLog
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change, Origin, Reason, SecretUse, Severity
 from reconciler.model.codec.plan import encode
 from reconciler.model.event import (
     Done,
+    Ended,
     Event,
     Failed,
     Interrupting,
     Planned,
+    Reading,
+    Report,
+    Sending,
     Sent,
     Skipped,
     Started,
+    Twins,
+    Verifying,
+    Waiting,
+    Withdrawing,
+    Withdrawn,
 )
 from reconciler.model.live import Dialect
 from reconciler.model.schema_files import schema
 from scripts.saved_schemas import generated
 from tests.conftest import ROOT
 from tests.golden.test_plans import CASES
-from tests.support.worlds import NOW, desired_of, export, live_of, planned, project, with_secrets
+from tests.support.records import log_of
+from tests.support.worlds import desired_of, export, live_of, planned, project, with_secrets
 
 PLAN, EVENT = schema("plan") or {}, schema("event") or {}
 A_PLAN = planned(desired_of(project(), export(destination=with_secrets())), live_of())
@@ -39,12 +47,21 @@ CREATED = Change(Address("project", "web"), Action.CREATE, "Web")
 EVENTS: tuple[Event, ...] = (
     Planned(A_PLAN),
     Started(CREATED),
-    Sent("POST", "/api/organizations/o/projects/", 201),
-    Sent("GET", "/api/organizations/o/projects/", None),
-    Done(CREATED, "1", ("timezone was altered",)),
-    Failed(CREATED, "the service said no", "ask for it", ambiguous=True),
+    Sending("POST", "/api/organizations/o/projects/", change_id=CREATED.id),
+    Sent("POST", "/api/organizations/o/projects/", 201, 2, 0.25, CREATED.id),
+    Sent("GET", "/api/organizations/o/projects/", None, error="no answer in 30 s"),
+    Waiting(41.5, "rate limit (480 a minute)"),
+    Reading("projects", 100, 250),
+    Reading("projects", 100),
+    Done(CREATED, "1", ("timezone was altered",), adopted=True),
+    Failed(CREATED, "the service said no", "ask for it", unknown=True, live_id="1"),
     Skipped(CREATED, "the run was interrupted"),
-    Interrupting(),
+    Withdrawing(CREATED, "2", "1"),
+    Withdrawn(CREATED, "2", "1"),
+    Twins(CREATED, "2", ("1",), "it has runs", "id: 2"),
+    Interrupting(forced=True),
+    Verifying(),
+    *(Ended(Report(interrupted=interrupted), verified=False) for interrupted in (False, True)),
 )
 
 
@@ -124,13 +141,8 @@ def test_the_schema_knows_every_dialect() -> None:
     assert set(PLAN["$defs"]["dialect"]["enum"]) == {dialect.value for dialect in Dialect}
 
 
-def test_every_line_of_an_audit_log_is_as_its_schema_says(tmp_path: Path) -> None:
-    path = tmp_path / "audit.jsonl"
-    log = AuditLog(path, mask=str, now=lambda: NOW)
-    for event in EVENTS:
-        log(event)
-    log.close()
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+def test_every_line_of_an_audit_log_is_as_its_schema_says() -> None:
+    lines = [json.loads(line) for line in log_of(*EVENTS).splitlines()]
     assert [wrong(EVENT, line) for line in lines] == [[]] * len(EVENTS)
     assert wrong(EVENT, {**lines[1], "more": 1})
     names = [choice["$ref"].rpartition("/")[2] for choice in EVENT["anyOf"]]

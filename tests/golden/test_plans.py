@@ -24,7 +24,8 @@ from reconciler.kinds import all_kinds
 from reconciler.model.codec.plan import decode, encode
 from reconciler.model.live import Dialect, Live, LiveObject
 from reconciler.model.plan import Plan, Selection
-from reconciler.planning.planner import Base, PlanContext, PlanOptions, make_plan
+from reconciler.planning.base import Base
+from reconciler.planning.planner import PlanContext, PlanOptions, make_plan
 from reconciler.planning.undo import AppliedPlan, undo_plan
 from reconciler.render.formats.markdown import plan_as_markdown
 from reconciler.render.options import RenderOptions

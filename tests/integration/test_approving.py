@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.applying import Applied, ApplyRequest, apply
+from reconciler.commands.applying import Applied, ApplyRequest, Screen, apply
 from reconciler.commands.runtime import PlanRequest, Runtime, WorkspaceOptions
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
 from tests.support.cli import write
@@ -28,16 +28,17 @@ def run(
 ) -> Applied:
     runtime = Runtime(emulator.environ(), now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
-    def show(result: object) -> None:
-        del result
+    def show(*_: object) -> None:
         log.append("show")
 
-    def approve(plan: object) -> bool:
-        del plan
+    async def approve(_: object) -> bool:
         log.append("approve")
         return answer
 
-    return asyncio.run(apply(request, runtime, show=show, approve=approve))
+    def report(_: object) -> None:
+        log.append("report")
+
+    return asyncio.run(apply(request, runtime, Screen(show, approve, report)))
 
 
 def test_a_plan_that_is_not_approved_is_not_applied(
@@ -53,9 +54,9 @@ def test_a_plan_that_is_not_approved_is_not_applied(
 def test_an_empty_plan_needs_no_approval(emulator: RunningEmulator, tmp_path: Path) -> None:
     log: list[str] = []
     request = ApplyRequest(workspace(tmp_path))
-    assert run(request, emulator, answer=True, log=log).report.done
-    assert not run(request, emulator, answer=False, log=log).report.done
-    assert log == ["show", "approve", "show"]
+    assert run(request, emulator, answer=True, log=log).ended.report.done
+    assert not run(request, emulator, answer=False, log=log).ended.report.done
+    assert log == ["show", "approve", "report", "show", "report"]
 
 
 def test_a_refused_plan_is_shown_and_needs_no_approval(

@@ -1,12 +1,17 @@
-"""Ctrl-C and SIGTERM: running requests finish, no new one starts, and a report is printed."""
+"""Signals at every moment: exit code 130, a message, and a report once something was sent."""
 
 from __future__ import annotations
 
 import os
+import pty
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from tests.support.cli import reconciler, time_limit, write
 from tests.support.emulator import RunningEmulator
@@ -55,6 +60,74 @@ def test_an_interrupted_apply_is_reported_and_converges_when_repeated(
         for export in project["batch_exports"]
     ]
     assert sorted(names) == sorted(f"E{n}" for n in range(150))
+
+
+WORKSPACE = {"reconciler.yaml": "version: 1\n", "a.yaml": "projects:\n  web: {name: Web}\n"}
+
+
+def until(process: subprocess.Popen[bytes], seen: Callable[[bytes], bool]) -> bytes:
+    """Read standard error until a condition holds; return what was read."""
+    assert process.stderr is not None
+    text = b""
+    while not seen(text) and (part := os.read(process.stderr.fileno(), 4096)):
+        text += part
+    return text
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_at_the_prompt_ends_the_command_at_once(
+    emulator: RunningEmulator, tmp_path: Path, number: signal.Signals
+) -> None:
+    write(tmp_path, WORKSPACE)
+    terminal, stdin = pty.openpty()
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", "reconciler", "apply", "-C", str(tmp_path)],
+            env={**os.environ, **emulator.environ()},
+            stdin=stdin,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        ) as process,
+        time_limit(process),
+    ):
+        until(process, lambda text: b"[y/N]" in text)
+        process.send_signal(number)
+        assert process.stderr is not None
+        assert b"interrupted" in process.stderr.read()
+    os.close(terminal)
+    os.close(stdin)
+    assert process.returncode == 130
+    assert emulator.writes() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_f5_a_signal_while_planning_ends_the_command_at_once(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    write(tmp_path, WORKSPACE)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(30)
+        environ = {
+            **os.environ,
+            "RECONCILER_BASE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "RECONCILER_ORGANIZATION": "org",
+            "RECONCILER_API_KEY": "phx_key",
+        }
+        with (
+            subprocess.Popen(
+                [sys.executable, "-m", "reconciler", "plan", "-C", str(tmp_path)],
+                env=environ,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            ) as process,
+            time_limit(process),
+        ):
+            connection, _ = silent.accept()
+            with connection:
+                process.send_signal(number)
+                assert process.stderr is not None
+                assert process.stderr.read().strip() == b"interrupted"
+    assert process.returncode == 130
 
 
 def test_a_closed_output_causes_no_traceback(tmp_path: Path, emulator: RunningEmulator) -> None:

@@ -1,13 +1,25 @@
-"""Saved plans, end to end: partial plans and ignored fields."""
+"""Saved plans, end to end: applied again, outdated, forged, made with other options."""
 
 from __future__ import annotations
 
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.cli import reconciler, write
+from reconciler.model.codec.plan import decode, encode
+from tests.conftest import LONG
+from tests.support.cli import TIMEOUT, Ran, reconciler, time_limit, write
 from tests.support.emulator import RunningEmulator
+from tests.support.forging import forged
+from tests.support.git import Git
 
 FILES = {
     "reconciler.yaml": "version: 1\n",
@@ -101,7 +113,7 @@ def test_an_ignored_field_does_not_make_a_saved_plan_stale(
         ("projects: {}", "not a plan file: invalid JSON"),
         ("[]", "not a plan file"),
         ('{"format_version": 9}', "unsupported format 9"),
-        ('{"format_version": 1, "changes": []}', "its digest does not match"),
+        ('{"format_version": 1, "changes": []}', "missing required field"),
     ],
 )
 def test_a_file_that_is_not_a_plan_is_reported_with_its_name_and_a_hint(
@@ -121,3 +133,299 @@ def test_a_file_that_is_not_a_plan_is_reported_with_its_name_and_a_hint(
         assert problem in first
         assert "make the plan again" in hint
     assert emulator.writes() == []
+
+
+# A plan of creates, updates, a pause, an unpause and a delete, which can be applied again.
+
+SECRETS = {"OLD": "an-old-value", "NEW": "a-new-value"}
+
+
+def exports(**parts: dict[str, Any]) -> str:
+    own = {
+        key: {
+            "project": "web",
+            "name": key,
+            "interval": "hour",
+            "destination": {"type": "NoOp", "config": {}},
+            **fields,
+        }
+        for key, fields in parts.items()
+    }
+    return json.dumps({"projects": {"web": {"name": "Web"}}, "batch_exports": own}, indent=1)
+
+
+def with_secret(variable: str) -> dict[str, Any]:
+    config = {"bucket_name": "b", "region": "r", "prefix": "p", "aws_access_key_id": "k"}
+    secret = f"${{secret:env:{variable}}}"
+    config = {**config, "aws_access_key_id": secret, "aws_secret_access_key": secret}
+    return {"destination": {"type": "S3", "config": config}}
+
+
+START = exports(a={}, b={"paused": False}, c={"paused": True}, old={}, s=with_secret("OLD"))
+END = exports(
+    a={"interval": "day"},
+    b={"paused": True},
+    c={"paused": False},
+    old={"state": "absent"},
+    s={**with_secret("NEW"), "interval": "day"},
+    **{f"new{number}": {} for number in range(5)},
+)
+
+
+class Saved:
+    """A workspace in git with a saved plan that leads from START to END."""
+
+    def __init__(self, folder: Path, running: RunningEmulator) -> None:
+        self.running, self.folder = running, folder / "w"
+        self.file = folder / "plan.json"
+        self.environ = {**running.environ(), **SECRETS}
+        self.git = Git.init(self.folder)
+        write(self.folder, {"reconciler.yaml": "version: 1\n", "all.yaml": START})
+        self.git.commit("start")
+        assert self.run("apply", "--auto-approve").code == 0
+        write(self.folder, {"all.yaml": END})
+        planned = self.run("plan", "--out", self.file)
+        assert planned.code == 0, planned.err
+        assert "5 to create, 2 to update, 1 to pause, 1 to unpause, 1 to delete" in planned.out
+        running.clear_requests()
+
+    def run(self, *words: str | Path, environ: dict[str, str] | None = None) -> Ran:
+        command, *more = words
+        return reconciler(command, *more, "-C", self.folder, environ=environ or self.environ)
+
+    def apply(self, *more: str | Path, environ: dict[str, str] | None = None) -> Ran:
+        return self.run("apply", self.file, *more, environ=environ)
+
+    def kill(self, number: signal.Signals, hanging: str) -> int:
+        """Send a signal when all creates but a hanging one are made; return the exit code."""
+        words = [sys.executable, "-m", "reconciler", "apply", str(self.file), "-C"]
+        process = subprocess.Popen(
+            [*words, str(self.folder)],
+            env={"PATH": os.environ["PATH"], **self.environ},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        others = {f"new{index}" for index in range(5)} - {hanging}
+        with time_limit(process):
+            while not others <= self.running.exports().keys():
+                assert process.poll() is None
+                time.sleep(0.02)
+            process.send_signal(number)
+            return process.wait(TIMEOUT)
+
+    def check_end(self) -> None:
+        """Check that live state is END, and that nothing was made twice."""
+        (web,) = [it for it in self.running.state()["projects"] if it["name"] == "Web"]
+        names = sorted(export["name"] for export in web["batch_exports"])
+        assert names == sorted(["a", "b", "c", "s", *(f"new{number}" for number in range(5))])
+        plan = self.run("plan", "--detailed-exitcode", "--no-base")
+        assert plan.code == 0, plan.out
+        assert self.running.exports()["s"]["interval"] == "day"
+
+
+@pytest.fixture
+def saved(tmp_path: Path, emulator: RunningEmulator) -> Saved:
+    return Saved(tmp_path, emulator)
+
+
+def fault(emulator: RunningEmulator, name: str, **rule: Any) -> None:
+    match = {"method": "POST", "body": {"name": name}, "times": 1}
+    emulator.admin("PUT", "faults", [{"match": match, **rule}])
+
+
+def test_f7_a_saved_plan_is_applied_again_after_exit_3(
+    saved: Saved, emulator: RunningEmulator
+) -> None:
+    fault(emulator, "new2", fault="error", status=400)
+    assert saved.apply().code == 3
+    again = saved.apply()
+    assert again.code == 0, again.err
+    assert "1 to create, 1 to update, 0 to delete" in again.out
+    saved.check_end()
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "when"),
+    [
+        (signal.SIGINT, 130, "before"),
+        (signal.SIGTERM, 130, "after"),
+        (signal.SIGKILL, -signal.SIGKILL, "before"),
+        (signal.SIGKILL, -signal.SIGKILL, "after"),
+    ],
+)
+def test_f7_a_saved_plan_is_applied_again_after_a_signal(
+    number: signal.Signals, code: int, when: str, saved: Saved, emulator: RunningEmulator
+) -> None:
+    fault(emulator, "new2", fault="hang", when=when)
+    assert saved.kill(number, "new2") == code
+    again = saved.apply()
+    assert again.code == 0, again.err
+    saved.check_end()
+
+
+def test_f7_a_saved_plan_that_is_done_sends_only_the_changed_secret_again(
+    saved: Saved, emulator: RunningEmulator
+) -> None:
+    before = emulator.exports()["s"]["secrets"]
+    assert saved.apply().code == 0
+    after = emulator.exports()["s"]["secrets"]
+    assert after != before
+    emulator.clear_requests()
+    again = saved.apply()
+    assert again.code == 0, again.err
+    assert [method for method, _ in emulator.writes()] == ["PATCH"]
+    assert emulator.exports()["s"]["secrets"] == after
+
+
+def test_a_stale_plan_is_explained_by_field_and_sends_nothing(
+    saved: Saved, emulator: RunningEmulator
+) -> None:
+    text = END.replace(
+        '"name": "new1",\n   "interval": "hour"', '"name": "new1",\n   "interval": "week"'
+    )
+    write(saved.folder, {"all.yaml": text})
+    ran = saved.apply()
+    assert ran.code == 4
+    assert ran.err.splitlines() == [
+        "error: the saved plan is stale (1 difference); nothing was sent:",
+        (
+            '  batch_export.new1: interval (not set) -> "week" is planned now, '
+            'the saved plan has (not set) -> "hour"'
+        ),
+        "  hint: make a new plan and have it reviewed, or pass --shared",
+    ]
+    assert emulator.writes() == []
+
+
+def test_shared_applies_what_both_plans_contain_and_exits_3(
+    saved: Saved, emulator: RunningEmulator
+) -> None:
+    text = END.replace(
+        '"name": "new1",\n   "interval": "hour"', '"name": "new1",\n   "interval": "week"'
+    )
+    write(saved.folder, {"all.yaml": text})
+    ran = saved.apply("--shared")
+    assert ran.code == 3, ran.err
+    assert "batch_export.new1: interval" in ran.err
+    assert "new1" not in emulator.exports()
+    assert {"new0", "new2", "new3", "new4"} <= emulator.exports().keys()
+
+
+def test_the_policy_of_today_counts(saved: Saved, emulator: RunningEmulator) -> None:
+    write(saved.folder, {"reconciler.yaml": "version: 1\npolicy: {max_deletes: 0}\n"})
+    ran = saved.apply()
+    assert ran.code == 5
+    assert emulator.writes() == []
+
+
+def test_a_saved_plan_needs_the_base_that_it_was_made_with(
+    saved: Saved, emulator: RunningEmulator
+) -> None:
+    start = saved.git.head()
+    saved.git.commit("end")
+    ran = saved.apply()
+    assert ran.code == 4
+    assert f"the plan was made with the git base {start[:7]}" in ran.err
+    assert f"pass --base {start}" in ran.err
+    assert "pass --base" in saved.apply("--no-base").err
+    assert emulator.writes() == []
+    ran = saved.apply("--base", start)
+    assert ran.code == 0, ran.err
+    saved.check_end()
+
+
+def test_a_plan_without_a_base_is_applied_without_one(saved: Saved) -> None:
+    assert saved.run("plan", "--no-base", "--out", saved.file).code == 0
+    ran = saved.apply()
+    assert ran.code == 4
+    assert "hint: pass --no-base" in ran.err
+    assert saved.apply("--no-base").code == 0
+
+
+def test_a_plan_that_rotates_secrets_needs_the_option_again(
+    saved: Saved, emulator: RunningEmulator
+) -> None:
+    rotate = "--rotate-secrets=batch_export.s"
+    assert saved.run("plan", rotate, "--out", saved.file).code == 0
+    emulator.clear_requests()
+    ran = saved.apply()
+    assert ran.code == 4
+    assert "the plan was made with --rotate-secrets" in ran.err
+    other = saved.apply("--rotate-secrets=batch_export.a")
+    assert other.code == 4
+    assert "batch_export.s" in other.err
+    assert emulator.writes() == []
+    ran = saved.apply(rotate)
+    assert ran.code == 0, ran.err
+
+
+def test_an_undo_needs_the_file_that_it_undoes(
+    saved: Saved, emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    assert saved.apply().code == 0
+    back = tmp_path / "back.json"
+    assert saved.run("plan", "--undo", saved.file, "--out", back).code == 0
+    ran = saved.run("apply", back)
+    assert ran.code == 4
+    assert "the plan was made with --undo" in ran.err
+    ran = saved.apply("--undo", back)
+    assert ran.code == 4
+    assert "the plan was made without --undo" in ran.err
+    ran = saved.run("apply", back, "--undo", back)
+    assert ran.code == 4
+    assert "undoes another plan" in ran.err
+    ran = saved.run("apply", back, "--undo", saved.file)
+    assert ran.code == 0, ran.err
+    assert emulator.exports().keys() == {"a", "b", "c", "s", "old"}
+
+
+def test_a_plan_for_another_environment_is_refused(saved: Saved, emulator: RunningEmulator) -> None:
+    write(
+        saved.folder,
+        {"reconciler.yaml": "version: 1\nenvironments: {staging: {}, production: {}}\n"},
+    )
+    ran = saved.apply("-e", "staging")
+    assert ran.code == 4
+    assert "the plan was made for environment" in ran.err
+    assert emulator.writes() == []
+
+
+def test_a_selection_is_taken_from_the_file(saved: Saved) -> None:
+    ran = saved.apply("--target", "batch_export.a")
+    assert ran.code == 64
+    assert "a saved plan has its own selection" in ran.err
+
+
+@pytest.mark.parametrize("seed", range(100 if LONG else 6))
+def test_a_forged_plan_applies_only_what_it_contains_and_what_is_planned_today(
+    seed: int, saved: Saved, emulator: RunningEmulator
+) -> None:
+    chance = random.Random(seed)  # noqa: S311 - repeatable
+    emulator.admin("POST", "snapshots/start")
+
+    def writes(*words: str | Path) -> tuple[int, list[tuple[str, str, str]]]:
+        """Apply from the start, and return the exit code and the writes."""
+        emulator.admin("POST", "snapshots/start/restore")
+        emulator.clear_requests()
+        ran = saved.run("apply", *words)
+        sent = [
+            (request["method"], request["path"], json.dumps(request["body"], sort_keys=True))
+            for request in emulator.requests()
+            if request["method"] != "GET"
+        ]
+        return ran.code, sorted(sent)
+
+    _, genuine = writes(saved.file)
+    assert genuine
+    plan = decode(saved.file.read_bytes())
+    other = plan
+    while other == plan:
+        other = forged(plan, chance)
+    saved.file.write_bytes(encode(other))
+    if chance.random() < 0.5:
+        write(saved.folder, {"all.yaml": END.replace('"day"', '"week"', 1)})
+    _, today = writes("--auto-approve")
+    code, sent = writes(saved.file)
+    assert code in (0, 4), f"seed {seed}"
+    assert code == 0 or not sent, f"seed {seed}"
+    assert set(sent) <= set(genuine) & set(today), f"seed {seed}"

@@ -1,10 +1,14 @@
-"""How many calls reading takes, counted by the service."""
+"""How many calls a plan takes, counted by the service."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from tests.conftest import LONG
 from tests.support.cli import reconciler, write
 from tests.support.emulator import start_emulator
 
@@ -18,34 +22,62 @@ def _export(number: int) -> dict[str, object]:
     }
 
 
-def test_reading_a_thousand_exports_needs_at_most_twelve_lists(tmp_path: Path) -> None:
-    projects = [
-        {"name": f"P{n}", "batch_exports": [_export(n * 50 + i) for i in range(50)]}
-        for n in range(20)
+def _calls(tmp_path: Path, projects: int, exports: int, **fields: Any) -> tuple[str, int]:
+    """Return the output and the calls of the plan of a workspace that live state matches."""
+    share = exports // projects
+    listed = [
+        {
+            "name": f"P{n}",
+            **fields,
+            "batch_exports": [_export(n * share + i) for i in range(share)],
+        }
+        for n in range(projects)
     ]
-    seed = tmp_path / "seed.json"
-    seed.write_text(
-        json.dumps(
-            {
-                "organizations": [{"id": "org", "name": "Big", "projects": projects}],
-                "keys": [{"value": "phx_big", "scopes": ["*"]}],
-            }
-        )
-    )
-    declared = {
-        "projects": {f"p{n}": {"name": f"P{n}"} for n in range(20)},
-        "batch_exports": {f"e{n}": {**_export(n), "project": f"p{n // 50}"} for n in range(1000)},
+    seed = {
+        "organizations": [{"id": "org", "name": "Big", "projects": listed}],
+        "keys": [{"value": "phx_big", "scopes": ["*"]}],
     }
-    workspace = write(
-        tmp_path / "workspace",
-        {"reconciler.yaml": "version: 1\n", "all.yaml": json.dumps(declared)},
-    )
-    with start_emulator(seed=seed) as running:
+    declared = {
+        "projects": {f"p{n}": {"name": f"P{n}", **fields} for n in range(projects)},
+        "batch_exports": {
+            f"e{n}": {**_export(n), "project": f"p{n // share}"} for n in range(exports)
+        },
+    }
+    file = tmp_path / "seed.json"
+    file.write_text(json.dumps(seed))
+    files = {"reconciler.yaml": "version: 1\n", "all.yaml": json.dumps(declared)}
+    workspace = write(tmp_path / "workspace", files)
+    with start_emulator(seed=file) as running:
         ran = reconciler("plan", "-C", workspace, environ=running.environ())
-        lists = [
-            request
-            for request in running.requests()
-            if request["path"].rstrip("/").endswith(("projects", "batch_exports"))
-        ]
-    assert ran.out.endswith("Plan: 0 to create, 0 to update, 0 to delete. 1020 unchanged.\n")
-    assert len(lists) <= 1 + 10 + 1
+        calls = len(running.requests())
+    assert f"{calls} API calls\n" in ran.err
+    return ran.out, calls
+
+
+def _unchanged(count: int) -> str:
+    return f"Plan: 0 to create, 0 to update, 0 to delete. {count} unchanged.\n"
+
+
+def test_a_plan_of_a_thousand_exports_takes_twelve_calls(tmp_path: Path) -> None:
+    out, calls = _calls(tmp_path, 20, 1_000)
+    assert out.endswith(_unchanged(1_020))
+    assert calls <= 12
+
+
+def test_a_plan_of_500_projects_with_name_and_timezone_takes_ten_calls(tmp_path: Path) -> None:
+    out, calls = _calls(tmp_path, 500, 0, timezone="Europe/Berlin")
+    assert out.endswith(_unchanged(500))
+    assert calls <= 10
+
+
+def test_a_field_that_no_list_shows_takes_a_call_for_each_project(tmp_path: Path) -> None:
+    out, calls = _calls(tmp_path, 20, 0, surveys_opt_in=True)
+    assert out.endswith(_unchanged(20))
+    assert calls == 22
+
+
+@pytest.mark.skipif(not LONG, reason="10,000 exports: long profile only")
+def test_a_plan_of_10000_exports_takes_35_calls(tmp_path: Path) -> None:
+    out, calls = _calls(tmp_path, 200, 10_000)
+    assert out.endswith(_unchanged(10_200))
+    assert calls <= 35

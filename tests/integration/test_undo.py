@@ -50,7 +50,7 @@ def undo(workspace: Path, environ: dict[str, str], file: Path) -> Ran:
         "plan", "-C", workspace, "--undo", file, "--out", undo_plan, environ=environ
     )
     assert planned.code == 0, planned.err + planned.out
-    ran = reconciler("apply", undo_plan, "-C", workspace, environ=environ)
+    ran = reconciler("apply", undo_plan, "--undo", file, "-C", workspace, environ=environ)
     assert ran.code == 0, ran.err
     return planned
 

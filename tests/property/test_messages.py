@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.applying import stale_changes
 from reconciler.client import SecretResolver
 from reconciler.errors import AmbiguousIdentity
 from reconciler.model.codec.plan import encode
@@ -18,7 +17,6 @@ from reconciler.render.formats.markdown import plan_as_markdown
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
 from tests.support.worlds import (
-    KINDS,
     desired_of,
     export,
     live_export,
@@ -27,6 +25,7 @@ from tests.support.worlds import (
     planned,
     project,
     s3,
+    stale_changes,
 )
 
 _HOSTILE = st.text(
@@ -69,7 +68,7 @@ def test_live_values_cannot_forge_lines(name: str, value: str) -> None:
     assert not any(breaks_lines(message) for message in messages(plan))
     rendered = plan_as_text(plan, RenderOptions(show_unmanaged=True)) + plan_as_markdown(plan)
     assert not breaks_lines((rendered + encode(plan).decode()).replace("\n", ""))
-    stale = stale_changes(plan, live_of(live_project(), live_export(name=name)), KINDS, mask=str)
+    stale = stale_changes(plan, live_of(live_project(), live_export(name=name)))
     assert stale
     assert not any(breaks_lines(str(change)) for change in stale)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from signal import SIGHUP, SIGINT, SIGTERM
 from typing import Any
 
 import pytest
@@ -138,7 +139,7 @@ def _written(stream: _Stream) -> str:
 @contextmanager
 def _isolated(environ: Mapping[str, str]) -> Iterator[pytest.MonkeyPatch]:
     """Set the environment; afterwards restore it, the folder, the streams and signal handlers."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in (SIGINT, SIGTERM, SIGHUP)}
     folder = Path.cwd()
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ.keys() - environ.keys():

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 
-from reconciler.client import ClientSettings, SecretResolver, Transport, open_transport
+from reconciler.client import ClientSettings, SecretResolver, Stop, Transport, open_transport
 from reconciler.model.connection import Connection, SecretSettings
+from reconciler.model.event import Listener
 from reconciler.model.values import SecretRef
 from tests.support.emulator import RunningEmulator
+from tests.support.virtual_loop import LoopClock
 
 KEY = SecretRef.of("env", "RECONCILER_API_KEY")
 
@@ -34,7 +36,7 @@ class VirtualClock:
         await asyncio.sleep(0)
 
 
-def client_settings(clock: VirtualClock, **settings: Any) -> ClientSettings:
+def client_settings(clock: VirtualClock | LoopClock, **settings: Any) -> ClientSettings:
     """Return settings on a virtual clock and without jitter."""
     return ClientSettings(clock=clock, sleep=clock.sleep, jitter=lambda: 0.0, **settings)
 
@@ -49,6 +51,9 @@ async def connected(
     clock: VirtualClock | None = None,
     *,
     secrets: SecretResolver | None = None,
+    listen: Listener | None = None,
+    stop: Stop | None = None,
+    settings: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> AsyncIterator[Transport]:
     """Yield a transport to the embedded service. `changes` replace parts of the connection."""
@@ -56,20 +61,33 @@ async def connected(
     async with open_transport(
         Connection(environment="test", api_key=KEY, **parts),
         secrets=secrets or resolver(**emulator.environ()),
-        settings=client_settings(clock or VirtualClock()),
+        settings=client_settings(clock or VirtualClock(), **(settings or {})),
+        listen=listen,
+        stop=stop,
     ) as transport:
         yield transport
 
 
 @asynccontextmanager
 async def mocked(
-    handler: Callable[[httpx.Request], Any], *, clock: VirtualClock | None = None, **settings: Any
+    handler: Callable[[httpx.Request], Any],
+    *,
+    clock: VirtualClock | LoopClock | None = None,
+    listen: Listener | None = None,
+    stop: Stop | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Transport]:
     """Yield a transport whose responses come from a function, for what no service produces."""
     async with httpx.AsyncClient(transport=httpx.MockTransport(handler)) as client:
-        yield Transport(
+        transport = Transport(
             client,
             Connection("test", "https://service.example", "org", KEY),
             secrets=resolver(RECONCILER_API_KEY="phx_key"),
             settings=client_settings(clock or VirtualClock(), **settings),
+            listen=listen,
+            stop=stop or Stop(),
         )
+        try:
+            yield transport
+        finally:
+            transport.close()

@@ -3,34 +3,45 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import strategies as st
 
+from reconciler.applying.staleness import modifications
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.change import Action
+from reconciler.model.change import Action, Change
 from reconciler.model.live import Dialect, Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.values import SecretRef
-from reconciler.planning.planner import Base, PlanContext, PlanOptions, make_plan
+from reconciler.planning.base import Base
+from reconciler.planning.planner import PlanContext, PlanOptions, make_plan
 
 KINDS = all_kinds()
 BY_NAME = {kind.name: kind for kind in KINDS}
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
-def plan_context(options: PlanOptions | None = None, base: Desired | None = None) -> PlanContext:
+def plan_context(
+    options: PlanOptions | None = None, base: Desired | Base | None = None
+) -> PlanContext:
     return PlanContext(
         now=NOW,
         tool_version="test",
-        base=Base(base, "c0ffee") if base is not None else None,
+        base=Base(base, "c0ffee") if isinstance(base, Desired) else base,
         options=options or PlanOptions(),
     )
+
+
+def base_of(*configurations: Desired, **parts: Any) -> Base:
+    """Return the base of several commits, oldest first."""
+    return Base(configurations[0], "c0ffee", later=configurations[1:], **parts)
 
 
 def planned(
@@ -39,7 +50,7 @@ def planned(
     policy: Policy | None = None,
     *,
     options: PlanOptions | None = None,
-    base: Desired | None = None,
+    base: Desired | Base | None = None,
 ) -> Plan:
     return make_plan(desired, live, policy or Policy(), KINDS, context=plan_context(options, base))
 
@@ -122,6 +133,17 @@ def live_of(*objects: LiveObject, dialect: Dialect | None = Dialect.INTERFACE) -
     return Live({kind: tuple(listed) for kind, listed in by_kind.items()}, dialect=dialect)
 
 
+def stale_changes(plan: Plan, live: Live) -> list[str]:
+    """Return how the objects of an updating plan differ from what it was made from."""
+    bodies = {item.id: item.body for items in live.objects.values() for item in items}
+    modified = [
+        modifications(BY_NAME[change.address.kind], change, bodies[change.live_id], mask=str)
+        for change in plan.effective
+        if change.live_id is not None
+    ]
+    return [text for text in modified if text]
+
+
 class PureServer:
     """Apply plans by the rules of the interface: PATCH merges, secrets are not shown."""
 
@@ -133,6 +155,7 @@ class PureServer:
             for live_object in listed
         }
         self.created: dict[Address, str] = {}
+        self._numbers = itertools.count()
         self.deleted: list[str] = []
 
     def apply(self, plan: Plan) -> None:
@@ -144,9 +167,12 @@ class PureServer:
                 self._create(change)
             elif change.action is Action.DELETE:
                 self.deleted.append(change.live_id or "")
-                del self.objects[change.address.kind, change.live_id or ""]
+                self._delete(change.address.kind, change.live_id or "")
             elif change.action is Action.REPLACE:
-                self._create(change)
+                if change.new_id is None:
+                    self._create(change)
+                else:
+                    self._patch(change.address.kind, change.new_id, change.body or {})
                 del self.objects[change.address.kind, change.live_id or ""]
             elif change.action is Action.UPDATE:
                 self._patch(change.address.kind, change.live_id or "", change.body or {})
@@ -157,14 +183,27 @@ class PureServer:
                     {"paused": change.action is Action.PAUSE},
                 )
 
+    def _delete(self, kind: str, identity: str) -> None:
+        """Delete an object with everything in it."""
+        del self.objects[kind, identity]
+        for child_kind, child_id in list(self.objects):
+            child = self.objects[child_kind, child_id]
+            if (BY_NAME[child_kind].parent, child.parent_id) == (kind, identity):
+                del self.objects[child_kind, child_id]
+
+    def create_marked(self, change: Change, name: str) -> None:
+        """Do the first step of a replacement: create the new object with a marked name."""
+        self._create(replace(change, body={**(change.body or {}), "name": name}))
+
     def _create(self, change: Any) -> None:
         kind = BY_NAME[change.address.kind]
-        identity = f"new-{len(self.created)}-{change.address.key}"
+        identity = f"new-{next(self._numbers)}-{change.address.key}"
         self.created[change.address] = identity
         parent = change.parent_id
         if parent is None and change.parent is not None and kind.parent:
             parent = self.created[Address(kind.parent, change.parent.key)]
-        body = {"id": identity, **_shown(change.body), **_shown(change.after_create or {})}
+        sent = {**_shown(change.body), **_shown(change.after_create or {})}
+        body = {"id": identity, "created_at": NOW.isoformat(), **sent}
         if kind.parent_field:
             body[kind.parent_field] = parent
         body.setdefault("sql_query", None)

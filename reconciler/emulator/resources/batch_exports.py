@@ -60,12 +60,10 @@ class BatchExports:
         projects = self.projects_of(call)
 
         def read(limit: int, offset: int) -> list[dict[str, Any]]:
-            exports = self._store.exports(projects, limit=limit, offset=offset)
-            return self.fields.shown_all(
-                [export for export in exports if export.body["destination"]["type"] != "Workflows"]
-            )
+            exports = self._store.listed_exports(projects, limit=limit, offset=offset)
+            return self.fields.shown_all(exports)
 
-        return page(call.request, self._store.count_exports(projects), read)
+        return page(call.request, self._store.count_listed_exports(projects), read)
 
     async def created(self, call: Call) -> Response:
         """POST a new one. On the organization path it goes to the first project, or fails."""

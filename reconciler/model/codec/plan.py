@@ -1,9 +1,8 @@
-"""Encode and decode plans without loss, with a digest."""
+"""Encode and decode plans without loss."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import Any
 
 import orjson
@@ -15,7 +14,6 @@ from reconciler.model.plan import Plan
 from reconciler.model.wording import plain_json
 
 _OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
-_OUTSIDE_DIGEST = ("digest", "created_at")
 _HINT = "make the plan again with `reconciler plan --out FILE`"
 
 
@@ -25,19 +23,8 @@ class InvalidPlanFile(ReconcilerError):
 
 def encode(plan: Plan) -> bytes:
     """Return canonical bytes: equal plans give equal bytes."""
-    return plain_json(orjson.dumps(encoded(plan), option=_OPTIONS).decode()).encode()
-
-
-def encoded(plan: Plan) -> dict[str, Any]:
-    """Return the public JSON of a plan as a value."""
-    content: dict[str, Any] = to_builtins(PlanForm.of(plan))
-    content["digest"] = _digest(content)
-    return content
-
-
-def digest(plan: Plan) -> str:
-    """Return the SHA-256 (hex) of everything except the creation time."""
-    return str(encoded(plan)["digest"])
+    content = to_builtins(PlanForm.of(plan))
+    return plain_json(orjson.dumps(content, option=_OPTIONS).decode()).encode()
 
 
 def decode(data: bytes, *, name: str = "<plan>") -> Plan:
@@ -57,15 +44,16 @@ def decode_content(content: object, *, name: str) -> Plan:
     if not isinstance(content, dict) or "format_version" not in content:
         raise InvalidPlanFile(f"{name}: not a plan file", hint=_HINT)
     check_version(content, name=name)
-    if content.get("digest") != _digest(content):
-        raise InvalidPlanFile(
-            f"{name}: plan was edited: its digest does not match",
-            hint=_HINT,
-        )
     try:
-        return convert(content, PlanForm).value()
+        plan = convert(content, PlanForm).value()
+        is_intact = orjson.loads(encode(plan)) == content
     except (ValidationError, ValueError, RecursionError) as error:
         raise InvalidPlanFile(f"{name}: invalid plan: {problem(error)}", hint=_HINT) from None
+    if not is_intact:
+        raise InvalidPlanFile(
+            f"{name}: plan was edited or damaged: its digests do not match its content", hint=_HINT
+        )
+    return plan
 
 
 def check_version(content: Mapping[str, Any], *, name: str) -> None:
@@ -83,8 +71,3 @@ def problem(error: Exception) -> str:
     message, _, place = str(error).partition(" - at `$")
     message = message[:1].lower() + message[1:]
     return f"{place.rstrip('`').removeprefix('.')}: {message}" if place else message
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    inside = {name: value for name, value in content.items() if name not in _OUTSIDE_DIGEST}
-    return sha256(orjson.dumps(inside, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from reconciler.errors import BadUsage
 from reconciler.render.formats.base import Format, Writer
 
-Result: TypeAlias = Literal["plan", "diagnostics", "resolved", "imported"]
+Result: TypeAlias = Literal["plan", "diagnostics", "resolved", "imported", "audit"]
 """What a format can write: a field of `Format`."""
 
 DEFAULT = "text"

@@ -8,6 +8,7 @@ from typing import TypeAlias, TypeVar
 
 from reconciler.errors import Diagnostic
 from reconciler.model.imported import Imported
+from reconciler.model.logged_run import Audit
 from reconciler.model.plan import Plan
 from reconciler.model.resolved import ResolvedResource
 from reconciler.render.options import RenderOptions
@@ -26,3 +27,4 @@ class Format:
     diagnostics: Writer[Sequence[Diagnostic]] | None = None
     resolved: Writer[ResolvedResource] | None = None
     imported: Writer[Imported] | None = None
+    audit: Writer[Audit] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reconciler.model.plan import Plan
+from reconciler.render.audit import audit_as_json
 from reconciler.render.diagnostics import diagnostics_as_json
 from reconciler.render.formats.base import Format
 from reconciler.render.imports import import_as_json
@@ -23,4 +24,5 @@ FORMAT = Format(
     diagnostics=lambda diagnostics, _: diagnostics_as_json(diagnostics),
     resolved=lambda resource, _: resolved_as_json(resource),
     imported=lambda imported, _: import_as_json(imported),
+    audit=lambda audit, _: audit_as_json(audit),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reconciler.render.audit import audit_as_text
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.render.formats.base import Format
 from reconciler.render.imports import imported_as_text
@@ -16,4 +17,5 @@ FORMAT = Format(
     ),
     resolved=lambda resource, _: resolved_as_text(resource),
     imported=lambda imported, options: imported_as_text(imported, options.style),
+    audit=lambda audit, options: audit_as_text(audit, options.style),
 )

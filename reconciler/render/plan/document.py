@@ -12,10 +12,9 @@ from reconciler.model.change import Action, Change, Severity
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.wording import printable, several
 from reconciler.render.plan.fields import FieldLine, field_lines
-from reconciler.render.plan.words import shortened, summary, title
+from reconciler.render.plan.words import base_as_text, shortened, summary, title
 
 _IDENTIFYING = ("name", "interval", "destination.type")
-_SHORT_COMMIT = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def document_of(plan: Plan) -> Document:
     environment = f"{source.environment} ({source.base_url}, organization {source.organization})"
     return Document(
         environment=printable(environment),
-        base=(source.base or "")[:_SHORT_COMMIT],
+        base=base_as_text(plan),
         summary=summary(plan),
         no_changes="No changes. Live state matches the configuration." if plan.empty else "",
         entries=tuple(_entry(change) for change in plan.effective),

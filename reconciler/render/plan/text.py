@@ -22,7 +22,7 @@ _MOST_ADDRESSES = 5
 def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     """Return the plan, ending with the summary line."""
     document, style = document_of(plan), options.style
-    base = f"\nCompared with git base {document.base}" if document.base else ""
+    base = f"\nbase: {document.base}" if document.base else ""
     blocks = [
         [style.paint(Colour.DIM, f"Environment {document.environment}{base}")],
         *(_entry(entry, style) for entry in document.entries),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import NamedTuple
 
 from reconciler.model.change import Action, Change, Origin, Severity
 from reconciler.model.plan import Plan
-from reconciler.model.wording import printable
+from reconciler.model.wording import printable, several
 from reconciler.render.style import Colour
 
 
@@ -41,6 +42,7 @@ SEVERITIES: Mapping[Severity, Label] = {
     Severity.INFO: Label("note", Colour.DIM),
 }
 
+_SHORT_COMMIT = 7
 _ALWAYS_COUNTED = (Action.CREATE, Action.UPDATE, Action.DELETE)
 
 
@@ -54,6 +56,27 @@ def summary(plan: Plan) -> str:
     ]
     unchanged = f" {counts[Action.NO_OP]} unchanged." if counts[Action.NO_OP] else ""
     return f"Plan: {', '.join(parts)}.{unchanged}"
+
+
+def base_as_text(plan: Plan) -> str:
+    """Return `14 commits since 1a2b3c4, 9 days`, empty without a base."""
+    source = plan.source
+    if source.base is None:
+        return ""
+    commit = printable(source.base[:_SHORT_COMMIT])
+    if not source.base_commits:
+        return commit
+    since = f"{several(source.base_commits, 'commit')} since {commit}"
+    days = _days_between(source.base_time or "", plan.created_at)
+    return f"{since}, {several(days, 'day')}" if days > 0 else since
+
+
+def _days_between(start: str, end: str) -> int:
+    try:
+        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).days
+    except (ValueError, TypeError):
+        # A saved plan may contain any text.
+        return 0
 
 
 def title(change: Change) -> str:

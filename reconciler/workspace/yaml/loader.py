@@ -8,8 +8,9 @@ from __future__ import annotations
 import gc
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeAlias
 
 import yaml
 from yaml.reader import ReaderError
@@ -18,6 +19,9 @@ from reconciler.errors import DiagnosticCollector, Mark
 from reconciler.workspace.yaml.construct import TOO_DEEP, construct
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.nodes import TooDeep, compose
+
+Parse: TypeAlias = Callable[[bytes, str, DiagnosticCollector], Document]
+"""Return the document of a file from its content and name; errors go to the collector."""
 
 MAX_BYTES = 10_000_000
 _BYTE_ORDER_MARK = "\ufeff"

@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from reconciler.applying import execute
+from reconciler.client import Stop
 from reconciler.model.event import Event, Report
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
+from reconciler.model.resource import Resource
 from reconciler.reading import Depth, read_live
 from tests.conftest import StartService
 from tests.support.emulator import RunningEmulator
 from tests.support.transport import VirtualClock, connected, resolver
-from tests.support.worlds import KINDS, desired_of
+from tests.support.worlds import KINDS, desired_of, planned
 
 SEED = {
     "organizations": [{"id": "org", "name": "O", "projects": [{"name": "Other"}]}],
@@ -24,28 +26,61 @@ SEED = {
 
 
 @dataclass
+class SharedClock(VirtualClock):
+    """A virtual clock that moves the clock of the service, too."""
+
+    running: RunningEmulator | None = None
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(seconds)
+        if self.running is not None:
+            self.running.advance(seconds=seconds)
+
+
+@dataclass
 class World:
     """A running service, and what a run reports."""
 
     running: RunningEmulator
-    clock: VirtualClock = field(default_factory=VirtualClock)
+    clock: SharedClock = field(init=False)
     events: list[Event] = field(default_factory=list)
     environ: dict[str, str] = field(default_factory=dict)
+    react: Callable[[Event], None] = lambda _: None
+    """Called with every event, such as to act as another client just before a request."""
 
-    def apply(self, plan: Plan, listen: Callable[[Event], None] | None = None) -> Report:
-        """Apply a plan to the service."""
+    def __post_init__(self) -> None:
+        self.clock = SharedClock(running=self.running)
+
+    def apply(
+        self,
+        plan: Plan,
+        *,
+        live: Live | None = None,
+        stop: Stop | None = None,
+        withdraw: bool = True,
+        **settings: Any,
+    ) -> Report:
+        """Apply a plan to the service. `live` is what it was made from, by default what exists."""
+        known = live or self.live()
         self.running.clear_requests()
 
         async def run() -> Report:
             secrets = resolver(**self.running.environ(), **self.environ)
-            async with connected(self.running, self.clock, secrets=secrets) as transport:
+            async with connected(
+                self.running,
+                self.clock,
+                secrets=secrets,
+                listen=self.hear,
+                stop=stop,
+                settings=settings,
+            ) as transport:
                 return await execute(
                     plan,
                     transport,
                     kinds=KINDS,
-                    secrets=secrets,
-                    listen=listen or self.events.append,
-                    stop=asyncio.Event(),
+                    listen=self.hear,
+                    live=known,
+                    withdraw=withdraw,
                 )
 
         return asyncio.run(run())
@@ -60,9 +95,37 @@ class World:
 
         return asyncio.run(run())
 
+    def hear(self, event: Event) -> None:
+        """Keep an event, and react to it."""
+        self.events.append(event)
+        self.react(event)
+
     def fail(self, match: dict[str, Any], **fault: Any) -> None:
         """Let matching calls fail."""
-        self.running.admin("PUT", "faults", [{"match": match, **fault}])
+        self.fail_each((match, fault))
+
+    def fail_each(self, *rules: tuple[dict[str, Any], dict[str, Any]]) -> None:
+        """Let calls fail by several rules, of which the first that matches counts."""
+        self.running.admin("PUT", "faults", [{"match": match, **fault} for match, fault in rules])
+
+    def create(self, *resources: Resource) -> None:
+        """Create resources, and forget the events of it."""
+        report = self.apply(planned(desired_of(*resources), self.live()))
+        assert report.complete, report
+        self.events.clear()
+
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Create an object as another client."""
+        answer = self.running.call("POST", path, body)
+        answer.raise_for_status()
+        return dict(answer.json())
+
+    def posts(self) -> int:
+        """Return how many creates the run sent."""
+        return sum(
+            request["method"] == "POST" and request["path"].endswith(("/projects/", "_exports/"))
+            for request in self.running.requests()
+        )
 
     def names(self) -> list[str]:
         """Return the names of all exports, and of all projects but the first."""
@@ -74,3 +137,8 @@ class World:
 @pytest.fixture
 def world(service_of: StartService) -> World:
     return World(service_of(SEED))
+
+
+@pytest.fixture
+def world_2026(service_of: StartService) -> World:
+    return World(service_of(SEED, "--dialect", "2026"))

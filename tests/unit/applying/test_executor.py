@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 
-from reconciler.applying import execute
-from reconciler.applying.executor import CONCURRENCY
+from reconciler.applying import execute, worker
+from reconciler.client import Stop
 from reconciler.errors import SecretUnavailable
-from reconciler.model.event import Done, Event, Failed, Interrupting, Planned, Report, Started
+from reconciler.model.client_options import Window
+from reconciler.model.event import (
+    Done,
+    Event,
+    Failed,
+    Interrupting,
+    Planned,
+    Report,
+    Sending,
+    Skipped,
+    Started,
+    Waiting,
+)
 from reconciler.model.plan import Plan
-from tests.support.transport import mocked, resolver
+from tests.support.transport import mocked
 from tests.support.worlds import KINDS, desired_of, export, live_of, planned, project, with_secrets
 from tests.unit.applying.conftest import World
 
 NO_OP = {"type": "NoOp", "config": {}}
+PARALLELISM = 8
 
 
 def creates(*names: str) -> Plan:
@@ -38,6 +52,11 @@ def tree() -> Plan:
         ),
         live_of(),
     )
+
+
+def ends(report: Report) -> int:
+    """Return how many changes a report accounts for."""
+    return sum(map(len, (report.done, report.failed, report.skipped, report.withdrawn)))
 
 
 def test_objects_are_created_after_their_parents(world: World) -> None:
@@ -69,6 +88,12 @@ def test_a_failure_skips_only_what_depends_on_it(world: World) -> None:
     assert world.names() == ["App", "App-1", "App-2"]
 
 
+def test_the_report_has_every_change_in_the_order_of_the_plan(world: World) -> None:
+    plan = tree()
+    report = world.apply(plan)
+    assert [done.change for done in report.done] == list(plan.effective)
+
+
 def test_a_missing_secret_is_reported_before_the_first_request(world: World) -> None:
     plan = planned(desired_of(project(), export(destination=with_secrets())), live_of())
     with pytest.raises(SecretUnavailable) as raised:
@@ -81,12 +106,42 @@ def test_a_missing_secret_is_reported_before_the_first_request(world: World) -> 
 
 def test_secrets_are_masked_in_errors(world: World) -> None:
     world.environ = {"ID": "key-id-1234", "KEY": "hunter2hunter2"}
-    world.fail({"path": "*/batch_exports/"}, fault="error", status=400, echo=True)
+    world.fail({"method": "POST", "path": "*/batch_exports/"}, fault="error", status=400, echo=True)
     plan = planned(desired_of(project(), export(destination=with_secrets())), live_of())
     (failed,) = world.apply(plan).failed
     assert "***" in failed.error
     assert "hunter2" not in failed.error
     assert "key-id" not in failed.error
+
+
+def test_a_refused_key_ends_the_run_early(world: World) -> None:
+    world.fail({"method": "POST"}, fault="error", status=401, detail="Invalid key.")
+    plan = creates(*(f"p{number:03}" for number in range(200)))
+    report = world.apply(plan)
+    assert ends(report) == 200
+    assert len(world.running.requests()) < 25
+    assert {skipped.because for skipped in report.skipped} == {"10 requests in a row failed (401)"}
+
+
+def test_an_error_of_this_program_is_reported_and_stops_new_work(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let a pure function fail, as no input should make it do."""
+    plan = tree()
+
+    def broken(*_: object) -> bool:
+        raise KeyError("hunter2")
+
+    monkeypatch.setattr(worker, "lacks_fields", broken)
+    report = world.apply(plan)
+    assert ends(report) == 6
+    assert [failed.unexpected for failed in report.failed] == [True, True]
+    for failed in report.failed:
+        assert "unexpected KeyError at test_executor.py:" in failed.error
+        assert "hunter2" not in failed.error
+        assert failed.live_id is not None
+    assert {"unexpected KeyError" in skipped.because for skipped in report.skipped} == {True}
+    assert world.posts() == 2
 
 
 class Service:
@@ -99,77 +154,177 @@ class Service:
 
     async def __call__(self, request: httpx.Request) -> httpx.Response:
         if request.method == "GET":
-            live_id = int(request.url.path.rstrip("/").rpartition("/")[2])
-            return httpx.Response(200, json=self.objects[live_id])
+            page = {"count": len(self.objects), "next": None, "results": self.objects}
+            return httpx.Response(200, json=page)
         body = json.loads(request.content)
         answered = asyncio.Event()
         self.waiting.append((body["name"], answered))
         self.most = max(self.most, len(self.waiting))
         await answered.wait()
-        self.objects.append({**body, "id": len(self.objects)})
+        self.objects.append({**body, "id": len(self.objects) + 1})
         return httpx.Response(201, json=self.objects[-1])
+
+    async def settle(self) -> None:
+        """Let the client send what it can."""
+        for _ in range(200):
+            await asyncio.sleep(0)
 
     async def answer(self) -> None:
         """Answer the oldest request when the client can send no more."""
-        for _ in range(100):
-            await asyncio.sleep(0)
+        await self.settle()
         _, answered = self.waiting.pop(0)
         answered.set()
 
 
-def test_so_many_changes_run_at_once_and_the_next_starts_when_one_ends() -> None:
-    names = [f"p{number:02}" for number in range(CONCURRENCY * 2 + 1)]
+def with_service(
+    plan: Plan, act: Callable[[Service, Stop], Any], events: list[Event] | None = None
+) -> tuple[Service, Report]:
+    """Apply a plan to a service that a test controls."""
 
     async def run() -> tuple[Service, Report]:
-        service = Service()
-        async with mocked(service, connections=99) as transport:
+        service, stop = Service(), Stop()
+        listen = (events if events is not None else []).append
+        async with mocked(service, stop=stop, listen=listen) as transport:
             running = asyncio.create_task(
-                execute(
-                    creates(*names),
-                    transport,
-                    kinds=KINDS,
-                    secrets=resolver(),
-                    listen=lambda _: None,
-                    stop=asyncio.Event(),
-                )
+                execute(plan, transport, kinds=KINDS, listen=listen, live=live_of())
             )
-            for _ in names:
-                await service.answer()
+            await act(service, stop)
             return service, await running
 
-    service, report = asyncio.run(run())
-    assert service.most == CONCURRENCY
+    return asyncio.run(run())
+
+
+def test_so_many_changes_run_at_once_and_the_next_starts_when_one_ends() -> None:
+    names = [f"p{number:02}" for number in range(PARALLELISM * 2 + 1)]
+
+    async def act(service: Service, _stop: Stop) -> None:
+        for _ in names:
+            await service.answer()
+
+    service, report = with_service(creates(*names), act)
+    assert service.most == PARALLELISM
     assert len(report.done) == len(names)
     assert [item["name"] for item in service.objects] == [name.title() for name in names]
 
 
 def test_a_stop_lets_requests_in_flight_finish_and_starts_nothing() -> None:
-    names = [f"p{number:02}" for number in range(CONCURRENCY + 3)]
+    names = [f"p{number:02}" for number in range(PARALLELISM + 3)]
     events: list[Event] = []
 
-    async def run() -> Report:
-        service, stop = Service(), asyncio.Event()
-        async with mocked(service, connections=99) as transport:
-            running = asyncio.create_task(
-                execute(
-                    creates(*names),
-                    transport,
-                    kinds=KINDS,
-                    secrets=resolver(),
-                    listen=events.append,
-                    stop=stop,
-                )
-            )
+    async def act(service: Service, stop: Stop) -> None:
+        await service.answer()
+        stop.request()
+        while service.waiting:
             await service.answer()
-            stop.set()
-            while service.waiting:
-                await service.answer()
-            return await running
 
-    report = asyncio.run(run())
+    _, report = with_service(creates(*names), act, events)
     assert report.interrupted
-    assert (len(report.done), len(report.failed)) == (CONCURRENCY, 0)
+    assert (len(report.done), len(report.failed)) == (PARALLELISM, 0)
     assert {skipped.because for skipped in report.skipped} == {"the run was interrupted"}
     assert len(report.skipped) == 3
-    assert sum(isinstance(event, Interrupting) for event in events) == 1
-    assert not any(isinstance(event, Failed) for event in events)
+    assert events.count(Interrupting()) == 1
+    # It is reported at once, not when the next change ends.
+    before = events[: events.index(Interrupting())]
+    assert sum(isinstance(event, Done) for event in before) == 1
+
+
+def test_f5_a_second_stop_ends_requests_in_flight_and_reports_what_is_unknown() -> None:
+    events: list[Event] = []
+
+    async def act(service: Service, stop: Stop) -> None:
+        await service.settle()
+        stop.request()
+        await asyncio.sleep(0)
+        stop.request()
+
+    service, report = with_service(creates("web", "app"), act, events)
+    assert [failed.unknown for failed in report.failed] == [True, True]
+    assert all("it was not searched for" in failed.error for failed in report.failed)
+    assert service.objects == []
+    assert Interrupting(forced=True) in events
+
+
+@pytest.mark.parametrize("kind_of_wait", ["search", "rate limit", "retry"])
+def test_f5_a_stop_ends_every_wait(world: World, kind_of_wait: str) -> None:
+    stop = Stop()
+    faults: dict[str, dict[str, Any]] = {
+        "search": {"fault": "error", "status": 504},
+        "rate limit": {"fault": "throttle", "retry_after": 600},
+        "retry": {"fault": "error", "status": 429, "code": "throttled"},
+    }
+    world.fail({"method": "POST"}, **faults[kind_of_wait])
+
+    def react(event: Event) -> None:
+        if isinstance(event, Waiting):
+            stop.request()
+
+    world.react = react
+    report = world.apply(tree(), stop=stop)
+    assert report.interrupted
+    assert ends(report) == 6
+    assert world.posts() == 2
+    unknown = kind_of_wait == "search"
+    assert [failed.unknown for failed in report.failed] == [True] * 2 * unknown
+
+
+def test_f5_a_stop_while_names_are_read_skips_everything(world: World) -> None:
+    stop = Stop()
+    plan, live = tree(), world.live()
+    world.fail({"method": "GET"}, fault="hang")
+
+    def react(event: Event) -> None:
+        if isinstance(event, Sending):
+            stop.request()
+            stop.request()
+
+    world.react = react
+    report = world.apply(plan, live=live, stop=stop)
+    assert {skipped.because for skipped in report.skipped} == {"the run was interrupted"}
+    assert (len(report.skipped), world.posts()) == (6, 0)
+
+
+def test_a_stop_in_the_middle_of_a_change_says_what_was_done(world_2026: World) -> None:
+    world, stop = world_2026, Stop()
+    filters = [{"key": "email", "value": "@a", "operator": "not_icontains", "type": "person"}]
+    plan = planned(desired_of(project(test_account_filters=filters)), world.live())
+
+    def react(event: Event) -> None:
+        if isinstance(event, Sending) and event.method == "POST":
+            stop.request()
+
+    world.react = react
+    (failed,) = world.apply(plan, stop=stop).failed
+    assert failed.error == "created (id 2), not finished: the run was interrupted"
+    assert (failed.live_id, failed.unknown) == ("2", False)
+
+
+def test_what_a_long_level_created_is_checked_every_minute(world: World) -> None:
+    world.create(project())
+    wanted = [export(f"e{number}", destination=NO_OP) for number in range(20)]
+    live = world.live()
+
+    def react(event: Event) -> None:
+        if isinstance(event, Done):
+            world.clock.now += 10
+
+    world.react = react
+    report = world.apply(planned(desired_of(project(), *wanted), live), live=live, parallelism=1)
+    assert report.complete
+    methods = [item["method"] for item in world.running.requests()]
+    longest = max(len(posts) for posts in "".join(method[0] for method in methods).split("G"))
+    # Names are read again after thirty seconds, and duplicates are looked for every minute.
+    assert longest == 4
+    assert methods.count("GET") == 9
+
+
+def test_a_small_rate_does_not_block_a_run(world: World) -> None:
+    world.create(project())
+    wanted = [export(f"e{number}", destination=NO_OP) for number in range(6)]
+    for window in (Window(1, 1.0), Window(2, 1.0), Window(5, 2.0)):
+        live = world.live()
+        plan = planned(desired_of(project(), *wanted), live)
+        report = world.apply(plan, live=live, rate=(window,))
+        assert report.complete
+        world.running.reset()
+        world.create(project())
+    assert not any(isinstance(event, (Failed, Skipped)) for event in world.events)

@@ -39,6 +39,7 @@ def body(detail: str, code: str = "error", attr: str | None = None) -> dict[str,
         (402, Invalid),
         (403, Forbidden),
         (404, NotFound),
+        (408, Unavailable),
         (409, Conflict),
         (415, Invalid),
         (429, Throttled),
@@ -74,10 +75,18 @@ def test_a_long_or_hostile_text_is_one_printable_line_of_limited_length() -> Non
 
 @pytest.mark.parametrize(
     ("value", "seconds"),
-    [("7", 7.0), ("0.5", 0.5), ("-3", 0.0), ("soon", None), ("", None)],
+    [("7", 7.0), ("0.5", 0.5), ("-3", None), ("9e9", None), ("soon", None), ("", None)],
 )
 def test_retry_after_is_read_in_seconds(value: str, seconds: float | None) -> None:
     assert converted(429, body("slow"), **{"retry-after": value}).retry_after == seconds
+
+
+def test_retry_after_is_a_date_that_counts_from_the_date_of_the_response() -> None:
+    at = {"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}
+    assert converted(503, None, **at, date="Wed, 21 Oct 2026 07:28:00 GMT").retry_after == 30.0
+    assert converted(503, None, **at, date="Wed, 21 Oct 2026 07:29:00 GMT").retry_after == 0.0
+    for date in ({}, {"date": "today"}, {"date": "Wed, 21 Oct 2026 07:28:00 -0000"}):
+        assert converted(503, None, **at, **date).retry_after is None
 
 
 @pytest.mark.parametrize(

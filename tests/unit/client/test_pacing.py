@@ -1,85 +1,329 @@
-"""Calls stay below the rate limits. Time is virtual."""
+"""Calls stay below the rate limits of a service that counts when they arrive. Time is virtual."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
+import httpx
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.client.pacing import DEFAULT_WINDOWS, Pacer, Window
-from tests.support.transport import VirtualClock
+from reconciler.client import ClientSettings, Transport
+from reconciler.client.limiter import Limiters
+from reconciler.client.settings import DEFAULT_WINDOWS
+from reconciler.model.client_options import Window
+from reconciler.model.event import Event, Waiting
+from reconciler.model.request import Repeat, Request
+from tests.support.transport import VirtualClock, mocked
+from tests.support.virtual_loop import LoopClock, run_virtually
+
+READ = Request("GET", "/x/", Repeat.SAFE)
 
 
-def admitted(
-    windows: tuple[Window, ...], arrivals: list[float], clock: VirtualClock
-) -> list[float]:
-    """Return when calls are admitted that each come so many seconds after the last."""
+@dataclass
+class Service:
+    """Counts calls in sliding windows when they arrive, like the real one.
 
-    async def run() -> list[float]:
-        pacer = Pacer(windows, clock=clock, sleep=clock.sleep)
-        times = []
-        for delay in arrivals:
-            clock.now += delay
-            await pacer.admit()
-            times.append(clock.now)
-        return times
+    A call takes `ways[n]` seconds to arrive, and its response as many back.
+    """
 
-    return asyncio.run(run())
+    windows: Sequence[Window] = ()
+    ways: Sequence[float] = (0.05,)
+    arrivals: list[float] = field(default_factory=list)
+    refused: int = 0
+    most_at_once: int = 0
+    at_once: int = 0
 
+    async def __call__(self, _: httpx.Request) -> httpx.Response:
+        way = self.ways[(len(self.arrivals) + self.at_once) % len(self.ways)]
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(way)
+        response = self._answer(asyncio.get_running_loop().time())
+        await asyncio.sleep(way)
+        self.at_once -= 1
+        return response
 
-def test_a_full_window_delays_a_call_until_its_first_call_leaves_it() -> None:
-    clock = VirtualClock()
-    times = admitted((Window(3, 10.0),), [0, 1, 1, 1, 0], clock)
-    assert times == [0, 1, 2, 10, 11]
-    assert clock.pauses == [7, 1]
-
-
-def test_the_longest_of_several_windows_decides() -> None:
-    windows = (Window(2, 1.0), Window(3, 60.0))
-    assert admitted(windows, [0] * 5, VirtualClock()) == [0, 0, 1, 60, 60]
-
-
-def test_a_short_run_never_waits() -> None:
-    clock = VirtualClock()
-    admitted(DEFAULT_WINDOWS, [0] * 460, clock)
-    assert clock.pauses == []
-    admitted(DEFAULT_WINDOWS, [0] * 461, clock)
-    assert clock.pauses == [60.0]
-
-
-def test_without_windows_nothing_waits() -> None:
-    clock = VirtualClock()
-    admitted((), [0] * 1000, clock)
-    assert clock.pauses == []
+    def _answer(self, now: float) -> httpx.Response:
+        waits = [0.0]
+        for window in self.windows:
+            inside = [time for time in self.arrivals if time > now - window.seconds]
+            if len(inside) >= window.calls:
+                waits.append(inside[-window.calls] + window.seconds - now)
+        if max(waits) > 0:
+            self.refused += 1
+            headers = {"Retry-After": str(max(waits))}
+            return httpx.Response(429, json={"code": "throttled", "detail": "-"}, headers=headers)
+        self.arrivals.append(now)
+        return httpx.Response(200, json={})
 
 
-def test_concurrent_calls_are_admitted_in_the_order_in_which_they_ask() -> None:
-    async def run() -> list[tuple[int, float]]:
-        clock = VirtualClock()
-        pacer = Pacer((Window(2, 10.0),), clock=clock, sleep=clock.sleep)
-        order: list[tuple[int, float]] = []
+def paced(
+    service: Service,
+    calls: int,
+    *,
+    rate: tuple[Window, ...] | None,
+    events: list[Event] | None = None,
+    parallelism: int = 8,
+) -> float:
+    """Send calls that are all queued at once. Return how long that took."""
 
-        async def call(number: int) -> None:
-            await pacer.admit()
-            order.append((number, clock.now))
+    async def run() -> float:
+        listen = None if events is None else events.append
+        clock = LoopClock()
+        async with mocked(
+            service, clock=clock, rate=rate, listen=listen, parallelism=parallelism
+        ) as transport:
+            await asyncio.gather(*(transport.send(READ) for _ in range(calls)))
+            assert transport.calls == calls + service.refused
+        return clock()
 
-        await asyncio.gather(*(call(number) for number in range(6)))
-        return order
+    return run_virtually(run())
 
-    assert asyncio.run(run()) == [(0, 0), (1, 0), (2, 10), (3, 10), (4, 20), (5, 20)]
+
+def test_a_call_counts_when_it_is_sent_and_not_when_it_is_queued() -> None:
+    """460 calls at 0.5 s each take 29 s; those after them must wait for the sent ones."""
+    service = Service((Window(480, 60.0),), ways=(0.25,))
+    paced(service, 600, rate=None)
+    assert service.refused == 0
+    assert service.most_at_once == 8
+
+
+def test_a_window_of_48_calls_in_6_s_takes_200_calls_without_a_429() -> None:
+    window = Window(48, 6.0)
+    service = Service((window,), ways=(0.005, 0.02, 0.1))
+    seconds = paced(service, 200, rate=(window,))
+    floor = (200 - 1) // 48 * 6.0
+    assert service.refused == 0
+    assert seconds <= 1.1 * floor
 
 
 @given(
     st.lists(
-        st.builds(Window, st.integers(1, 5), st.integers(1, 20).map(float)), min_size=1, max_size=3
+        st.builds(Window, st.integers(1, 12), st.integers(1, 20).map(float)),
+        min_size=1,
+        max_size=3,
     ),
-    st.lists(st.integers(0, 9).map(float), max_size=40),
+    st.lists(st.floats(0.001, 30.0), min_size=1, max_size=8),
+    st.integers(1, 40),
+    st.integers(1, 8),
 )
-def test_no_interval_of_a_window_has_more_calls_than_it_allows(
-    windows: list[Window], arrivals: list[float]
+def test_no_call_is_refused_whatever_the_windows_and_the_latency(
+    windows: list[Window], ways: list[float], calls: int, parallelism: int
 ) -> None:
-    times = admitted(tuple(windows), arrivals, VirtualClock())
-    for window in windows:
-        for first, after in zip(times, times[window.calls :], strict=False):
-            assert after - first >= window.seconds
+    service = Service(windows, tuple(way / 2.01 for way in ways))
+    paced(service, calls, rate=tuple(windows), parallelism=parallelism)
+    assert service.refused == 0
+
+
+def test_a_wait_for_the_rate_limit_is_reported_once() -> None:
+    events: list[Event] = []
+    paced(Service(ways=(0.0,)), 100, rate=(Window(50, 60.0),), events=events)
+    waits = [event for event in events if isinstance(event, Waiting)]
+    assert waits == [Waiting(60.0, "rate limit (50 a minute)")]
+
+
+def test_a_short_run_never_waits_and_the_default_is_off_on_loopback() -> None:
+    settings = ClientSettings()
+    assert settings.windows("https://eu.posthog.com") == DEFAULT_WINDOWS
+    for loopback in ("http://127.0.0.1:8000", "http://localhost:8000", "http://[::1]:8000"):
+        assert settings.windows(loopback) == ()
+    given_rate = ClientSettings(rate=(Window(48, 6.0),))
+    assert given_rate.windows("http://127.0.0.1:8000") == (Window(48, 6.0),)
+    assert ClientSettings(rate=()).windows("https://eu.posthog.com") == ()
+    assert paced(Service(ways=(0.0,)), 460, rate=None) == 0.0
+
+
+def test_queued_calls_are_sent_in_their_order() -> None:
+    order: list[int] = []
+
+    async def run() -> None:
+        async with mocked(Service(), clock=LoopClock(), rate=(Window(2, 10.0),)) as transport:
+
+            async def call(number: int) -> None:
+                await transport.send(READ)
+                order.append(number)
+
+            await asyncio.gather(*(call(number) for number in range(6)))
+
+    run_virtually(run())
+    assert order == [0, 1, 2, 3, 4, 5]
+
+
+def test_two_connections_with_one_key_share_its_limit() -> None:
+    async def run() -> float:
+        clock, limiters = LoopClock(), Limiters()
+        async with (
+            mocked(Service(), clock=clock, limiters=limiters, rate=(Window(2, 10.0),)) as first,
+            mocked(Service(), clock=clock, limiters=limiters) as second,
+        ):
+            for transport in (first, first, second):
+                await transport.send(READ)
+        return clock()
+
+    assert run_virtually(run()) == pytest.approx(10.2)
+
+
+def test_a_cancelled_call_takes_no_room() -> None:
+    async def run() -> None:
+        async with mocked(Service(), clock=LoopClock(), rate=(Window(1, 5.0),)) as transport:
+            await transport.send(READ)
+            waiting = [asyncio.ensure_future(transport.send(READ)) for _ in range(3)]
+            await asyncio.sleep(1)
+            for call in waiting:
+                call.cancel()
+            await asyncio.wait(waiting)
+            await transport.send(READ)
+            assert transport.calls == 2
+            assert transport.clock() == pytest.approx(5.2)
+
+    run_virtually(run())
+
+
+class TestPermits:
+    """Calls that are held count as sent, and need not wait afterwards."""
+
+    @staticmethod
+    def run(main: object, *, rate: Window, service: Service | None = None) -> None:
+        async def connected() -> None:
+            clock = LoopClock()
+            async with mocked(service or Service(), clock=clock, rate=(rate,)) as transport:
+                await main(transport)  # type: ignore[operator]
+
+        run_virtually(connected())
+
+    def test_a_check_and_its_write_are_sent_without_a_wait_between_them(self) -> None:
+        async def main(transport: Transport) -> None:
+            async def change() -> None:
+                async with transport.admitted(2) as permit:
+                    began = transport.clock()
+                    await transport.send(READ, permit=permit)
+                    await transport.send(READ, permit=permit)
+                    assert transport.clock() - began == pytest.approx(0.2)
+
+            await asyncio.gather(*(change() for _ in range(20)))
+
+        service = Service((Window(8, 60.0),))
+        self.run(main, rate=Window(8, 60.0), service=service)
+        assert (len(service.arrivals), service.refused) == (40, 0)
+
+    def test_unused_calls_are_released_at_the_end(self) -> None:
+        async def main(transport: Transport) -> None:
+            async with transport.admitted(2):
+                pass
+            for _ in range(4):
+                await transport.send(READ)
+            assert transport.clock() == pytest.approx(0.4)
+
+        self.run(main, rate=Window(4, 60.0))
+
+    def test_a_rate_that_is_too_small_holds_less_and_goes_on(self) -> None:
+        async def main(transport: Transport) -> None:
+            async def change() -> None:
+                async with transport.admitted(3) as permit:
+                    await transport.send(READ)
+                    await transport.send(READ, permit=permit)
+
+            await asyncio.gather(*(change() for _ in range(3)))
+
+        for calls in (1, 2, 3):
+            self.run(main, rate=Window(calls, 1.0))
+
+    def test_the_repeat_of_a_call_waits_like_any_other(self) -> None:
+        class Failing(Service):
+            def _answer(self, now: float) -> httpx.Response:
+                response = super()._answer(now)
+                return httpx.Response(502) if len(self.arrivals) == 1 else response
+
+        async def main(transport: Transport) -> None:
+            async with transport.admitted(1) as permit:
+                assert (await transport.send(READ, permit=permit)).attempts == 2
+                assert permit.calls == 0
+
+        self.run(main, rate=Window(2, 60.0), service=Failing((Window(2, 60.0),)))
+
+
+def test_the_estimate_counts_what_was_sent_and_knows_the_hour() -> None:
+    async def run() -> None:
+        windows = (Window(10, 60.0), Window(40, 3_600.0))
+        async with mocked(Service(ways=(0.0,)), clock=LoopClock(), rate=windows) as transport:
+            assert transport.estimate(0).seconds == 0.0
+            assert transport.estimate(10).seconds < 1.0
+            for _ in range(5):
+                await transport.send(READ)
+            assert transport.estimate(5).seconds == 0.0
+            assert transport.estimate(6).seconds == pytest.approx(60.0)
+            assert not transport.estimate(35).beyond_hour
+            assert transport.estimate(36).beyond_hour
+            assert transport.estimate(36).seconds == pytest.approx(3_600.0)
+
+    run_virtually(run())
+
+
+def test_an_estimate_comes_true() -> None:
+    window = Window(48, 6.0)
+
+    async def run() -> None:
+        async with mocked(Service((window,)), clock=LoopClock(), rate=(window,)) as transport:
+            estimated = transport.estimate(200).seconds
+            await asyncio.gather(*(transport.send(READ) for _ in range(200)))
+            assert transport.clock() == pytest.approx(estimated, rel=0.1)
+
+    run_virtually(run())
+
+
+def test_the_virtual_clock_of_other_tests_is_enough_for_a_wait() -> None:
+    async def run() -> None:
+        clock = VirtualClock()
+        async with mocked(
+            lambda _: httpx.Response(200, json={}), clock=clock, rate=(Window(3, 10.0),)
+        ) as transport:
+            for _ in range(4):
+                await transport.send(READ)
+        assert clock.pauses == [10.0]
+
+    asyncio.run(run())
+
+
+@given(
+    st.lists(st.sampled_from([200, 200, 200, 404, 429, 502, 503]), max_size=20),
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.floats(0, 90)), max_size=25),
+    st.builds(Window, st.integers(1, 10), st.integers(1, 60).map(float)),
+)
+def test_calls_permits_failures_and_cancellations_leave_nothing_behind(
+    statuses: list[int], changes: list[tuple[int, int, float]], window: Window
+) -> None:
+    """A wait that never ends is an error of the virtual loop."""
+    answers = iter(statuses)
+
+    async def handle(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(0.5)
+        return httpx.Response(next(answers, 200), json={})
+
+    async def change(transport: Transport, held: int, used: int) -> None:
+        async with transport.admitted(held) as permit:
+            await asyncio.gather(
+                transport.send(READ),
+                *(transport.send(READ, permit=permit) for _ in range(used)),
+                return_exceptions=True,
+            )
+
+    async def run() -> None:
+        limiters = Limiters()
+        async with mocked(
+            handle, clock=LoopClock(), limiters=limiters, rate=(window,)
+        ) as transport:
+            tasks = []
+            for number, (held, used, cancelled) in enumerate(changes):
+                tasks.append(asyncio.ensure_future(change(transport, held, used)))
+                if number % 3 == 0:
+                    asyncio.get_running_loop().call_later(cancelled, tasks[-1].cancel)
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(transport.send(READ), return_exceptions=True)
+        limiter = limiters.of((transport.connection.base_url, "org"), ())
+        assert (limiter.sending, limiter.held) == (0, 0)
+
+    run_virtually(run())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.client.retry import final_error, may_repeat, pause
+from reconciler.client.retry import Attempts, Failure, concerns_all, may_repeat, pause
 from reconciler.errors import AmbiguousOutcome, Throttled, Unavailable
 from reconciler.model.request import Repeat, Request
 
 READ = Request("GET", "/x/", Repeat.SAFE)
+PATCH = Request("PATCH", "/x/1/", Repeat.SAFE, body={})
 CREATE = Request("POST", "/x/", Repeat.AFTER_LOOKING, body={})
 FINAL = Request("POST", "/x/", Repeat.AFTER_LOOKING, body={}, final_codes=frozenset({"too_many"}))
 
@@ -17,6 +18,16 @@ def unsent() -> Unavailable:
     error = Unavailable("can't connect")
     error.sent = False
     return error
+
+
+@pytest.mark.parametrize("status", [None, 408, 500, 502, 503, 504, 520, 521, 522, 523, 524])
+def test_a_request_that_may_be_repeated_is_repeated_after_these_statuses(
+    status: int | None,
+) -> None:
+    error = Unavailable("failed", status=status)
+    for request in (READ, PATCH, Request("DELETE", "/x/1/", Repeat.SAFE)):
+        assert may_repeat(request, error, attempt=50)
+    assert not may_repeat(CREATE, error, attempt=1)
 
 
 @pytest.mark.parametrize(
@@ -28,21 +39,20 @@ def unsent() -> Unavailable:
         (FINAL, Throttled("429", status=429, code="too_many"), False),
         (FINAL, Throttled("429", status=429, code="throttled"), True),
         (CREATE, unsent(), True),
-        (CREATE, Unavailable("timeout"), False),
-        (CREATE, Unavailable("503", status=503), False),
         (CREATE, Unavailable("503", status=503, code="not_sent"), False),
-        (READ, Unavailable("timeout"), True),
-        (READ, Unavailable("502", status=502), True),
-        (READ, Unavailable("503", status=503), True),
-        (READ, Unavailable("504", status=504), True),
-        (READ, Unavailable("500", status=500), False),
-        (READ, Unavailable("not JSON", status=200), False),
+        (CREATE, Unavailable("not JSON", status=201), False),
+        (READ, Unavailable("501", status=501), False),
     ],
 )
 def test_a_request_is_repeated_only_if_that_is_safe_and_may_help(
-    request_: Request, error: Throttled | Unavailable, repeated: bool
+    request_: Request, error: Failure, repeated: bool
 ) -> None:
-    assert may_repeat(request_, error) is repeated
+    assert may_repeat(request_, error, attempt=1) is repeated
+
+
+def test_a_page_of_html_is_read_three_times() -> None:
+    error = Unavailable("not JSON", status=200)
+    assert [may_repeat(READ, error, attempt=count) for count in (1, 2, 3)] == [True, True, False]
 
 
 def test_pauses_double_up_to_half_a_minute() -> None:
@@ -51,6 +61,7 @@ def test_pauses_double_up_to_half_a_minute() -> None:
     assert longest == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
     shortest = [pause(attempt, error, jitter=lambda: 0.0) for attempt in range(1, 9)]
     assert shortest == [seconds / 2 for seconds in longest]
+    assert pause(10_000, error, jitter=lambda: 1.0) == 30.0
 
 
 def test_retry_after_is_honoured_in_full() -> None:
@@ -59,20 +70,88 @@ def test_retry_after_is_honoured_in_full() -> None:
     assert pause(4, error, jitter=lambda: 0.5) == 120.5
 
 
+def test_f11_a_service_that_asks_for_no_time_again_and_again_is_asked_less_and_less() -> None:
+    error = Throttled("429", status=429, retry_after=0.0)
+    pauses = [pause(count, error, jitter=lambda: 0.0) for count in (1, 2, 3, 9)]
+    assert pauses == [0.25, 0.5, 1.0, 15.0]
+
+
+def test_a_429_without_retry_after_waits_half_a_minute_then_twice_as_long() -> None:
+    error = Throttled("429", status=429)
+    assert [pause(count, error, jitter=lambda: 0.0) for count in (1, 2, 3)] == [30, 60, 120]
+
+
 @pytest.mark.parametrize(
-    ("request_", "error", "unknown"),
+    ("error", "all_wait"),
     [
-        (CREATE, Unavailable("timeout"), True),
-        (CREATE, Unavailable("500", status=500), True),
-        (CREATE, Unavailable("not JSON", status=201), True),
-        (CREATE, unsent(), False),
-        (CREATE, Throttled("429", status=429), False),
-        (READ, Unavailable("timeout"), False),
+        (Throttled("429", status=429, code="throttled"), True),
+        (Throttled("429", status=429), True),
+        (Throttled("429", status=429, code="too_many_concurrent_backfills"), False),
+        (Unavailable("503", status=503), True),
+        (Unavailable("no response"), True),
+        (Unavailable("500", status=500), False),
+        (Unavailable("504", status=504), False),
+        (Unavailable("not JSON", status=200), False),
     ],
 )
-def test_the_outcome_is_unknown_if_a_create_may_have_taken_effect(
-    request_: Request, error: Throttled | Unavailable, unknown: bool
+def test_all_calls_wait_for_a_limit_or_an_outage_only(error: Failure, all_wait: bool) -> None:
+    assert concerns_all(error) is all_wait
+
+
+def attempted(request: Request, *errors: Failure, seconds: float = 1.0) -> Attempts:
+    """Return the state after attempts that failed, each after so many seconds."""
+    attempts = Attempts(request)
+    for number, error in enumerate(errors):
+        attempts.begin(number * seconds)
+        attempts.failed(error)
+    return attempts
+
+
+@pytest.mark.parametrize(
+    ("request_", "errors", "unknown"),
+    [
+        (CREATE, [Unavailable("timeout")], True),
+        (CREATE, [Unavailable("500", status=500)], True),
+        (CREATE, [Unavailable("not JSON", status=201)], True),
+        (CREATE, [unsent()], False),
+        (CREATE, [Throttled("429", status=429)], False),
+        (READ, [Unavailable("timeout")], False),
+        (PATCH, [Unavailable("timeout")], True),
+        (PATCH, [unsent(), unsent()], False),
+        (PATCH, [Unavailable("504", status=504), unsent()], True),
+        (PATCH, [Unavailable("504", status=504), Throttled("429", status=429)], True),
+    ],
+)
+def test_the_outcome_is_unknown_if_an_attempt_of_a_write_may_have_taken_effect(
+    request_: Request, errors: list[Failure], unknown: bool
 ) -> None:
-    final = final_error(request_, error)
+    final = attempted(request_, *errors).final(errors[-1], now=48.0)
     assert isinstance(final, AmbiguousOutcome) is unknown
-    assert final is error or "outcome unknown" in final.message
+    assert ("outcome unknown" in final.message) is unknown
+    assert (final is errors[-1]) is not unknown
+    assert (final.attempts, final.unclear) == (len(errors), unknown)
+
+
+def test_the_final_error_says_the_attempts_and_the_time() -> None:
+    errors = [Unavailable("GET /x/: 503", status=503) for _ in range(6)]
+    final = attempted(READ, *errors).final(errors[-1], now=48.4)
+    assert final.message == "GET /x/: 503 (after 6 attempts in 48 s)"
+
+
+def test_retries_end_after_retry_for_and_waits_after_max_wait() -> None:
+    error = Unavailable("503", status=503)
+    attempts = attempted(READ, error)
+    assert attempts.wait(error, 10.0, max_wait=1.0)
+    assert attempts.in_time(error, now=290.0, retry_for=300.0)
+    assert not attempts.in_time(error, now=291.0, retry_for=300.0)
+    asked = Unavailable("503", status=503, retry_after=100.0)
+    assert not attempts.wait(asked, 100.0, max_wait=99.0)
+    assert attempts.wait(asked, 100.0, max_wait=100.0)
+    assert attempts.in_time(asked, now=300.0, retry_for=300.0)
+
+
+def test_the_waits_for_a_rate_limit_are_added_up_and_do_not_count_as_retries() -> None:
+    error = Throttled("429", status=429)
+    attempts = attempted(READ, error)
+    assert [attempts.wait(error, 30.0, max_wait=89.0) for _ in range(3)] == [True, True, False]
+    assert attempts.in_time(error, now=9_999.0, retry_for=1.0)

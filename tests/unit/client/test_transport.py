@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from reconciler.client import ClientSettings, exchange, open_transport
 from reconciler.errors import (
     AmbiguousOutcome,
     Invalid,
@@ -17,9 +19,17 @@ from reconciler.errors import (
     Throttled,
     Unavailable,
 )
+from reconciler.model.connection import Connection
 from reconciler.model.request import Answer, Repeat, Request
 from tests.support.emulator import RunningEmulator
-from tests.support.transport import VirtualClock, connected, mocked
+from tests.support.transport import (
+    KEY,
+    VirtualClock,
+    client_settings,
+    connected,
+    mocked,
+    resolver,
+)
 
 PROJECT = {"name": "Web"}
 
@@ -69,12 +79,16 @@ def test_after_a_429_the_request_is_repeated_when_retry_after_ends(
     assert projects(emulator).count("Web") == (1 if make is create else 0)
 
 
-def test_a_read_is_repeated_four_times_with_growing_pauses(emulator: RunningEmulator) -> None:
+def test_a_read_is_repeated_with_growing_pauses_for_five_minutes(
+    emulator: RunningEmulator,
+) -> None:
     clock = fail(emulator, fault="error", status=503)
-    with pytest.raises(Unavailable, match=r"GET .*/projects/: 503"):
+    with pytest.raises(
+        Unavailable, match=r"GET .*: 503.* \(after 25 attempts in 286 s\)"
+    ) as raised:
         send(emulator, read(emulator), clock)
-    assert clock.pauses == [0.25, 0.5, 1.0, 2.0]
-    assert attempts(emulator) == 5
+    assert clock.pauses[:7] == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0]
+    assert attempts(emulator) == raised.value.attempts == 25
 
 
 def test_a_read_survives_a_lost_connection(emulator: RunningEmulator) -> None:
@@ -213,3 +227,81 @@ def test_a_timeout_of_a_read_is_repeated() -> None:
 
     assert asyncio.run(run()).body == {}
     assert clock.pauses == [0.25]
+
+
+def sent_once(emulator: RunningEmulator, request: Request, **settings: Any) -> Answer:
+    """Send a request in real time, without repeats."""
+
+    async def run() -> Answer:
+        async with open_transport(
+            Connection("test", emulator.base_url, emulator.organization, KEY),
+            secrets=resolver(**emulator.environ()),
+            settings=ClientSettings(retry_for=0.0, **settings),
+        ) as transport:
+            return await transport.send(request)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "fault", [{"fault": "slow", "seconds": 3600, "pieces": 3600}, {"fault": "hang"}]
+)
+def test_f5_a_response_that_does_not_end_ends_at_the_timeout(
+    emulator: RunningEmulator, fault: dict[str, Any]
+) -> None:
+    """Every piece comes in time; only the whole response does not."""
+    fail(emulator, **fault)
+    with pytest.raises(Unavailable, match=r"no complete response from http\S+ in 1 s"):
+        sent_once(emulator, read(emulator), timeout=1.0)
+    with pytest.raises(AmbiguousOutcome, match="outcome unknown"):
+        sent_once(emulator, create(emulator), timeout=1.0)
+
+
+def test_a_response_may_be_compressed(emulator: RunningEmulator) -> None:
+    fail(emulator, fault="gzip", megabytes=1)
+    assert sent_once(emulator, read(emulator)).status == 200
+
+
+def test_f5_a_response_that_is_too_large_after_decompression_is_an_error(
+    emulator: RunningEmulator,
+) -> None:
+    fail(emulator, fault="gzip", megabytes=200)
+    with pytest.raises(Unavailable, match="200 with a body of more than 32 MB"):
+        sent_once(emulator, read(emulator))
+    with pytest.raises(AmbiguousOutcome, match="201 with a body of more than 32 MB"):
+        sent_once(emulator, create(emulator))
+
+
+@pytest.mark.parametrize(("idle_seconds", "connections"), [(60.0, 1), (-1.0, 3)])
+def test_a_connection_that_was_idle_too_long_is_not_used_again(
+    monkeypatch: pytest.MonkeyPatch, idle_seconds: float, connections: int
+) -> None:
+    """The embedded service does not show its connections."""
+    assert exchange.IDLE_SECONDS == 2.0
+    monkeypatch.setattr(exchange, "IDLE_SECONDS", idle_seconds)
+    accepted: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.append(writer)
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                await reader.readuntil(b"\r\n\r\n")
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    async def run() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        async with server:
+            async with open_transport(
+                Connection("test", f"http://127.0.0.1:{port}", "org", KEY),
+                secrets=resolver(RECONCILER_API_KEY="phx_key"),
+                settings=client_settings(VirtualClock()),
+            ) as transport:
+                for _ in range(3):
+                    await transport.send(Request("GET", "/x/", Repeat.SAFE))
+            for writer in accepted:
+                writer.close()
+                await writer.wait_closed()
+
+    asyncio.run(run())
+    assert len(accepted) == connections

@@ -2,55 +2,152 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import orjson
 import pytest
 
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
-from reconciler.model.codec.event import DoneLine, InterruptingLine, SentLine, encode_line, last_run
+from reconciler.model.codec.log import read_log
 from reconciler.model.codec.plan import InvalidPlanFile, encode
-from reconciler.model.event import Done, Event, Failed, Interrupting, Planned, Sent, Skipped
+from reconciler.model.event import (
+    Done,
+    Ended,
+    Event,
+    Failed,
+    Interrupting,
+    Planned,
+    Report,
+    Sending,
+    Sent,
+    Skipped,
+    Started,
+    Twins,
+    Verifying,
+    Withdrawing,
+    Withdrawn,
+)
+from reconciler.model.logged_run import Ending, LoggedChange, LoggedRequest, LoggedRun
 from reconciler.model.plan import Plan, PlanSource
+from tests.support.records import RUN, TIME, log_of
 
-CHANGE = Change(Address("batch_export", "lake"), Action.CREATE, "Lake")
-SOURCE = PlanSource("staging", "org", "https://eu.example.com", "1.0", "c" * 64)
-PLAN = Plan(SOURCE, (CHANGE,), created_at="2026-06-01T12:00:00Z")
-OTHER = Plan(SOURCE, (), created_at="2026-06-01T12:00:00Z")
+CREATE = Change(Address("batch_export", "lake"), Action.CREATE, "Lake")
+UPDATE = Change(Address("batch_export", "pond"), Action.UPDATE, "Pond", live_id="e2")
+SOURCE = PlanSource("staging", "org", "https://eu.example.com", "1.0")
+PLAN = Plan(SOURCE, (CREATE, UPDATE), created_at="2026-06-01T12:00:00Z")
+OTHER = replace(RUN, id="run-2")
+PATH = "/api/projects/1/batch_exports/"
+WITHDRAWING = Withdrawing(CREATE, "e1", "e0")
+TWINS = Twins(CREATE, "e1", ("e0",), "it has runs", "pin one")
+SENDING = Sending("POST", PATH, change_id=CREATE.id)
 
 
-def log(*events: Event) -> bytes:
-    return b"".join(encode_line(event, time="2026-06-01T12:00:00+00:00") for event in events)
+def sent(status: int | None, **parts: Any) -> Sent:
+    return Sent("POST", PATH, status, change_id=CREATE.id, **parts)
 
 
-def test_the_last_run_of_a_log_is_read() -> None:
-    data = log(
-        *(Planned(OTHER), Interrupting()),
-        *(Planned(PLAN), Sent("POST", "/api/", 201), Done(CHANGE, "e1", ("altered",))),
-        *(Failed(CHANGE, "no", "hint", ambiguous=True), Skipped(CHANGE, "interrupted")),
-    )
-    run = last_run(data, name="audit.jsonl")
-    assert run is not None
-    plan, lines = run
-    assert plan == PLAN
-    sent, done, failed, skipped = lines
-    assert isinstance(sent, SentLine)
-    assert (sent.method, sent.path, sent.status) == ("POST", "/api/", 201)
-    assert isinstance(done, DoneLine)
-    assert (done.change_id, done.id, done.notices) == (CHANGE.id, "e1", ("altered",))
-    assert [type(line).__name__ for line in (failed, skipped)] == ["FailedLine", "SkippedLine"]
+def run_of(*events: Event) -> LoggedRun:
+    """The only run of a log that begins with the plan."""
+    runs = read_log(log_of(Planned(PLAN), *events))
+    assert runs is not None
+    (run,) = runs
+    return run
+
+
+def created(*events: Event) -> LoggedChange:
+    """The create of a run with these events."""
+    return run_of(Started(CREATE), *events).changes[0]
+
+
+def test_a_run_is_read_with_its_plan_and_who_started_it() -> None:
+    report = Report(done=(Done(CREATE, "e1"),), failed=(Failed(UPDATE, "no"),))
+    run = run_of(Done(CREATE, "e1", ("altered",)), Failed(UPDATE, "no"), Ended(report))
+    assert run.plan == PLAN
+    assert (run.info, run.started_at, run.last_event_at) == (RUN, TIME, TIME)
+    assert [logged.ending for logged in run.changes] == [Ending.DONE, Ending.FAILED]
+    assert (run.exit_code, run.verified) == (3, None)
+
+
+def test_runs_that_append_to_one_file_at_once_are_separated() -> None:
+    first = log_of(Planned(PLAN), Done(CREATE, "e1"), Ended(Report())).splitlines(keepends=True)
+    second = log_of(Planned(PLAN), Skipped(CREATE, "x"), run=OTHER).splitlines(keepends=True)
+    mixed = b"".join([first[0], second[0], first[1], second[1], first[2]])
+    runs = read_log(mixed)
+    assert runs is not None
+    assert [(run.info.id, run.changes[0].ending) for run in runs] == [
+        ("run-1", Ending.DONE),
+        ("run-2", Ending.SKIPPED),
+    ]
+    assert [run.exit_code for run in runs] == [0, None]
+
+
+@pytest.mark.parametrize(
+    ("events", "ending", "wrote"),
+    [
+        ([], Ending.NOT_SENT, False),
+        ([Sending("GET", PATH, change_id=CREATE.id)], Ending.NOT_SENT, False),
+        ([SENDING], Ending.UNKNOWN, True),
+        ([SENDING, sent(None)], Ending.UNKNOWN, True),
+        ([SENDING, sent(504)], Ending.UNKNOWN, True),
+        ([SENDING, sent(408)], Ending.UNKNOWN, True),
+        ([SENDING, sent(201)], Ending.UNKNOWN, True),
+        ([SENDING, sent(400)], Ending.NOT_SENT, False),
+        ([SENDING, sent(429), SENDING], Ending.UNKNOWN, True),
+        ([SENDING, sent(504), SENDING, sent(409)], Ending.UNKNOWN, True),
+        ([SENDING, sent(201), Done(CREATE, "e1")], Ending.DONE, True),
+        ([SENDING, sent(504), Done(CREATE, "e1", adopted=True)], Ending.ADOPTED, True),
+        ([SENDING, sent(504), Failed(CREATE, "?", unknown=True)], Ending.UNKNOWN, True),
+        ([SENDING, sent(201), Failed(CREATE, "no", live_id="e1")], Ending.FAILED, True),
+        ([Failed(CREATE, "modified", stale=True)], Ending.STALE, False),
+        ([Skipped(CREATE, "the run was interrupted")], Ending.SKIPPED, False),
+        ([SENDING, sent(201), Done(CREATE, "e1"), WITHDRAWING], Ending.UNKNOWN, True),
+        ([SENDING, sent(201), Done(CREATE, "e1"), WITHDRAWING, TWINS], Ending.DONE, True),
+        ([SENDING, sent(201), Done(CREATE, "e1"), TWINS], Ending.DONE, True),
+        (
+            [SENDING, sent(201), Done(CREATE, "e1"), WITHDRAWING, Withdrawn(CREATE, "e1", "e0")],
+            Ending.WITHDRAWN,
+            True,
+        ),
+    ],
+)
+def test_f8_the_log_says_how_a_change_ended_or_that_it_is_unknown(
+    events: list[Event], ending: Ending, wrote: bool
+) -> None:
+    logged = created(*events)
+    assert (logged.ending, logged.wrote) == (ending, wrote)
+
+
+def test_f8_requests_without_an_answer_are_listed() -> None:
+    patch = Sending("PATCH", "/x/", attempt=2, change_id=UPDATE.id)
+    run = run_of(SENDING, sent(201), Sending("GET", PATH), replace(patch, attempt=1), patch)
+    assert run.unanswered == (LoggedRequest("PATCH", "/x/", UPDATE.id, (None, None)),)
+
+
+def test_twins_are_listed_withdrawn_ones_are_not() -> None:
+    run = run_of(Done(CREATE, "e1"), TWINS)
+    (twin,) = run.twins
+    assert (twin.ending, twin.twin_ids, twin.detail) == (Ending.DONE, ("e0",), "it has runs")
+    assert run_of(Withdrawn(CREATE, "e1", "e0")).twins == ()
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"{}", b"[]", b"- yaml", encode(PLAN), b"null\n{}"])
 def test_anything_else_is_no_log(data: bytes) -> None:
-    assert last_run(data) is None
+    assert read_log(data) is None
 
 
 @pytest.mark.parametrize("cut", [1, 10, 40])
-def test_a_last_line_that_was_cut_off_is_ignored(cut: int) -> None:
-    data = log(Planned(PLAN), Interrupting(), Done(CHANGE, "e1"))
-    run = last_run(data[:-1][:-cut])
-    assert run is not None
-    assert [type(line) for line in run[1]] == [InterruptingLine]
+def test_a_line_that_was_cut_off_is_ignored_at_the_end_and_before_a_run(cut: int) -> None:
+    data = log_of(Planned(PLAN), Interrupting(), Done(CREATE, "e1"))[:-1][:-cut]
+    assert created_endings(data) == [Ending.NOT_SENT]
+    assert created_endings(data + b"\n" + log_of(Planned(PLAN), run=OTHER)) == [Ending.NOT_SENT] * 2
+
+
+def created_endings(data: bytes) -> list[Ending]:
+    runs = read_log(data)
+    assert runs is not None
+    return [run.changes[0].ending for run in runs]
 
 
 @pytest.mark.parametrize(
@@ -62,23 +159,18 @@ def test_a_last_line_that_was_cut_off_is_ignored(cut: int) -> None:
         (b'{"event": 1}', "audit.jsonl:2: invalid event: event: expected `str`"),
         (b'{"event": "done"}', "audit.jsonl:2: invalid event: object missing required field"),
         (b'{"event": "planned", "format_version": 9}', "audit.jsonl:2: unsupported format 9"),
-        (b'{"event": "planned", "format_version": 1}', "audit.jsonl:2: not a plan file"),
+        (log_of(Verifying(), run=OTHER)[:-1], "audit.jsonl:2: this audit log contains no plan of"),
     ],
 )
 def test_a_line_that_is_wrong_is_named(line: bytes, problem: str) -> None:
-    data = log(Planned(PLAN)) + line + b"\n" + log(Interrupting())
+    data = log_of(Planned(PLAN)) + line + b"\n" + log_of(Interrupting())
     with pytest.raises(InvalidPlanFile) as raised:
-        last_run(data, name="audit.jsonl")
+        read_log(data, name="audit.jsonl")
     assert raised.value.message.startswith(problem)
 
 
-def test_a_log_without_a_plan_is_reported() -> None:
-    with pytest.raises(InvalidPlanFile, match=r"audit\.jsonl: this audit log contains no plan"):
-        last_run(log(Interrupting()), name="audit.jsonl")
-
-
 def test_an_edited_plan_in_a_log_is_refused() -> None:
-    planned = orjson.loads(log(Planned(PLAN)))
+    planned = orjson.loads(log_of(Planned(PLAN)))
     planned["plan"]["changes"][0]["name"] = "Other"
     with pytest.raises(InvalidPlanFile, match=r"audit\.jsonl:1: plan was edited"):
-        last_run(orjson.dumps(planned), name="audit.jsonl")
+        read_log(orjson.dumps(planned), name="audit.jsonl")

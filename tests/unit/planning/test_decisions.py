@@ -401,7 +401,7 @@ def test_deleting_a_project_requires_its_policy_key_and_lists_consequences() -> 
     lost = {consequence.rule: consequence.message for consequence in one(plan).consequences}[
         "project-data-lost"
     ]
-    assert "2 batch exports inside, managed or not: 'A', 'B'" in lost
+    assert "2 batch exports, managed or not ('A', 'B')" in lost
     assert planned(desired_of(gone), live, Policy(deletable=frozenset({"project"}))).refusals == ()
 
 

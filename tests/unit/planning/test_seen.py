@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.applying import stale_changes
 from reconciler.model.live import Dialect
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Lifecycle, State
 from reconciler.planning.planner import PlanOptions
 from tests.support.worlds import (
-    KINDS,
     desired_of,
     export,
     live_export,
@@ -19,6 +17,7 @@ from tests.support.worlds import (
     planned,
     project,
     s3,
+    stale_changes,
 )
 
 PREFIX_IGNORED = Lifecycle(ignore_changes=("destination.config.prefix",))
@@ -26,7 +25,7 @@ PREFIX_IGNORED = Lifecycle(ignore_changes=("destination.config.prefix",))
 
 def stale(plan: Plan, *, prefix: str, **body: object) -> list[str]:
     live = live_of(live_project(), live_export(destination=s3(prefix=prefix), **body))
-    return [str(change) for change in stale_changes(plan, live, KINDS, mask=str)]
+    return stale_changes(plan, live)
 
 
 def test_an_ignored_field_does_not_make_an_update_stale() -> None:

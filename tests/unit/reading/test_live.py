@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.errors import Forbidden, NotFound
+from reconciler.errors import Forbidden, InvalidResponse, NotFound
+from reconciler.model.event import Event, Listener, Reading
 from reconciler.model.kind import Kind, Paths
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.resource import Desired, ParentRef, Resource
@@ -53,6 +54,7 @@ def read(
     key: str = "phx_all",
     kinds: tuple[Kind, ...] = KINDS,
     organization: str = "org",
+    listen: Listener | None = None,
     **depth: Any,
 ) -> Live:
     desired = Desired("test", running.base_url, organization, {r.address: r for r in resources})
@@ -60,6 +62,7 @@ def read(
     async def run() -> Live:
         secrets = resolver(RECONCILER_API_KEY=key)
         async with connected(running, secrets=secrets) as transport:
+            transport.listen = listen
             return await read_live(transport, desired, kinds=kinds, depth=Depth(**depth))
 
     return asyncio.run(run())
@@ -84,23 +87,23 @@ def test_without_resources_each_kind_takes_one_list(running: RunningEmulator) ->
     assert live.unlisted == frozenset()
 
 
-def test_only_projects_that_may_match_are_read_in_full(running: RunningEmulator) -> None:
+def test_resources_take_no_further_call(running: RunningEmulator) -> None:
     live = read(running, project("web"), export(destination=NO_OP))
-    assert "/api/organizations/org/projects/1/" in paths(running)
-    assert len(paths(running)) == 3
-    full = {item.name: "session_recording_opt_in" in item.body for item in live.of("project")}
-    assert full == {"Web": True, "App": False}
+    assert len(paths(running)) == 2
+    assert {item.name: item.complete for item in live.of("project")} == {"Web": False, "App": False}
+    assert all(item.complete for item in live.of("batch_export"))
 
 
 @pytest.mark.parametrize(
     ("in_full", "count"),
     [(lambda item: item.kind == "project", 4), (lambda item: item.name == "App", 3)],
 )
-def test_a_caller_can_read_more_in_full(
+def test_a_caller_can_read_objects_in_full(
     running: RunningEmulator, in_full: Callable[[LiveObject], bool], count: int
 ) -> None:
-    read(running, in_full=in_full)
+    live = read(running, in_full=in_full)
     assert len(paths(running)) == count
+    assert sum(item.complete for item in live.of("project")) == count - 2
 
 
 def test_an_object_that_is_not_listed_is_read_by_id(running: RunningEmulator) -> None:
@@ -153,3 +156,102 @@ def test_a_kind_without_a_list_for_the_organization_is_read_by_parent(
         "/api/projects/1/batch_exports/",
         "/api/projects/2/batch_exports/",
     ]
+
+
+DETAIL = "/api/organizations/org/projects/1/"
+ODD_ANSWERS = [
+    {"fault": "body", "text": "", "status": 200},
+    {"fault": "body", "value": None, "status": 200},
+    {"fault": "body", "value": [], "status": 200},
+    {"fault": "body", "value": {}, "status": 200},
+    {"fault": "body", "value": "Web", "status": 200},
+    {"fault": "body", "merge": {"id": None}},
+    {"fault": "body", "merge": {"name": None}},
+    {"fault": "other_id"},
+]
+
+
+@pytest.mark.parametrize("fault", ODD_ANSWERS, ids=str)
+def test_f1_an_odd_answer_for_a_listed_object_is_an_error(
+    running: RunningEmulator, fault: dict[str, Any]
+) -> None:
+    running.admin("PUT", "faults", [{"match": {"path": DETAIL}, **fault}])
+    with pytest.raises(InvalidResponse, match=f"GET {DETAIL}: "):
+        read(running, in_full=lambda item: item.kind == "project")
+
+
+@pytest.mark.parametrize("fault", ODD_ANSWERS, ids=str)
+def test_f1_an_odd_answer_for_a_pinned_object_is_an_error(
+    running: RunningEmulator, fault: dict[str, Any]
+) -> None:
+    running.admin("PUT", "faults", [{"match": {"path": DETAIL}, **fault}])
+    web = replace(project("web"), pinned_id="1")
+    with pytest.raises(InvalidResponse, match=f"GET {DETAIL}: "):
+        read(running, web, key="phx_web")
+
+
+def test_f1_a_404_for_an_object_that_is_still_listed_is_an_error(running: RunningEmulator) -> None:
+    rule = {"match": {"path": DETAIL}, "fault": "error", "status": 404}
+    running.admin("PUT", "faults", [rule])
+    with pytest.raises(InvalidResponse, match=f"GET {DETAIL}: 404 for an object that is in the"):
+        read(running, in_full=lambda item: item.kind == "project")
+    lists = [path for path in paths(running) if path.endswith("/projects/")]
+    assert len(lists) == 2
+
+
+def test_a_404_for_an_object_that_is_no_longer_listed_means_that_it_is_gone(
+    running: RunningEmulator,
+) -> None:
+    rules = [
+        {"match": {"path": DETAIL}, "fault": "error", "status": 404},
+        {
+            "match": {"path": "*/projects/", "from": 2},
+            "fault": "body",
+            "value": {"count": 1, "next": None, "results": [{"id": 2, "name": "App"}]},
+            "status": 200,
+        },
+    ]
+    running.admin("PUT", "faults", rules)
+    assert names(read(running, in_full=lambda item: item.kind == "project"), "project") == ["App"]
+
+
+def test_an_object_pending_deletion_is_left_out_when_it_is_read_in_full(
+    running: RunningEmulator,
+) -> None:
+    rule = {"match": {"path": DETAIL}, "fault": "body", "merge": {"is_pending_deletion": True}}
+    running.admin("PUT", "faults", [rule])
+    assert names(read(running), "project") == ["App", "Web"]
+    assert names(read(running, in_full=lambda item: item.kind == "project"), "project") == ["App"]
+
+
+@pytest.mark.parametrize("item", [{"id": 1}, {"id": 1, "name": 5}])
+def test_f2_a_listed_object_without_a_name_is_an_error(
+    running: RunningEmulator, item: dict[str, Any]
+) -> None:
+    value = {"count": 1, "next": None, "results": [item]}
+    rule = {"match": {"path": "*/projects/"}, "fault": "body", "value": value, "status": 200}
+    running.admin("PUT", "faults", [rule])
+    with pytest.raises(InvalidResponse, match="name is"):
+        read(running)
+
+
+def test_f2_a_listed_export_without_a_project_is_an_error(running: RunningEmulator) -> None:
+    value = {"count": 1, "next": None, "results": [{"id": "e", "name": "Lake"}]}
+    rule = {"match": {"path": "*/batch_exports/"}, "fault": "body", "value": value, "status": 200}
+    running.admin("PUT", "faults", [rule])
+    with pytest.raises(InvalidResponse, match="team_id is missing"):
+        read(running)
+
+
+def test_ids_that_are_paths_are_not_read(running: RunningEmulator) -> None:
+    assert names(read(running, ids=frozenset({"../projects/1"}))) == ["Lake", "River", "Sea"]
+    assert len(paths(running)) == 2
+
+
+def test_progress_is_reported_for_every_collection(running: RunningEmulator) -> None:
+    events: list[Event] = []
+    read(running, in_full=lambda item: item.kind == "project", listen=events.append)
+    reading = [event for event in events if isinstance(event, Reading)]
+    assert Reading("projects", 2, 2) in reading
+    assert Reading("batch_exports", 3, 3) in reading
+    assert reading[-1] == Reading("projects in full", 2, 2)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from reconciler.errors import Mark
 from reconciler.model.change import Action
 from reconciler.model.codec.plan import decode, encode
+from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import State
 from reconciler.render.plan.document import Document, document_of
@@ -80,3 +82,26 @@ def test_unmanaged_objects_are_counted_and_listed() -> None:
     assert document().unmanaged_objects == ('batch_export.id:e3 "Other" in Web',)
     assert document().summary == "Plan: 1 to create, 1 to update, 1 to delete. 1 unchanged."
     assert document().no_changes == ""
+
+
+def test_the_base_is_shown_with_the_number_of_commits_and_its_age() -> None:
+    source = PlanSource(
+        environment="e",
+        organization="o",
+        base_url="u",
+        tool_version="t",
+        base="1a2b3c4d5e6f",
+        base_commits=14,
+        base_time="2026-01-01T12:00:00Z",
+    )
+    plan = Plan(source, (), created_at="2026-01-10T13:00:00Z")
+
+    def base(plan: Plan, **fields: Any) -> str:
+        return document_of(replace(plan, source=replace(source, **fields))).base
+
+    assert base(plan) == "14 commits since 1a2b3c4, 9 days"
+    assert base(plan, base_commits=1, base_time=None) == "1 commit since 1a2b3c4"
+    assert base(plan, base_time="2026-01-10T12:00:00Z") == "14 commits since 1a2b3c4"
+    assert base(plan, base_time="yesterday") == "14 commits since 1a2b3c4"
+    assert base(plan, base_commits=0) == "1a2b3c4"
+    assert base(plan, base=None) == ""

@@ -183,7 +183,7 @@ def test_a_secret_is_masked_in_every_format() -> None:
         FieldChange(("new",), MISSING, [secret, WIDE]),
     )
     change = Change(Address("batch_export", "lake"), Action.UPDATE, "Lake", fields=fields)
-    plan = Plan(PlanSource("a", "o", "https://x.example", "1", "c"), (change,))
+    plan = Plan(PlanSource("a", "o", "https://x.example", "1"), (change,))
 
     def mask(text: str) -> str:
         return text.replace(secret, "***")

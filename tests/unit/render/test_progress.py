@@ -1,22 +1,34 @@
-"""Test progress, reports and errors."""
+"""Progress, the lines of events, and errors."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 from reconciler.errors import AmbiguousIdentity, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
 from reconciler.model.event import (
     Done,
+    Ended,
     Event,
     Failed,
     Interrupting,
     Planned,
+    Reading,
+    Report,
+    Sending,
     Sent,
     Skipped,
     Started,
+    Twins,
+    Verifying,
+    Waiting,
+    Withdrawing,
+    Withdrawn,
 )
 from reconciler.model.plan import Plan, PlanSource
-from reconciler.render.progress import Progress, error_as_text, event_as_text
+from reconciler.render.progress import Progress, error_as_text
+from reconciler.render.report import event_as_text
 from reconciler.render.style import Style
 from tests.unit.render.test_diagnostics import HOSTILE, breaking
 
@@ -39,7 +51,35 @@ def test_a_change_that_ended_is_a_line() -> None:
         '○ update of batch_export.lake "Lake" skipped: create of project.web failed',
         "",
     ]
-    assert event_as_text(Interrupting())
+    assert event_as_text(Interrupting()).startswith("Stopping: waiting for running changes")
+    assert event_as_text(Interrupting(forced=True)).startswith("Stopping now: ")
+
+
+def test_what_is_not_certain_is_a_line_that_says_so() -> None:
+    text = [
+        event_as_text(event)
+        for event in (
+            Done(CHANGE, "7", adopted=True),
+            Failed(CHANGE, "504", unknown=True),
+            Failed(CHANGE, "interval differs", stale=True),
+            Failed(CHANGE, "no", live_id="7"),
+            Withdrawing(CHANGE, "7", "6"),
+            Withdrawn(CHANGE, "7", "6"),
+            Twins(CHANGE, "7", ("6", "5"), "no", "keep one"),
+            Twins(CHANGE, "7", (), "504", "plan again"),
+        )
+    ]
+    lake = 'batch_export.lake "Lake"'
+    assert text == [
+        f"~ updated {lake} (id 7), adopted: its create had no clear answer",
+        f"✗ update of {lake} has an unknown outcome: 504",
+        f"✗ update of {lake} is stale: interval differs",
+        f"✗ update of {lake} failed (created: id 7): no",
+        f"! withdrawing {lake} (id 7): another client created the same object before (id 6)",
+        f"- withdrew {lake} (id 7); id 6 stays",
+        f"✗ {lake} exists twice: id 7 (created by this run) and id 6, 5: no\n    hint: keep one",
+        f"✗ {lake} may exist twice (created by this run: id 7): 504\n    hint: plan again",
+    ]
 
 
 def test_text_of_the_server_is_escaped_and_indented() -> None:
@@ -48,6 +88,9 @@ def test_text_of_the_server_is_escaped_and_indented() -> None:
         Done(change, HOSTILE, (HOSTILE,)),
         Failed(change, HOSTILE, HOSTILE),
         Skipped(change, HOSTILE),
+        Withdrawing(change, HOSTILE, HOSTILE),
+        Withdrawn(change, HOSTILE, HOSTILE),
+        Twins(change, HOSTILE, (HOSTILE,), HOSTILE, HOSTILE),
     ]
     for event in events:
         text = event_as_text(event)
@@ -73,37 +116,144 @@ def test_several_problems_are_several_errors() -> None:
 
 
 OTHER = Change(Address("batch_export", "pond"), Action.CREATE, "Pond")
-PLAN = Plan(PlanSource("a", "o", "https://x.example", "1", "c"), (CHANGE, OTHER))
-EVENTS: list[Event] = [
-    Planned(PLAN),
-    Started(CHANGE),
-    Sent("PATCH", "/x", 200, CHANGE),
-    Started(OTHER),
-    Done(CHANGE, "7"),
-    Failed(OTHER, "no"),
-]
+PLAN = Plan(PlanSource("a", "o", "https://x.example", "1"), (CHANGE, OTHER))
+LAKE_LINE = '~ updated batch_export.lake "Lake" (id 7)\n'
+POND_LINE = '✗ create of batch_export.pond "Pond" failed: no\n'
 
 
-def test_in_a_pipe_only_ended_changes_are_shown() -> None:
-    written: list[str] = []
-    listener = Progress(written.append)
-    for event in EVENTS:
-        listener(event)
-    assert written == [
-        '~ updated batch_export.lake "Lake" (id 7)\n',
-        '✗ create of batch_export.pond "Pond" failed: no\n',
-    ]
+@dataclass
+class Screen:
+    """What a progress writes, with a clock that tests move. `<` is the removal of the status."""
+
+    live: bool = False
+    verbose: bool = False
+    width: int = 100
+    now: float = 0.0
+    text: str = ""
+    progress: Progress = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.progress = Progress(
+            self.write,
+            clock=lambda: self.now,
+            live=self.live,
+            verbose=self.verbose,
+            width=self.width,
+        )
+
+    def write(self, text: str) -> None:
+        self.text += text.replace("\r\x1b[K", "<")
+
+    def after(self, seconds: float, *events: Event) -> str:
+        """Return what is written for events after some seconds; without events for a tick."""
+        self.now += seconds
+        self.text = ""
+        for event in events:
+            self.progress(event)
+        if not events:
+            self.progress.tick()
+        return self.text
 
 
-def test_on_a_terminal_the_last_line_lists_running_changes() -> None:
-    written: list[str] = []
-    listener = Progress(written.append, live=True, width=60)
-    for event in EVENTS:
-        listener(event)
-    assert [text.replace("\r\x1b[K", "<") for text in written] == [
-        "<",
-        "<0 of 2 finished; updating batch_export.lake",
-        "<0 of 2 finished; updating batch_export.lake, creating bat…",
-        '<~ updated batch_export.lake "Lake" (id 7)\n1 of 2 finished; creating batch_export.pond',
-        '<✗ create of batch_export.pond "Pond" failed: no\n',
-    ]
+def test_in_a_pipe_every_change_that_ends_is_a_line() -> None:
+    screen = Screen()
+    assert screen.after(0, Planned(PLAN), Started(CHANGE), Started(OTHER)) == ""
+    assert screen.after(1, Done(CHANGE, "7"), Failed(OTHER, "no")) == LAKE_LINE + POND_LINE
+
+
+def test_in_a_pipe_the_status_is_a_line_every_five_seconds() -> None:
+    screen = Screen()
+    screen.after(0, Sending("GET", "/p"), Reading("projects", 100, 250), Sent("GET", "/p", 200))
+    assert screen.after(4) == ""
+    assert screen.after(1) == "Reading    projects 100/250 · 1 call\n"
+    assert screen.after(4.9) == ""
+    screen.after(0, Reading("batch_exports", 4300, 10_000), Reading("projects", 250, 250))
+    line = "Reading    projects 250/250 · batch_exports 4,300/10,000 · 1 call\n"
+    assert screen.after(0.2) == line
+
+
+def test_f5_a_wait_is_a_line_when_it_begins_also_in_a_pipe() -> None:
+    screen = Screen()
+    screen.after(0, Planned(PLAN), Started(CHANGE), Started(OTHER))
+    wait = Waiting(41, "rate limit (480 a minute)")
+    line = "Applying   0/2 · 2 at once · waiting 41 s: rate limit (480 a minute)\n"
+    assert screen.after(1, wait) == line
+    assert screen.after(0, wait, wait) == ""
+    assert screen.after(30) == line.replace("41 s", "11 s")
+    assert screen.after(12) == "Applying   0/2 · 2 at once\n"
+
+
+def test_a_short_wait_is_no_line() -> None:
+    assert Screen().after(0, Planned(PLAN), Waiting(1.5, "retry")) == ""
+
+
+def test_on_a_terminal_the_status_is_overwritten_and_stays_the_last_line() -> None:
+    screen = Screen(live=True)
+    assert screen.after(0, Planned(PLAN)) == ""
+    assert screen.after(0.1) == "<Applying   0/2"
+    assert screen.after(1, Done(CHANGE, "7")) == f"<{LAKE_LINE}<Applying   1/2"
+    assert screen.after(0.05, Started(OTHER)) == ""
+    assert screen.after(0.05, Failed(OTHER, "no")) == f"<{POND_LINE}<Applying   2/2"
+
+
+def test_on_a_terminal_the_status_is_drawn_ten_times_a_second_at_most() -> None:
+    screen = Screen(live=True)
+    screen.after(0, Planned(PLAN))
+    drawn = [screen.after(0.01, Reading("projects", number)) for number in range(100)]
+    assert 9 <= sum(map(bool, drawn)) <= 10
+
+
+def test_the_status_fits_the_terminal() -> None:
+    screen = Screen(live=True, width=40)
+    text = screen.after(1, Planned(PLAN), Waiting(300, "a very long reason " * 5))
+    assert len(text.rpartition("<")[2]) < 40
+    assert text.endswith("…")
+
+
+def test_the_time_that_is_left_is_estimated() -> None:
+    many = tuple(Change(Address("batch_export", f"e{n}"), Action.CREATE, "E") for n in range(100))
+    screen = Screen()
+    screen.after(0, Planned(Plan(PLAN.source, many)))
+    screen.after(1, *(Done(change, "1") for change in many[:25]))
+    assert screen.after(4) == "Applying   25/100\n"
+    assert screen.after(5) == "Applying   25/100 · about 30 s left\n"
+
+
+def test_a_request_without_an_answer_is_shown() -> None:
+    screen = Screen()
+    screen.after(0, Sending("GET", "/api/organizations/o/projects/"))
+    line = "Reading    0 calls · no answer for 5 s: GET /api/organizations/o/projects/\n"
+    assert screen.after(5) == line
+
+
+def test_verification_is_a_phase_of_its_own() -> None:
+    screen = Screen()
+    screen.after(0, Planned(PLAN), Done(CHANGE, "7"), Verifying(), Reading("projects", 2, 2))
+    assert screen.after(5) == "Verifying  projects 2/2 · 0 calls\n"
+    assert screen.after(5, Ended(Report())) == ""
+    assert screen.after(10) == ""
+
+
+def test_clear_removes_the_status_until_the_next_event() -> None:
+    screen = Screen(live=True)
+    screen.after(1, Sending("GET", "/p"))
+    screen.text = ""
+    screen.progress.clear()
+    assert screen.text == "<"
+    assert screen.after(10) == ""
+
+
+def test_verbose_lists_every_request() -> None:
+    screen = Screen(verbose=True)
+    answered = Sent("GET", "/api/x/", 200, seconds=0.0123)
+    failed = Sent("PATCH", "/api/x/", None, 2, 30.0, error="no answer in 30 s")
+    assert screen.after(0, answered, failed) == (
+        "GET /api/x/ 200 12 ms\nPATCH /api/x/ no answer (no answer in 30 s) 30000 ms (attempt 2)\n"
+    )
+
+
+def test_a_status_has_no_control_characters_of_the_service() -> None:
+    screen = Screen(live=True)
+    screen.after(0, Planned(PLAN))
+    text = screen.after(1, Sent("GET", HOSTILE, 200), Waiting(30, HOSTILE))
+    assert not breaking(text)

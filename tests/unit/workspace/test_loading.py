@@ -15,14 +15,13 @@ from reconciler.errors import (
     BadUsage,
     Diagnostic,
     DiagnosticCollector,
-    GitUnavailable,
     InvalidConfiguration,
 )
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.policy import Prune
 from reconciler.model.values import SecretRef, SecretValue
-from reconciler.workspace import base_commit, load, load_all, load_at
+from reconciler.workspace import load, load_all
 from reconciler.workspace.yaml.loader import parse
 from tests.support.cli import write
 
@@ -518,60 +517,6 @@ def test_a_secret_value_gives_nothing_away() -> None:
         assert secret == "hunter2"
     with pytest.raises(TypeError):
         hash(secret)
-
-
-# Git
-
-
-def git(folder: Path, *arguments: str) -> None:
-    identity = (
-        "-c",
-        "user.name=t",
-        "-c",
-        "user.email=t@t.example",
-        "-c",
-        "init.defaultBranch=main",
-    )
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
-
-
-def test_the_workspace_is_read_at_a_commit_below_the_root(tmp_path: Path) -> None:
-    folder = write(tmp_path / "deep/er", {"reconciler.yaml": "version: 1\n", "a.yaml": EXPORT})
-    git(tmp_path, "init")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-m", "one")
-    (folder / "a.yaml").unlink()
-    git(tmp_path, "commit", "-am", "two")
-    commit = base_commit(folder, ref="HEAD~1", environ={})
-    assert commit is not None
-    desired = load_at(folder, commit, kinds=KINDS, environment="default", environ={})
-    assert desired is not None
-    assert [str(each) for each in desired.resources] == ["batch_export.lake"]
-    ci = {"CI": "true", "CI_COMMIT_BEFORE_SHA": commit}
-    assert base_commit(folder, ref=None, environ=ci) == commit
-    assert base_commit(folder, ref=None, environ={}) is None
-    with pytest.raises(GitUnavailable, match="unknown git commit 'nope'"):
-        base_commit(folder, ref="nope", environ={})
-    with pytest.raises(GitUnavailable, match="invalid git reference"):
-        base_commit(folder, ref="--output=x", environ={})
-
-
-def test_a_shallow_clone_is_told_how_to_become_deep(tmp_path: Path) -> None:
-    origin = write(tmp_path / "origin", {"reconciler.yaml": "version: 1\n"})
-    git(origin, "init")
-    git(origin, "add", ".")
-    git(origin, "commit", "-m", "one")
-    git(origin, "commit", "--allow-empty", "-m", "two")
-    git(tmp_path, "clone", "--depth", "1", f"file://{origin}", "shallow")
-    with pytest.raises(GitUnavailable) as told:
-        base_commit(tmp_path / "shallow", ref="HEAD~1", environ={})
-    assert "fetch --unshallow" in (told.value.hint or "")
-
-
-def test_no_git_is_no_error_unless_a_base_was_asked_for(tmp_path: Path) -> None:
-    assert base_commit(tmp_path, ref=None, environ={"CI": "1", "GITHUB_BASE_REF": "main"}) is None
-    with pytest.raises(GitUnavailable, match="not in a git repository"):
-        base_commit(tmp_path, ref="main", environ={})
 
 
 def test_a_destination_of_another_type_is_not_merged_with_what_it_overrides(

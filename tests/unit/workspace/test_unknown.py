@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from reconciler.errors import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
 from reconciler.model.schema_files import schema, schema_names
 from reconciler.model.values import Path as Place
-from reconciler.workspace import load, load_all, load_at
+from reconciler.workspace import FolderSource, Snapshots, load, load_all, load_at
 from tests.support.cli import write
 
 KINDS = all_kinds()
@@ -360,9 +359,6 @@ def test_a_format_that_is_no_text_is_a_diagnostic(tmp_path: Path, field: str, va
 def test_a_git_base_is_there_without_its_variables(tmp_path: Path) -> None:
     fields = {"interval": "VALUE", "start_at": "VALUE", "project": "VALUE"}
     write(tmp_path, pair(fields, {}, UNSET))
-    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"]):
-        settings = ["-c", "user.name=n", "-c", "user.email=e@x.example"]
-        subprocess.run(["git", "-C", str(tmp_path), *settings, *command], check=True)
-    desired = load_at(tmp_path, "HEAD", kinds=KINDS, environment="default", environ={})
-    assert desired is not None
+    source = FolderSource(tmp_path)
+    desired = load_at(source, kinds=KINDS, environment="default", environ={}, snapshots=Snapshots())
     assert len(desired.resources) == 4

@@ -1,0 +1,109 @@
+"""Read what a write relies on just before it is sent, and refuse what the plan does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reconciler.applying.change_run import ChangeRun
+from reconciler.applying.staleness import modifications
+from reconciler.client import Permit, Transport
+from reconciler.errors import NotFound, StalePlan
+from reconciler.model.change import Action, Change
+from reconciler.model.kind import Kind
+from reconciler.model.live import LiveObject
+from reconciler.model.redaction import Mask
+from reconciler.model.replacement import parse_marked_name
+from reconciler.model.routes import Routes
+from reconciler.model.wording import listed, printable
+from reconciler.reading import list_scope, live_object
+
+LONGEST_AGE = 5.0
+"""Seconds after which a check is repeated before the write."""
+_HINT = "make a new plan and have it reviewed"
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """Checks of live objects. All raise StalePlan, or ServiceError if they can't be made."""
+
+    transport: Transport
+    organization: str
+    kinds: Mapping[str, Kind]
+    mask: Mask
+
+    def is_recent(self, run: ChangeRun) -> bool:
+        """Return whether the object to modify was read recently, or is known to be gone."""
+        return run.gone or self.transport.clock() - run.checked_at <= LONGEST_AGE
+
+    async def unmodified(self, run: ChangeRun, routes: Routes, permit: Permit) -> None:
+        """Check that the object to modify or delete is as the plan expects it."""
+        change = run.change
+        try:
+            live = await self.read(run, routes, change.live_id or "", permit)
+        except NotFound:
+            if not _may_be_gone(run):
+                raise StalePlan(
+                    f"deleted since the plan was made (id {printable(str(change.live_id))})",
+                    hint=_HINT,
+                ) from None
+            run.gone = True
+            return
+        run.checked_at = self.transport.clock()
+        if _may_be_gone(run) and routes.kind.pending_deletion(live.body):
+            run.gone = True
+        elif modified := modifications(routes.kind, change, live.body, mask=self.mask):
+            raise StalePlan(f"modified since the plan was made: {modified}", hint=_HINT)
+
+    async def still_marked(self, run: ChangeRun, routes: Routes, permit: Permit) -> None:
+        """Check that the new object of a replacement that was cut short still has its mark."""
+        change = run.change
+        live = await self.read(run, routes, change.new_id or "", permit)
+        mark = parse_marked_name(live.name)
+        if mark is None or mark[1] != change.live_id:
+            raise StalePlan(
+                "the new object of the replacement was renamed since the plan was made", hint=_HINT
+            )
+
+    async def nothing_new_inside(self, change: Change) -> None:
+        """Check that a parent to delete contains nothing that the plan does not know."""
+        for kind in self.kinds.values():
+            if change.action is Action.DELETE and kind.parent == change.address.kind:
+                try:
+                    items = await list_scope(
+                        self.transport, kind, self.organization, change.live_id
+                    )
+                except NotFound:
+                    continue
+                new = [item.name for item in items if item.id not in change.inside]
+                if new:
+                    raise StalePlan(
+                        f"created in it since the plan was made: {printable(listed(new, 5))}",
+                        hint=_HINT,
+                    )
+
+    async def is_gone(self, run: ChangeRun, routes: Routes) -> bool:
+        """Return whether the object to delete is deleted, or pending deletion."""
+        try:
+            live = await self.read(run, routes, run.change.live_id or "")
+        except NotFound:
+            return True
+        return routes.kind.pending_deletion(live.body)
+
+    async def read(
+        self, run: ChangeRun, routes: Routes, live_id: str, permit: Permit | None = None
+    ) -> LiveObject:
+        """Return an object in full. Raises ServiceError."""
+        request = routes.read(live_id)
+        answer = await self.transport.send(request, change_id=run.change.id, permit=permit)
+        return live_object(
+            routes.kind, answer.body, expected_id=live_id, complete=True, label=request.label
+        )
+
+
+def _may_be_gone(run: ChangeRun) -> bool:
+    """Return whether the change is fine with an object that does not exist any more."""
+    change = run.change
+    return change.action is Action.DELETE or (
+        change.action is Action.REPLACE and (change.new_id is not None or bool(run.made))
+    )

@@ -1,0 +1,73 @@
+"""How a change ends that is not done. Pure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from traceback import extract_tb
+
+from reconciler.applying.change_run import ChangeRun
+from reconciler.errors import AmbiguousOutcome, ReconcilerError, StalePlan
+from reconciler.model.change import Action
+from reconciler.model.event import Failed, Skipped
+from reconciler.model.redaction import Mask
+
+INTERRUPTED = "the run was interrupted"
+_REST = "plan again: the plan then does the rest of the replacement"
+
+
+def failed(run: ChangeRun, error: ReconcilerError, mask: Mask) -> Failed:
+    """Return the end of a change that failed. Errors may contain live values: masked."""
+    hint = _REST if _is_half_replaced(run) else error.hint
+    return Failed(
+        run.change,
+        mask(_with_parts(run, error.message)),
+        mask(hint) if hint is not None else None,
+        unknown=isinstance(error, AmbiguousOutcome),
+        stale=isinstance(error, StalePlan) and not run.made,
+        live_id=_new_id(run),
+    )
+
+
+def unknown_create(run: ChangeRun, message: str) -> Failed:
+    """Return the end of a create of which no object was found."""
+    hint = "plan again in some minutes: what exists by then is compared with the configuration"
+    return Failed(run.change, message, hint, unknown=True)
+
+
+def stopped(run: ChangeRun, because: str, hint: str | None = None) -> Failed | Skipped:
+    """Return the end of a change that is not continued."""
+    if not run.made:
+        return Skipped(run.change, because)
+    hint = _REST if hint is None and _is_half_replaced(run) else hint
+    return Failed(run.change, _with_parts(run, because), hint, live_id=_new_id(run))
+
+
+def unexpected(run: ChangeRun, error: Exception) -> Failed:
+    """Return the end of a change that failed by an error of this program."""
+    return Failed(
+        run.change,
+        _with_parts(run, text_of_unexpected(error)),
+        "this is an error of reconciler; please report it",
+        unknown=run.writing,
+        unexpected=True,
+        live_id=_new_id(run),
+    )
+
+
+def text_of_unexpected(error: Exception) -> str:
+    """Return the type and the place of an error. Its text may contain values."""
+    place = extract_tb(error.__traceback__)[-1]
+    return f"unexpected {type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+
+
+def _with_parts(run: ChangeRun, problem: str) -> str:
+    """Return a message with what was done before, since the change is neither made nor not."""
+    return f"{', '.join(run.made)}, not finished: {problem}" if run.made else problem
+
+
+def _is_half_replaced(run: ChangeRun) -> bool:
+    return run.change.action is Action.REPLACE and bool(run.made)
+
+
+def _new_id(run: ChangeRun) -> str | None:
+    return run.creation.live_id if run.creation is not None else None

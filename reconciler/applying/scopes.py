@@ -1,0 +1,197 @@
+"""List the scopes in which a run creates objects, with the fewest calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, inf
+from typing import NamedTuple
+
+from reconciler.client import Permit, Transport, together
+from reconciler.errors import Forbidden, NotFound, ServiceError
+from reconciler.model.kind import Kind
+from reconciler.model.live import Live, LiveObject
+from reconciler.model.routes import Routes
+from reconciler.reading import list_scope, live_object
+
+LONGEST_AGE = 30.0
+"""Seconds after which a list is read again before the next create of its scope."""
+_PAGE = 100
+
+
+class Scope(NamedTuple):
+    """The place in which a name matters: a kind, below one parent or in the organization."""
+
+    kind: str
+    parent_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The objects of a scope. `at` is when reading began, in seconds of the clock."""
+
+    at: float
+    ids: frozenset[str]
+    by_name: Mapping[str, Sequence[LiveObject]]
+
+    def named(self, *names: str) -> list[LiveObject]:
+        """Return the objects with one of the names, apart from whitespace around them."""
+        stripped = dict.fromkeys(name.strip() for name in names)
+        return [item for name in stripped for item in self.by_name.get(name, ())]
+
+
+@dataclass(slots=True)
+class Scopes:
+    """Reads lists of scopes. `live` is what the plan was made from.
+
+    `created` are the ids that this run created, by kind. `pending` counts the creates of each scope
+    that are still to be sent.
+    """
+
+    transport: Transport
+    organization: str
+    kinds: Mapping[str, Kind]
+    live: Live
+    created: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    pending: Counter[Scope] = field(default_factory=Counter)
+    _known: Mapping[str, frozenset[str]] = field(init=False)
+    _sizes: Counter[Scope] = field(init=False)
+    _latest: dict[Scope, Listing | ServiceError] = field(default_factory=dict)
+    _read_at: dict[Scope, float] = field(default_factory=dict)
+    _without_survey: set[str] = field(default_factory=set)
+    _locks: dict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+
+    def __post_init__(self) -> None:
+        self._known = {
+            kind: frozenset(item.id for item in items) for kind, items in self.live.objects.items()
+        }
+        self._sizes = Counter(
+            Scope(item.kind, item.parent_id)
+            for items in self.live.objects.values()
+            for item in items
+        )
+
+    def has_children(self, kind: str) -> bool:
+        """Return whether objects of a kind contain others."""
+        return any(other.parent == kind for other in self.kinds.values())
+
+    def is_foreign(self, kind: str, live_id: str) -> bool:
+        """Return whether neither the plan's state nor this run knows an object."""
+        return live_id not in self._known.get(kind, ()) and live_id not in self.created[kind]
+
+    async def latest(self, scope: Scope) -> Listing:
+        """Return a list of a scope that is recent enough for a create.
+
+        Creates that wait for the same list share it, also if it can't be read.
+
+        Raises ServiceError.
+        """
+        async with self._locks[scope.kind]:
+            if self._is_due(scope):
+                others = {other for other, count in self.pending.items() if count > 0}
+                wanted = {other for other in others if other.kind == scope.kind} | {scope}
+                now = self.transport.clock()
+                due = {other for other in wanted if self._is_due(other)}
+                self._latest.update(await self.read(due))
+                self._read_at.update(dict.fromkeys(due, now))
+            latest = self._latest[scope]
+        if isinstance(latest, ServiceError):
+            raise latest
+        return latest
+
+    def _is_due(self, scope: Scope) -> bool:
+        read_at = self._read_at.get(scope)
+        return read_at is None or self.transport.clock() - read_at > LONGEST_AGE
+
+    async def read(self, scopes: Iterable[Scope]) -> dict[Scope, Listing | ServiceError]:
+        """Read the lists of some scopes now. A list that can't be read is the error."""
+        by_kind = _by_kind(scopes)
+        read = await together(self._read_kind(kind, wanted) for kind, wanted in by_kind.items())
+        return {scope: listing for listings in read for scope, listing in listings.items()}
+
+    def calls(self, scopes: Iterable[Scope]) -> int:
+        """Return how many calls reading the lists takes, by what is known so far."""
+        return sum(
+            int(min(self._cost_of_survey(kind), self._cost_of(wanted)))
+            for kind, wanted in _by_kind(scopes).items()
+        )
+
+    async def full(self, item: LiveObject, permit: Permit | None = None) -> LiveObject | None:
+        """Return a listed object in full, None if it is gone or pending deletion.
+
+        Raises ServiceError.
+        """
+        kind = self.kinds[item.kind]
+        request = Routes(kind, self.organization, item.parent_id).read(item.id)
+        try:
+            body = (await self.transport.send(request, permit=permit)).body
+        except NotFound:
+            return None
+        full = live_object(kind, body, expected_id=item.id, complete=True, label=request.label)
+        return None if kind.pending_deletion(full.body) else full
+
+    async def _read_kind(
+        self, name: str, scopes: Collection[Scope]
+    ) -> dict[Scope, Listing | ServiceError]:
+        """Read all objects of a kind, or scope by scope, whichever takes fewer calls."""
+        now = self.transport.clock()
+        items: list[LiveObject] | None = None
+        if self._cost_of_survey(name) < self._cost_of(scopes):
+            try:
+                items = await self._survey(self.kinds[name])
+            except ServiceError as error:
+                return dict.fromkeys(scopes, error)
+        if items is None:
+            listings = await together(self._read_scope(scope) for scope in scopes)
+            return dict(zip(scopes, listings, strict=True))
+        by_scope: dict[Scope, list[LiveObject]] = defaultdict(list)
+        for item in items:
+            by_scope[Scope(name, item.parent_id)].append(item)
+        return {scope: _listing(now, by_scope[scope]) for scope in scopes}
+
+    async def _read_scope(self, scope: Scope) -> Listing | ServiceError:
+        now, kind = self.transport.clock(), self.kinds[scope.kind]
+        try:
+            items = await list_scope(self.transport, kind, self.organization, scope.parent_id)
+        except ServiceError as error:
+            return error
+        return _listing(now, items)
+
+    async def _survey(self, kind: Kind) -> list[LiveObject] | None:
+        """Return all objects of a kind, None if the key or the server has no such list."""
+        try:
+            return await list_scope(self.transport, kind, self.organization, None)
+        except (Forbidden, NotFound) as error:
+            if isinstance(error, Forbidden) and error.lacks_scope:
+                raise
+            self._without_survey.add(kind.name)
+            return None
+
+    def _cost_of_survey(self, name: str) -> float:
+        kind = self.kinds[name]
+        if kind.parent is None or kind.paths.survey is None or name in self._without_survey:
+            return inf
+        return _pages(len(self.live.of(name)) + len(self.created[name]))
+
+    def _cost_of(self, scopes: Collection[Scope]) -> float:
+        return sum(_pages(self._sizes[scope] + self.pending[scope]) for scope in scopes)
+
+
+def _by_kind(scopes: Iterable[Scope]) -> dict[str, list[Scope]]:
+    by_kind: dict[str, list[Scope]] = defaultdict(list)
+    for scope in dict.fromkeys(scopes):
+        by_kind[scope.kind].append(scope)
+    return by_kind
+
+
+def _pages(count: int) -> int:
+    return max(1, ceil(count / _PAGE))
+
+
+def _listing(at: float, items: Collection[LiveObject]) -> Listing:
+    by_name: dict[str, list[LiveObject]] = defaultdict(list)
+    for item in items:
+        by_name[item.name.strip()].append(item)
+    return Listing(at, frozenset(item.id for item in items), by_name)

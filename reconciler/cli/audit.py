@@ -1,0 +1,28 @@
+"""`reconciler audit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reconciler.cli.exit_codes import exit_code_of_audit
+from reconciler.cli.options import format_option
+from reconciler.cli.output import render_options
+from reconciler.commands.auditing import audit
+from reconciler.render.formats import writer_of
+
+
+@click.command("audit")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--run", metavar="ID", help="Only the run whose id begins so. Default: the last.")
+@format_option("audit")
+def command(file: Path, *, run: str | None, output_format: str) -> int:
+    """Show who applied what, from the log of `apply --log-file FILE`.
+
+    Shows how each change of a run ended, what is unknown, and requests without an answer.
+    Exits with 3 if the run that is shown has unknown outcomes or twins.
+    """
+    result = audit(file, run)
+    click.echo(writer_of(output_format, "audit")(result, render_options()), nl=False)
+    return exit_code_of_audit(result)

@@ -1,0 +1,102 @@
+"""Signals: SIGINT, SIGTERM and SIGHUP interrupt a command, or stop a run in order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from reconciler.errors import ExitCode
+
+if TYPE_CHECKING:
+    # asyncio takes 50 ms to import, and every command imports this module.
+    import asyncio
+
+    from reconciler.client.stop import Stop
+
+_T = TypeVar("_T")
+
+_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+_CLEAN_UP_SECONDS = 2.0
+"""Time to close connections and remove temporary files after a signal."""
+
+
+def interrupt_on_signals() -> None:
+    """Let every signal raise KeyboardInterrupt, so that it ends a command with a message."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in _handled():
+        signal.signal(number, _interrupt)
+
+
+def run(work: Awaitable[_T]) -> _T:
+    """Return the result of some work. A signal cancels it, and raises KeyboardInterrupt."""
+    import asyncio
+
+    async def cancellable() -> _T:
+        cancel = _Cancel(asyncio.current_task())
+        for number in _handled():
+            asyncio.get_running_loop().add_signal_handler(number, cancel)
+        return await work
+
+    try:
+        return asyncio.run(cancellable())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        interrupt_on_signals()
+
+
+def stop_on_signals(stop: Stop) -> None:
+    """Let signals request a stop of the run in this event loop; the second one forces it."""
+    import asyncio
+
+    for number in _handled():
+        asyncio.get_running_loop().add_signal_handler(number, stop.request)
+
+
+@dataclass(slots=True)
+class _Cancel:
+    """Cancels a task at the first signal, and ends the process at the second."""
+
+    task: asyncio.Task[Any] | None
+    is_requested: bool = False
+
+    def __call__(self) -> None:
+        if self.is_requested:
+            os._exit(ExitCode.INTERRUPTED)
+        self.is_requested = True
+        _limit_clean_up()
+        if self.task is not None:
+            self.task.cancel()
+
+
+def _handled() -> list[signal.Signals]:
+    """Return the signals to handle: `nohup` starts a process with SIGHUP ignored."""
+    return [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    for further in _handled():
+        signal.signal(further, _exit_at_once)
+    _limit_clean_up()
+    raise KeyboardInterrupt
+
+
+def _limit_clean_up() -> None:
+    """End the process soon: a thread that resolves a host name can't be cancelled."""
+    watchdog = threading.Timer(_CLEAN_UP_SECONDS, os._exit, [int(ExitCode.INTERRUPTED)])
+    watchdog.daemon = True
+    watchdog.start()
+
+
+def _exit_at_once(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    os._exit(ExitCode.INTERRUPTED)

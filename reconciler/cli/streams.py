@@ -1,0 +1,66 @@
+"""Standard streams that are closed, full, or without a reader."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import suppress
+from typing import TextIO
+
+import click
+
+from reconciler.errors import ReconcilerError
+
+_STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
+
+
+def open_closed_streams() -> None:
+    """Replace standard streams that are closed, so that no other file gets their numbers."""
+    for number, (name, mode) in enumerate(_STREAMS):
+        if getattr(sys, name) is not None:
+            continue
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number, which is this one.
+            os.open(os.devnull, os.O_RDWR)
+        setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
+def discard(stream: TextIO) -> None:
+    """Discard what is still written to a stream that failed, also at the end of the process."""
+    with suppress(OSError, io.UnsupportedOperation):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def write_message(text: str) -> None:
+    """Write to stderr. A stream that fails does not end a command."""
+    try:
+        click.echo(text, nl=False, err=True, color=True)
+    except (OSError, ValueError):
+        discard(sys.stderr)
+
+
+def write_report(text: str) -> None:
+    """Write a result that must not be lost to stdout, or to stderr if that fails."""
+    try:
+        click.echo(text, nl=False)
+    except (OSError, ValueError):
+        discard(sys.stdout)
+        write_message(text)
+
+
+def write_plan(text: str) -> None:
+    """Write a plan that is about to be applied to stdout.
+
+    Raises ReconcilerError if that fails: nothing is applied that could not be shown.
+    """
+    try:
+        click.echo(text, nl=False)
+    except (OSError, ValueError) as error:
+        discard(sys.stdout)
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ReconcilerError(
+            f"the standard output can't be written: {reason}; nothing was sent"
+        ) from None

@@ -1,0 +1,39 @@
+"""Estimate how long calls take under the rate limits. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reconciler.client.limiter import Limiter
+
+HOUR = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """`seconds` that `calls` take; `beyond_hour`: more than the limit of an hour allows."""
+
+    calls: int
+    seconds: float
+    beyond_hour: bool
+
+
+def estimate(limiters: Sequence[Limiter], calls: int, *, now: float, interval: float) -> Estimate:
+    """Return the estimate for calls that are sent one after another, as fast as is allowed.
+
+    `interval` is the time between two calls without limits, in seconds.
+    """
+    time, beyond = now, False
+    sent = {id(limiter): limiter.history(now) for limiter in limiters}
+    for _ in range(calls):
+        time += interval
+        for limiter in limiters:
+            ended = sent[id(limiter)]
+            for window in limiter.allowed():
+                if len(ended) >= window.calls and ended[-window.calls] + window.seconds > time:
+                    time = ended[-window.calls] + window.seconds
+                    beyond = beyond or window.seconds >= HOUR
+        for ended in sent.values():
+            ended.append(time)
+    return Estimate(calls, time - now, beyond)

@@ -1,0 +1,157 @@
+"""Count calls in sliding windows, and hold them back after the service refused some. No I/O."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+from reconciler.model.client_options import Window
+
+_FULL_SPEED = 8
+"""Calls at once after which a limiter that slowed down has no limit of its own again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Seconds until calls may be sent, infinite where another call has to end before."""
+
+    seconds: float
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Limiter:
+    """Counts the calls of one key, or those to one organization of a host.
+
+    The service counts a call at some time between its sending and its response. So a call counts
+    from the moment in which it is held or sent, until `Window.seconds` after it ended.
+
+    `width` limits the calls at once after a pause. `pauses` counts pauses without a success since.
+    """
+
+    windows: tuple[Window, ...] = ()
+    held: int = 0
+    sending: int = 0
+    resumes: float = -inf
+    reason: str = ""
+    width: int | None = None
+    pauses: int = 0
+    _divisor: int = 1
+    _ended: deque[float] = field(default_factory=deque)
+
+    def restrict(self, windows: Sequence[Window]) -> None:
+        """Add windows."""
+        self.windows = tuple(dict.fromkeys((*self.windows, *windows)))
+
+    def holdable(self, calls: int) -> int:
+        """Return how many of so many calls may be held: half of a window stays free for others."""
+        return min([calls, *(self._allowed(window) // 2 for window in self.windows)])
+
+    def hold_delay(self, calls: int) -> Delay | None:
+        """Return the wait until so many calls more may be held, None if they may be held now."""
+        return None if self.held + calls == self.holdable(self.held + calls) else Delay(inf)
+
+    def delay(self, calls: int, now: float) -> Delay | None:
+        """Return the wait until so many calls fit into every window, None if they fit now."""
+        delays = [self._delay(window, calls, now) for window in self.windows]
+        return max(filter(None, delays), key=lambda delay: delay.seconds, default=None)
+
+    def pause_delay(self, now: float) -> Delay | None:
+        """Return the wait until one more call may be sent after a pause, None if it may now."""
+        if now < self.resumes:
+            return Delay(self.resumes - now, self.reason)
+        return Delay(inf) if self.width is not None and self.sending >= self.width else None
+
+    def end(self, now: float, *, counted: bool) -> None:
+        """End a call. One that did not reach the service is not counted."""
+        self.sending -= 1
+        if not counted:
+            return
+        self._ended.append(now)
+        longest = max((window.seconds for window in self.windows), default=0.0)
+        while self._ended and self._ended[0] + longest <= now:
+            self._ended.popleft()
+
+    def pause(self, until: float, reason: str) -> None:
+        """Send nothing until a time, then one call, then more and more."""
+        if until >= self.resumes:
+            self.resumes, self.reason = until, reason
+        self.width = 1
+
+    def succeed(self, sent: float) -> None:
+        """Note a success of a call. One that was sent before the last pause ended says nothing."""
+        if sent < self.resumes:
+            return
+        self.pauses = 0
+        if self.width is not None:
+            self.width = self.width * 2 if self.width * 2 < _FULL_SPEED else None
+
+    def halve(self) -> Window | None:
+        """Halve the rate. Return the shortest window as it is now, None without any."""
+        self._divisor *= 2
+        shortest = min(self.windows, key=lambda window: window.seconds, default=None)
+        return shortest and Window(self._allowed(shortest), shortest.seconds)
+
+    def has_room(self, now: float) -> bool:
+        """Return whether every window has room for a call more, and there are windows."""
+        return bool(self.windows) and all(
+            self._counted(window, now) < self._allowed(window) for window in self.windows
+        )
+
+    def history(self, now: float) -> list[float]:
+        """Return when the calls of the longest window ended; calls that did not count as now."""
+        return [*self._ended, *(now for _ in range(self.sending + self.held))]
+
+    def allowed(self) -> list[Window]:
+        """Return the windows as they are now."""
+        return [Window(self._allowed(window), window.seconds) for window in self.windows]
+
+    def _allowed(self, window: Window) -> int:
+        return max(1, window.calls // self._divisor)
+
+    def _counted(self, window: Window, now: float) -> int:
+        ended = sum(1 for end in self._ended if end + window.seconds > now)
+        return ended + self.sending + self.held
+
+    def _delay(self, window: Window, calls: int, now: float) -> Delay | None:
+        allowed = self._allowed(window)
+        # A rate that was halved may be less than what is held, and holders must be able to go on.
+        room = allowed - self.sending - min(self.held, allowed // 2) - calls
+        if room < 0:
+            return Delay(inf)
+        if len(self._ended) <= room:
+            return None
+        wait = self._ended[-room - 1] + window.seconds - now
+        if wait <= 0:
+            return None
+        return Delay(wait, f"rate limit ({Window(allowed, window.seconds)})")
+
+
+@dataclass(slots=True)
+class Limiters:
+    """The limiters of a process by what they count for, and who waits for a call to end."""
+
+    _limiters: dict[object, Limiter] = field(default_factory=dict)
+    _waiting: set[asyncio.Future[None]] = field(default_factory=set)
+
+    def of(self, scope: object, windows: Sequence[Window]) -> Limiter:
+        """Return the limiter of a key or an organization. The strictest of all windows count."""
+        limiter = self._limiters.setdefault(scope, Limiter())
+        limiter.restrict(windows)
+        return limiter
+
+    def change(self) -> asyncio.Future[None]:
+        """Return what is done as soon as a call ends, or a held one is released."""
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(waiting)
+        waiting.add_done_callback(self._waiting.discard)
+        return waiting
+
+    def changed(self) -> None:
+        """End the waits for a change."""
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)

@@ -1,0 +1,197 @@
+"""The git history of a workspace: its base, its applied commit, and files that HEAD lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from reconciler.errors import Diagnostic, GitUnavailable, InvalidConfiguration
+from reconciler.kinds import all_kinds
+from reconciler.model.address import Address
+from reconciler.model.plan import Note
+from reconciler.model.resource import Desired
+from reconciler.model.wording import listed
+from reconciler.planning.base import Base
+from reconciler.workspace import Loaded, Snapshots, load_at
+from reconciler.workspace.declarations import files_by_glob
+from reconciler.workspace.git.applied import Applied, applied_commit, applied_ref
+from reconciler.workspace.git.base import base_of_ref, default_base
+from reconciler.workspace.git.ci import target_of
+from reconciler.workspace.git.range import Range
+from reconciler.workspace.git.repository import Commit, Repository
+from reconciler.workspace.git.source import Blobs, GitSource
+from reconciler.workspace.sources import digest_of_file
+
+_MOST_LISTED = 5
+
+
+# Without slots, since cached properties need a dict.
+@dataclass(frozen=True)
+class WorkspaceHistory:
+    """The history of a loaded workspace. Methods raise GitUnavailable if git fails."""
+
+    repository: Repository
+    folder: Path
+    loaded: Loaded
+    environ: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls, folder: Path, loaded: Loaded, environ: Mapping[str, str]
+    ) -> WorkspaceHistory | None:
+        """Return the history of a workspace, None outside of a repository."""
+        repository = Repository.containing(folder)
+        return cls(repository, folder, loaded, environ) if repository is not None else None
+
+    @cached_property
+    def head(self) -> str | None:
+        """The commit of HEAD, None before the first commit."""
+        return self.repository.head()
+
+    @cached_property
+    def ref(self) -> str:
+        """The full name of the reference of the applied commit."""
+        environment = self.loaded.desired.environment
+        return applied_ref(self.repository, environment, prefix=self.loaded.mark_prefix)
+
+    @cached_property
+    def applied(self) -> Applied | None:
+        """The applied commit of the environment, None if none is recorded here."""
+        if self.head is None:
+            return None
+        return applied_commit(self.repository, self.ref, self.head, self.environ)
+
+    def uncommitted(self) -> list[str]:
+        """Return the files of the workspace that differ from HEAD, sorted."""
+        if self.head is None:
+            return sorted(self.loaded.files)
+        return self._differing(self._source_at(self.head))
+
+    def base(self, ref: str | None) -> Base | None:
+        """Return the base that a reference names, or the default one; None before a commit."""
+        if ref is not None:
+            return self._up_to_head(base_of_ref(self.repository, ref))
+        if self.head is None:
+            return None
+        applied = self.applied
+        used = applied if applied is not None and applied.outside is None else None
+        commit = default_base(
+            self.repository, self.head, used.commit if used is not None else None, self.environ
+        )
+        notes = tuple(_notes(applied, commit)) if applied is not None else ()
+        return self._up_to_head(commit, first_to=self._rolled_back(used), notes=notes)
+
+    def _up_to_head(
+        self, commit: str, *, first_to: Sequence[str] = (), notes: tuple[Note, ...] = ()
+    ) -> Base:
+        """Return the base at a commit, with the commits up to some others, then up to HEAD."""
+        ends = (*first_to, self.head or commit)
+        return self._loaded(Range.between(self.repository, commit, ends), notes)
+
+    def _rolled_back(self, applied: Applied | None) -> list[str]:
+        """Return the applied commit if HEAD lacks it, so that its commits count as applied.
+
+        A branch of a pull request will contain it after the merge.
+        """
+        is_branch = target_of(self.environ) is not None
+        return [] if applied is None or applied.is_ancestor or is_branch else [applied.commit]
+
+    def _loaded(self, commits: Range, notes: tuple[Note, ...]) -> Base:
+        """Return the configurations of a range.
+
+        A later commit with errors in its files cannot have been applied, and is left out.
+
+        Raises GitUnavailable for errors in the files of the base.
+        """
+        snapshots = Snapshots()
+        configurations: list[Desired] = []
+        invalid: list[str] = []
+        for commit, source in commits.sources():
+            try:
+                configurations.append(self._configuration(source, snapshots))
+            except InvalidConfiguration as error:
+                if commit == commits.base:
+                    raise _invalid_base(commit, error.diagnostics) from None
+                invalid.append(commit.id[:7])
+        if invalid:
+            commits_listed = listed(invalid, _MOST_LISTED)
+            text = f"left out of the base, since their files have errors: {commits_listed}"
+            notes = (*notes, Note("invalid-commits", text))
+        desired, *later = configurations
+        return Base(
+            desired=desired,
+            commit=commits.base.id,
+            later=tuple(later),
+            commits=len(commits.later),
+            time=commits.base.time,
+            kept=dict(self._kept(configurations)),
+            notes=notes,
+        )
+
+    def _configuration(self, source: GitSource, snapshots: Snapshots) -> Desired:
+        """Return the configuration of a commit: the loaded one if its files are the same."""
+        if not self._differing(source):
+            return self.loaded.desired
+        return load_at(
+            source,
+            kinds=all_kinds(),
+            environment=self.loaded.desired.environment,
+            environ=self.environ,
+            snapshots=snapshots,
+        )
+
+    def _kept(self, configurations: Sequence[Desired]) -> Iterator[tuple[Address, str]]:
+        """Yield removed resources that are not removed from the tree, with the reason."""
+        environment, files = self.loaded.desired.environment, self.loaded.files
+        for desired in configurations:
+            for address, resource in desired.resources.items():
+                if address in self.loaded.desired.resources:
+                    continue
+                file = resource.mark.file if resource.mark is not None else ""
+                if address in self.loaded.declared:
+                    yield address, f"its `environments` leave out {environment}"
+                elif file and file not in files and (self.folder / file).exists():
+                    yield address, f"its file {file} exists but is not loaded"
+
+    def _source_at(self, commit: str) -> GitSource:
+        (tree,) = self.repository.trees([commit])
+        return GitSource(Blobs(self.repository), tree)
+
+    def _differing(self, source: GitSource) -> list[str]:
+        """Return the files that the workspace and a source do not have in common, sorted."""
+        digests = self.loaded.files
+        matches = files_by_glob(source, self.loaded.globs)
+        selected = {name for names in matches.values() for name in names}
+        changed = {
+            name
+            for name, digest in digests.items()
+            if (raw := source.read(name)) is None or digest_of_file(raw) != digest
+        }
+        return sorted(changed | (selected - digests.keys()))
+
+
+def _invalid_base(commit: Commit, diagnostics: Sequence[Diagnostic]) -> GitUnavailable:
+    first = diagnostics[0]
+    place = f"{first.at}: " if first.at is not None else ""
+    return GitUnavailable(
+        f"errors in the files at the base {commit.id[:7]}: {place}{first.message} [{first.code}]",
+        hint="use --base with a commit whose files have no errors, or --no-base",
+    )
+
+
+def _notes(applied: Applied, base: str) -> Iterator[Note]:
+    commit = applied.commit[:7]
+    if applied.outside is not None:
+        yield Note(
+            "applied-commit-ignored",
+            f"the applied commit {commit} ({applied.ref}) is not in {applied.outside} and is "
+            "ignored",
+        )
+    elif not applied.is_ancestor:
+        yield Note(
+            "applied-commit-not-in-head",
+            f"the applied commit {commit} ({applied.ref}) is not an ancestor of HEAD; the base is "
+            f"their merge base {base[:7]}",
+        )

@@ -1,0 +1,90 @@
+"""The outputs of a run: progress, the audit log, and files or a stream of events."""
+
+from __future__ import annotations
+
+import getpass
+import platform
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
+
+from reconciler.applying.audit_log import AuditLog, write_line
+from reconciler.applying.bus import Bus, Output
+from reconciler.commands.runtime import Runtime
+from reconciler.model.event import RunInfo
+from reconciler.model.redaction import Mask
+from reconciler.version import __version__
+
+_ACTORS = (
+    "GITHUB_ACTOR",
+    "GITLAB_USER_LOGIN",
+    "BUILD_REQUESTEDFOR",
+    "BUILDKITE_BUILD_CREATOR",
+    "CIRCLE_USERNAME",
+)
+_JOB_URLS = ("CI_JOB_URL", "BUILDKITE_BUILD_URL", "CIRCLE_BUILD_URL", "BUILD_URL")
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Where the events of a run go, besides progress: two files and a stream."""
+
+    log_file: Path | None = None
+    events_file: Path | None = None
+    stream: BinaryIO | None = None
+
+
+@contextmanager
+def recording(outputs: Outputs, runtime: Runtime, mask: Mask) -> Iterator[Bus]:
+    """Yield the listener of a run. Raises ReconcilerError if a file can't be opened."""
+    files = {"the audit log": outputs.log_file, "the events file": outputs.events_file}
+    with ExitStack() as stack:
+        listeners = []
+        for name, path in files.items():
+            if path is not None:
+                log = stack.enter_context(closing(AuditLog(path)))
+                listeners.append(Output(f"{name} {path}", log, required=True))
+        if outputs.stream is not None:
+            write = partial(write_line, outputs.stream)
+            listeners.append(Output("the standard output", write, required=True))
+        listeners.append(Output.of("progress", runtime.listen))
+        yield Bus(listeners, mask=mask, now=runtime.now, run=run_info(runtime.environ))
+
+
+def run_info(environ: Mapping[str, str]) -> RunInfo:
+    """Return a new run, with the user, the machine and the CI job of this process."""
+    return RunInfo(
+        str(uuid4()),
+        __version__,
+        platform.node(),
+        user=_user(),
+        actor=next((environ[name] for name in _ACTORS if environ.get(name)), None),
+        job_url=_job_url(environ),
+    )
+
+
+def _user() -> str | None:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # A container may run with an id that no user has.
+        return None
+
+
+def _job_url(environ: Mapping[str, str]) -> str | None:
+    """Return the page of the CI job, None outside of CI."""
+    github = [environ.get(f"GITHUB_{part}") for part in ("SERVER_URL", "REPOSITORY", "RUN_ID")]
+    if all(github):
+        server, repository, run = github
+        return f"{server}/{repository}/actions/runs/{run}"
+    azure = [
+        environ.get(name)
+        for name in ("SYSTEM_COLLECTIONURI", "SYSTEM_TEAMPROJECT", "BUILD_BUILDID")
+    ]
+    if all(azure):
+        collection, project, build = azure
+        return f"{collection}{project}/_build/results?buildId={build}"
+    return next((environ[name] for name in _JOB_URLS if environ.get(name)), None)

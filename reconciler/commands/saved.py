@@ -1,0 +1,147 @@
+"""A step of `apply FILE`: plan again, and apply what the saved plan contains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from reconciler.client import Transport
+from reconciler.commands.files import read_file
+from reconciler.commands.runtime import PlanRequest
+from reconciler.commands.session import Session
+from reconciler.commands.undoing import undo_of
+from reconciler.errors import BadUsage, StalePlan
+from reconciler.kinds import all_kinds
+from reconciler.model.change import SecretUse
+from reconciler.model.codec.plan import decode
+from reconciler.model.live import Live
+from reconciler.model.plan import Plan
+from reconciler.model.wording import printable, several
+from reconciler.planning.base import Base
+from reconciler.planning.details import touched_by
+from reconciler.planning.saved import compare
+from reconciler.workspace import Loaded
+
+_MOST_LISTED = 20
+_NEW_PLAN = "make a new plan and have it reviewed"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPlan:
+    """What `apply FILE` applies, and the live state and git base that it was planned from.
+
+    `left_out` are the differences from the saved plan, which `--shared` leaves out.
+    """
+
+    plan: Plan
+    live: Live
+    base: Base | None = None
+    left_out: tuple[str, ...] = ()
+
+
+async def saved_plan(
+    session: Session,
+    transport: Transport,
+    request: PlanRequest,
+    file: Path,
+    *,
+    undo: Path | None = None,
+    shared: bool = False,
+) -> SavedPlan:
+    """Plan again as the saved plan was made, and return the changes that both plans contain.
+
+    The selection is that of the file, since it only narrows. Options that widen a plan (the base,
+    --rotate-secrets, --allow-replace, --undo) are not taken from the file: they are given again.
+    Policy violations of the new plan are in the result.
+
+    Raises:
+        BadUsage: the request narrows the plan.
+        InvalidPlanFile: the file is not a plan, or was edited or damaged.
+        StalePlan: an option is missing, or (without `shared`) the plans differ.
+
+    """
+    if request.options.selection.partial:
+        raise BadUsage(
+            "a saved plan has its own selection; --target, --exclude, --kind and --project "
+            "can't be combined with it"
+        )
+    saved = decode(read_file(file), name=str(file))
+    _check_place(saved, session.loaded)
+    base = session.base(request) if undo is None else None
+    _check_options(saved, request, base, undo)
+    desired = session.loaded.desired
+    if undo is not None:
+        new, live = await undo_of(session, transport, request.options, undo)
+        if new.source.undoes != saved.source.undoes:
+            raise StalePlan(
+                f"the plan undoes another plan than that of {undo}; nothing was sent",
+                hint="pass --undo with the same file as for `plan --undo`",
+            )
+        # The configuration has the state that is undone.
+        desired = replace(desired, resources={})
+    else:
+        options = replace(request.options, selection=saved.selection)
+        new, live = await session.planned(transport, options, base, in_full=touched_by(saved))
+    compared = compare(saved, new, live=live, desired=desired, kinds=all_kinds(), mask=session.mask)
+    if compared.differences and not shared:
+        raise StalePlan(_stale(compared.differences), hint=_NEW_PLAN + ", or pass --shared")
+    return SavedPlan(compared.plan, live, base, compared.differences)
+
+
+def _check_place(saved: Plan, loaded: Loaded) -> None:
+    """Raise StalePlan if a plan was made for another environment or service."""
+    source, desired = saved.source, loaded.desired
+    compared = {
+        "environment": (source.environment, desired.environment),
+        "organization": (source.organization, desired.organization),
+        "base URL": (source.base_url, desired.base_url),
+    }
+    different = [
+        f"{name} {printable(planned)}"
+        for name, (planned, current) in compared.items()
+        if planned != current
+    ]
+    if different:
+        raise StalePlan(
+            f"the plan was made for {', '.join(different)}; nothing was sent",
+            hint="select that environment with -e, or make a new plan for this one",
+        )
+
+
+def _check_options(saved: Plan, request: PlanRequest, base: Base | None, undo: Path | None) -> None:
+    """Raise StalePlan if the saved plan was made with other options that widen a plan."""
+    for problem, hint in _other_options(saved, request, base, undo):
+        raise StalePlan(f"{problem}; nothing was sent", hint=hint)
+
+
+def _other_options(
+    saved: Plan, request: PlanRequest, base: Base | None, undo: Path | None
+) -> Iterator[tuple[str, str]]:
+    """Yield each option that differs from those of the saved plan, with a hint."""
+    planned, commit = saved.source.base, base.commit if base is not None else None
+    if (saved.source.undoes is None) != (undo is None):
+        if undo is None:
+            yield "the plan was made with --undo", "pass --undo with the same file again"
+        else:
+            yield "the plan was made without --undo", "leave out --undo"
+    if planned is None and commit is not None:
+        yield f"the plan was made without a git base; now it is {commit[:7]}", "pass --no-base"
+    elif planned != commit:
+        today = f"now it is {commit[:7]}" if commit is not None else "now there is none"
+        name = printable(str(planned))[:40]
+        yield (
+            f"the plan was made with the git base {name[:7]}; {today}",
+            f"pass --base {name}, or {_NEW_PLAN}",
+        )
+    uses = {note.use for change in saved.effective for note in change.secrets}
+    if SecretUse.ROTATE in uses and not request.options.rotate:
+        yield "the plan was made with --rotate-secrets", "pass it again, with the same globs"
+
+
+def _stale(differences: tuple[str, ...]) -> str:
+    lines = [f"  {line}" for line in differences[:_MOST_LISTED]]
+    if len(differences) > _MOST_LISTED:
+        lines.append(f"  and {len(differences) - _MOST_LISTED} more")
+    count = several(len(differences), "difference")
+    return "\n".join([f"the saved plan is stale ({count}); nothing was sent:", *lines])

@@ -1,0 +1,107 @@
+"""The git base: what the configuration declared at each commit from the base to HEAD."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from reconciler.model.address import Address
+from reconciler.model.kind import Kind
+from reconciler.model.plan import Note
+from reconciler.model.resource import Desired, Resource, State
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The configuration at a git commit and at the commits from there to HEAD.
+
+    desired, commit
+        The configuration at the base commit, and the commit.
+    later
+        The configurations between the base and HEAD, oldest first.
+    commits
+        The number of first-parent commits since the base that touch the workspace.
+    time
+        When the base was committed, an aware datetime.
+    kept, notes
+        Removed resources that `prune: git` must not delete, each with the reason, and notes on the
+        base for the reader of the plan.
+    """
+
+    desired: Desired
+    commit: str
+    later: tuple[Desired, ...] = ()
+    commits: int = 0
+    time: datetime | None = None
+    kept: Mapping[Address, str] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+
+
+class Version(NamedTuple):
+    """A resource at a commit, with everything that was declared then."""
+
+    resource: Resource
+    desired: Desired
+
+    def parent(self, kind: Kind) -> Version | None:
+        """Return its declared parent at the same commit, None without one."""
+        ref = self.resource.parent
+        if ref is None or ref.key is None or kind.parent is None:
+            return None
+        parent = self.desired.resources.get(Address(kind.parent, ref.key))
+        return Version(parent, self.desired) if parent is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The versions of every resource in the range of the base, oldest first, without repeats."""
+
+    versions: Mapping[Address, Sequence[Version]]
+
+    @classmethod
+    def of(cls, base: Base | None, kinds: Iterable[Kind]) -> History:
+        """Return the history of a base, empty without one."""
+        by_name = {kind.name: kind for kind in kinds}
+        versions: dict[Address, list[Version]] = {}
+        for desired in (base.desired, *base.later) if base is not None else ():
+            for address, resource in desired.resources.items():
+                former, kind = versions.setdefault(address, []), by_name.get(address.kind)
+                version = Version(resource, desired)
+                if kind is not None and not (former and _is_repeat(kind, former[-1], version)):
+                    former.append(version)
+        return cls(versions)
+
+    def resources(self, address: Address) -> tuple[Resource, ...]:
+        """Return a resource as it was declared, oldest first. Empty if it never was."""
+        return tuple(version.resource for version in self.versions.get(address, ()))
+
+    def removed(self, desired: Desired) -> list[tuple[Resource, Sequence[Version]]]:
+        """Return the resources that are gone from the configuration, with their versions.
+
+        The newest version counts, but a protected one if there is any. Versions with
+        `state: absent` are left out: the object was to be deleted at that commit already. The
+        protected ones are first, so that an object of two keys is protected if either is.
+        """
+        removed: list[tuple[Resource, Sequence[Version]]] = []
+        for address in sorted(self.versions.keys() - desired.resources.keys()):
+            present = [
+                version
+                for version in self.versions[address]
+                if version.resource.state is State.PRESENT
+            ]
+            if present:
+                resources = [version.resource for version in reversed(present)]
+                protected = (item for item in resources if item.lifecycle.protect)
+                removed.append((next(protected, resources[0]), present))
+        return sorted(removed, key=lambda item: not item[0].lifecycle.protect)
+
+
+def _is_repeat(kind: Kind, former: Version, later: Version) -> bool:
+    """Return whether two versions declare the same resource in the same parent."""
+    if former.resource is not later.resource and former.resource != later.resource:
+        return False
+    parents = former.parent(kind), later.parent(kind)
+    first, second = (parent.resource if parent is not None else None for parent in parents)
+    return first is second or first == second

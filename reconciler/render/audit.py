@@ -1,0 +1,135 @@
+"""Runs of an audit log as text and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from reconciler.model.identity import plan_id
+from reconciler.model.logged_run import Audit, Ending, LoggedChange, LoggedRun
+from reconciler.model.wording import printable, several
+from reconciler.render.diagnostics import safe_json
+from reconciler.render.plan.words import SIGNS, summary, title
+from reconciler.render.style import PLAIN, Colour, Style
+
+_FORMAT_VERSION = 1
+_COLOURS = {
+    Ending.DONE: Colour.GREEN,
+    Ending.ADOPTED: Colour.GREEN,
+    Ending.FAILED: Colour.RED,
+    Ending.STALE: Colour.RED,
+    Ending.UNKNOWN: Colour.BOLD_RED,
+}
+_UNKNOWN = """\
+The outcome of {} is unknown. `reconciler plan` shows what is left to do;
+`reconciler plan --undo` with this log also undoes what took effect.
+"""
+
+
+def audit_as_text(audit: Audit, style: Style = PLAIN) -> str:
+    """Return a line for each run if there are several, and one run in full."""
+    lines: list[str] = []
+    if len(audit.runs) > 1:
+        lines += [*(_line(run) for run in audit.runs), ""]
+    lines += _head(audit.shown)
+    lines += ["", *(_change(logged, style) for logged in audit.shown.changes)]
+    lines += _requests(audit.shown)
+    text = "".join(f"{line}\n" for line in lines)
+    if audit.shown.unknown:
+        text += "\n" + _UNKNOWN.format(several(len(audit.shown.unknown), "change"))
+    return text
+
+
+def audit_as_json(audit: Audit) -> str:
+    """Return an object for programs. Its keys are stable."""
+    return safe_json({"format_version": _FORMAT_VERSION, "runs": list(map(_run, audit.runs))})
+
+
+def _line(run: LoggedRun) -> str:
+    return printable(f"{run.started_at}  {run.info.id}  {_who(run)}: {_counts(run)}; {_end(run)}")
+
+
+def _head(run: LoggedRun) -> Iterator[str]:
+    source = run.plan.source
+    yield printable(f"Run          {run.info.id}, reconciler {run.info.tool_version}")
+    yield printable(f"Started by   {_who(run)}")
+    if run.info.job_url is not None:
+        yield printable(f"Job          {run.info.job_url}")
+    yield printable(f"Time         {run.started_at} to {run.last_event_at}")
+    where = f"{source.environment} · {source.base_url} · organization {source.organization}"
+    yield printable(f"Environment  {where}")
+    if source.head is not None:
+        yield printable(f"Commit       {source.head}")
+    yield f"Plan         {plan_id(run.plan)[:8]} · {summary(run.plan).removeprefix('Plan: ')}"
+    yield f"End          {_end(run)}"
+
+
+def _who(run: LoggedRun) -> str:
+    machine = f"{run.info.user or 'an unknown user'} on {run.info.host}"
+    return f"{run.info.actor} ({machine})" if run.info.actor is not None else machine
+
+
+def _end(run: LoggedRun) -> str:
+    """Return how a run ended."""
+    if run.exit_code is None:
+        return "no end is recorded: it was killed, or it is still running"
+    verified = {True: "verified", False: "verification failed", None: "not verified"}
+    return f"exit code {run.exit_code}, {verified[run.verified]}"
+
+
+def _counts(run: LoggedRun) -> str:
+    counts = Counter(logged.ending for logged in run.changes)
+    parts = [f"{counts[ending]} {ending}" for ending in Ending if counts[ending]]
+    return ", ".join(parts) or "no changes"
+
+
+def _change(logged: LoggedChange, style: Style) -> str:
+    change = logged.change
+    ending = style.paint(_COLOURS.get(logged.ending), f"{logged.ending:<9}")
+    text = f"{SIGNS[change.action].text} {ending} {change.action} {title(change)}"
+    if logged.live_id is not None:
+        text += printable(f" (id {logged.live_id})")
+    if logged.twin_ids:
+        text += printable(f", twin of id {', '.join(logged.twin_ids)}")
+    return text + printable(f": {logged.detail}") if logged.detail else text
+
+
+def _requests(run: LoggedRun) -> Iterator[str]:
+    if run.unanswered:
+        yield ""
+        yield "Requests without an answer:"
+    for request in run.unanswered:
+        attempts = f", {len(request.statuses)} attempts" if len(request.statuses) > 1 else ""
+        change = f" ({request.change_id}{attempts})" if request.change_id is not None else ""
+        yield printable(f"  {request.method} {request.path}{change}")
+
+
+def _run(run: LoggedRun) -> dict[str, Any]:
+    source = run.plan.source
+    return {
+        **asdict(run.info),
+        "started_at": run.started_at,
+        "last_event_at": run.last_event_at,
+        "environment": source.environment,
+        "base_url": source.base_url,
+        "organization": source.organization,
+        "head": source.head,
+        "plan_id": plan_id(run.plan),
+        "exit_code": run.exit_code,
+        "verified": run.verified,
+        "changes": [
+            {
+                "address": str(logged.change.address),
+                "action": logged.change.action.value,
+                "name": logged.change.name,
+                "ending": logged.ending.value,
+                "id": logged.live_id,
+                "detail": logged.detail,
+                "twin_ids": list(logged.twin_ids),
+            }
+            for logged in run.changes
+        ],
+        "requests_without_answer": [asdict(request) for request in run.unanswered],
+    }

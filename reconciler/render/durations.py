@@ -1,0 +1,26 @@
+"""Durations and counts as text."""
+
+from __future__ import annotations
+
+from math import ceil
+
+
+def duration_as_text(seconds: float) -> str:
+    """Return `41 s`, `1 min 20 s` or `2 h 5 min`, rounded up."""
+    whole = max(0, ceil(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3_600:
+        return _two(whole, 60, "min", "s")
+    return _two(ceil(whole / 60), 60, "h", "min")
+
+
+def _two(whole: int, size: int, large: str, small: str) -> str:
+    first, second = divmod(whole, size)
+    return f"{first} {large} {second} {small}" if second else f"{first} {large}"
+
+
+def estimate_as_text(calls: int, seconds: float, *, beyond_hour: bool = False) -> str:
+    """Return `212 calls, about 30 s`, and whether they exceed what may be sent in an hour."""
+    text = f"{calls:,} call{'' if calls == 1 else 's'}, about {duration_as_text(seconds)}"
+    return f"{text}; more than the hourly limit allows at once" if beyond_hour else text

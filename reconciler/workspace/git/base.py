@@ -1,0 +1,74 @@
+"""Choose the base: the commit that a plan compares the configuration with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconciler.errors import GitUnavailable
+from reconciler.model.wording import quoted
+from reconciler.workspace.git.ci import before_push_of, target_of
+from reconciler.workspace.git.repository import Repository
+
+_UPSTREAM = "@{upstream}"
+_REMOTES = "refs/remotes/"
+
+
+def base_of_ref(repository: Repository, ref: str) -> str:
+    """Return the merge base of HEAD and a reference. Raises GitUnavailable."""
+    head = repository.head()
+    if head is None:
+        raise GitUnavailable("the git repository has no commit", hint="commit, or omit --base")
+    return _merge_base(repository, head, ref)
+
+
+def default_base(
+    repository: Repository, head: str, applied: str | None, environ: Mapping[str, str]
+) -> str:
+    """Return the base if none is named.
+
+    It is the merge base of HEAD and the first of these that exists: the applied commit, the target
+    of the pull request, the commit before the push, the upstream branch, HEAD.
+
+    Raises GitUnavailable if a commit that the CI job names cannot be read.
+    """
+    named = applied or target_of(environ) or before_push_of(environ)
+    if named is not None:
+        return _merge_base(repository, head, named)
+    upstream = repository.commit(_UPSTREAM)
+    return (repository.merge_base(head, upstream) if upstream is not None else None) or head
+
+
+def _commit_of_ref(repository: Repository, ref: str) -> str:
+    """Return the commit that a reference names. Raises GitUnavailable."""
+    if ref.startswith("-"):
+        raise GitUnavailable(f"invalid git reference {quoted(ref)}")
+    # A tag named origin/main must not be used instead of the branch.
+    commit = repository.commit(f"{_REMOTES}{ref}") or repository.commit(ref)
+    if commit is None:
+        raise GitUnavailable(f"unknown git commit {quoted(ref)}", hint=_fetch_hint(repository, ref))
+    return commit
+
+
+def shallow_hint() -> str:
+    """Return how to get the history that a shallow clone lacks."""
+    return (
+        "fetch the history of this shallow clone: `git fetch --unshallow`, or fetch-depth: 0 in "
+        "the checkout step of the job"
+    )
+
+
+def _merge_base(repository: Repository, head: str, ref: str) -> str:
+    base = repository.merge_base(head, _commit_of_ref(repository, ref))
+    if base is None:
+        hint = shallow_hint() if repository.is_shallow else "use --base with an ancestor of HEAD"
+        raise GitUnavailable(f"no common ancestor of HEAD and {quoted(ref)}", hint=hint)
+    return base
+
+
+def _fetch_hint(repository: Repository, ref: str) -> str:
+    if repository.is_shallow:
+        return shallow_hint()
+    remote, _, branch = ref.removeprefix(_REMOTES).partition("/")
+    if branch and repository.has_remote(remote):
+        return f"fetch it: git fetch {remote} {branch}"
+    return "use a commit, tag or branch of this clone, or fetch it"

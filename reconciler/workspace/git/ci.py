@@ -1,0 +1,65 @@
+"""What the variables of a CI job say about the commits of the job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+TRUST_VARIABLE = "RECONCILER_TRUST_REF"
+_REMOTE = "refs/remotes/origin/"
+_ZEROS = re.compile(r"0+$")
+
+
+def target_of(environ: Mapping[str, str]) -> str | None:
+    """Return the target branch of a pull request, or its merge base, None for other jobs."""
+    if not _is_job(environ):
+        return None
+    candidates = (
+        _branch(environ.get("GITHUB_BASE_REF")),
+        environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"),
+        _branch(environ.get("BITBUCKET_PR_DESTINATION_BRANCH")),
+        _branch(environ.get("BUILDKITE_PULL_REQUEST_BASE_BRANCH")),
+        _branch((environ.get("SYSTEM_PULLREQUEST_TARGETBRANCH") or "").removeprefix("refs/heads/")),
+        _branch(environ.get("CHANGE_TARGET")),
+    )
+    return next((name for name in candidates if name), None)
+
+
+def before_push_of(environ: Mapping[str, str]) -> str | None:
+    """Return the commit before a push, None for other jobs and for a new branch."""
+    if not _is_job(environ):
+        return None
+    before = environ.get("CI_COMMIT_BEFORE_SHA")
+    if environ.get("GITHUB_EVENT_NAME") == "push":
+        before = _github_event(environ).get("before")
+    return before if isinstance(before, str) and before and not _ZEROS.match(before) else None
+
+
+def default_branch_of(environ: Mapping[str, str]) -> str | None:
+    """Return the default branch of the repository at its host, as far as the job knows it."""
+    repository = _github_event(environ).get("repository")
+    name = repository.get("default_branch") if isinstance(repository, dict) else None
+    return _branch(name if isinstance(name, str) else environ.get("CI_DEFAULT_BRANCH"))
+
+
+def _is_job(environ: Mapping[str, str]) -> bool:
+    return bool(environ.get("CI") or environ.get("TF_BUILD"))
+
+
+def _branch(name: str | None) -> str | None:
+    # In full: a tag named origin/main would otherwise be used instead of the branch.
+    return f"{_REMOTE}{name}" if name else None
+
+
+def _github_event(environ: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the event of a job, empty if it cannot be read."""
+    path = environ.get("GITHUB_EVENT_PATH")
+    try:
+        event = orjson.loads(Path(path).read_bytes()) if path else None
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+    return event if isinstance(event, dict) else {}

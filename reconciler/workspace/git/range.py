@@ -1,0 +1,47 @@
+"""The range of a base: the commits from the base to HEAD that touch the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from reconciler.errors import GitUnavailable
+from reconciler.workspace.git.base import shallow_hint
+from reconciler.workspace.git.repository import Commit, Repository
+from reconciler.workspace.git.source import Blobs, GitSource
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The base, and the later first-parent commits that touch the workspace, oldest first."""
+
+    repository: Repository
+    base: Commit
+    later: tuple[Commit, ...]
+
+    @classmethod
+    def between(cls, repository: Repository, base: str, ends: Sequence[str]) -> Range:
+        """Return the commits after a base up to one end, then up to the next one.
+
+        Raises GitUnavailable if a shallow clone lacks some of them.
+        """
+        if repository.is_shallow and any(repository.roots_since(base, end) for end in ends):
+            raise GitUnavailable(
+                f"this shallow clone lacks commits between the base {base[:7]} and HEAD",
+                hint=shallow_hint(),
+            )
+        later = {
+            commit.id: commit for end in ends for commit in repository.commits_since(base, end)
+        }
+        return cls(repository, repository.described(base), tuple(later.values()))
+
+    def sources(self) -> Iterator[tuple[Commit, GitSource]]:
+        """Yield the files at the base, then at every later commit with other files."""
+        commits = (self.base, *self.later)
+        blobs = Blobs(self.repository)
+        trees = self.repository.trees([commit.id for commit in commits])
+        seen: set[str | None] = set()
+        for commit, tree in zip(commits, trees, strict=True):
+            if tree not in seen:
+                seen.add(tree)
+                yield commit, GitSource(blobs, tree)

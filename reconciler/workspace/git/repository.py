@@ -1,0 +1,235 @@
+"""Run git on one repository, isolated from variables, hooks and the network.
+
+The repository is the first `.git` upwards from the workspace, and git is given its place. It never
+looks for one, since the files of a pull request could look like a repository.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from reconciler.errors import GitUnavailable
+from reconciler.model.wording import printable
+
+HEAD = "HEAD"
+_SECONDS = 60.0
+_SETTINGS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+_ISOLATED = {
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_LOCAL = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",  # Versions before 2.45 would fetch lazily.
+}
+_FOR_PUSH = ("GIT_ASKPASS", "GIT_SSH", "GIT_CONFIG")
+"""Prefixes of variables that say how to log in, which a push needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit, with its aware time."""
+
+    id: str
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file in a commit: a regular one, or a link whose content is its target."""
+
+    blob: str
+    is_link: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository, and the path of a workspace in it, empty at its root.
+
+    Methods raise GitUnavailable if git fails.
+    """
+
+    root: Path
+    path: str
+
+    @classmethod
+    def containing(cls, folder: Path) -> Repository | None:
+        """Return the repository of a folder, None outside of one."""
+        folder = folder.resolve()
+        for parent in (folder, *folder.parents):
+            if (parent / ".git").exists():
+                path = folder.relative_to(parent).as_posix()
+                return cls(parent, "" if path == "." else path)
+        return None
+
+    def commit(self, ref: str) -> str | None:
+        """Return the id of the commit that a reference names, None for an unknown one."""
+        name = ["--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"]
+        ended = self._run("rev-parse", *name)
+        return _line(ended) if ended.returncode == 0 else None
+
+    def head(self) -> str | None:
+        """Return the id of HEAD, None before the first commit."""
+        return self.commit(HEAD)
+
+    def merge_base(self, one: str, other: str) -> str | None:
+        """Return the best common ancestor of two commits, None without one."""
+        ended = self._run("merge-base", one, other)
+        return None if ended.returncode == 1 else _line(_checked(ended))
+
+    def is_ancestor(self, ancestor: str, commit: str) -> bool:
+        """Return whether a commit is an ancestor of another one, or the same."""
+        ended = self._run("merge-base", "--is-ancestor", ancestor, commit)
+        if ended.returncode != 1:
+            _checked(ended)
+        return ended.returncode == 0
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether the clone lacks a part of the history."""
+        return _line(_checked(self._run("rev-parse", "--is-shallow-repository"))) == "true"
+
+    def symbolic_target(self, ref: str) -> str | None:
+        """Return the full name of the reference that a symbolic one refers to."""
+        ended = self._run("rev-parse", "--verify", "--quiet", "--symbolic-full-name", ref)
+        return _line(ended) or None
+
+    def described(self, commit: str) -> Commit:
+        """Return a commit with its time."""
+        return next(_commits(_checked(self._run("rev-list", "--timestamp", "--no-walk", commit))))
+
+    def commits_since(self, base: str, head: str) -> list[Commit]:
+        """Return the first-parent commits after `base` that touch the workspace, oldest first."""
+        below = ["--", self.path] if self.path else ["--"]
+        order = ["--first-parent", "--timestamp", "--reverse"]
+        return list(_commits(_checked(self._run("rev-list", *order, f"{base}..{head}", *below))))
+
+    def roots_since(self, base: str, head: str) -> list[str]:
+        """Return the first-parent commits after `base` that have no parent in this clone."""
+        roots = ["--first-parent", "--max-parents=0"]
+        return _checked(self._run("rev-list", *roots, f"{base}..{head}")).stdout.decode().split()
+
+    def trees(self, commits: Sequence[str]) -> list[str | None]:
+        """Return the tree of the workspace in each commit, None where it does not exist."""
+        names = [
+            f"{commit}:{self.path}" if self.path else f"{commit}^{{tree}}" for commit in commits
+        ]
+        check = "--batch-check=%(objecttype) %(objectname)"
+        output = _checked(self._run("cat-file", check, stdin="\n".join(names).encode() + b"\n"))
+        lines = [line.decode().split(" ") for line in output.stdout.splitlines()]
+        return [line[1] if line[0] == "tree" and len(line) == 2 else None for line in lines]
+
+    def entries(self, tree: str) -> Mapping[str, Entry]:
+        """Return the files and links below a tree by path. Submodules are left out."""
+        entries = {}
+        listed = _checked(self._run("ls-tree", "-r", "-z", tree)).stdout
+        for line in listed.split(b"\0")[:-1]:
+            about, _, path = line.partition(b"\t")
+            mode, kind, blob = about.decode().split()
+            if kind == "blob":
+                entries[os.fsdecode(path)] = Entry(blob, mode == "120000")
+        return entries
+
+    def blobs(self, ids: Iterable[str]) -> Mapping[str, bytes]:
+        """Return the contents of blobs by id."""
+        wanted = "".join(f"{blob}\n" for blob in ids)
+        ended = self._run("cat-file", "--batch", stdin=wanted.encode())
+        if b"promisor" in ended.stderr:
+            raise _partial_clone()
+        output = _checked(ended).stdout
+        contents = {}
+        start = 0
+        while start < len(output):
+            end = output.index(b"\n", start)
+            blob, kind, *size = output[start:end].decode().split(" ")
+            if kind == "missing":
+                raise _partial_clone()
+            start = end + 1 + int(size[0])
+            contents[blob] = output[end + 1 : start]
+            start += 1
+        return contents
+
+    def update_ref(self, ref: str, commit: str, former: str | None) -> None:
+        """Move a reference from its former commit, None to create it."""
+        old = former or "0" * len(commit)
+        _checked(self._run("update-ref", "--no-deref", ref, commit, old))
+
+    def has_remote(self, remote: str) -> bool:
+        """Return whether the repository has a remote of this name."""
+        return self._run("config", "--get", f"remote.{remote}.url").returncode == 0
+
+    def push(self, remote: str, ref: str, commit: str, former: str | None) -> None:
+        """Move a reference of a remote, if it still has its former commit."""
+        lease = f"--force-with-lease={ref}:{former or ''}"
+        options = ["--quiet", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", lease]
+        _checked(self._run("push", *options, remote, f"{commit}:{ref}", network=True))
+
+    def _run(
+        self, *arguments: str, stdin: bytes = b"", network: bool = False
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run git in the root of the repository. Raises GitUnavailable if it cannot run."""
+        try:
+            return subprocess.run(  # noqa: S603 - no shell; references are checked before
+                ["git", "--no-pager", *_SETTINGS, *arguments],  # noqa: S607 - git of the PATH
+                cwd=self.root,
+                env=self._environment(network=network),
+                input=stdin,
+                capture_output=True,
+                check=False,
+                timeout=_SECONDS,
+            )
+        except FileNotFoundError:
+            raise GitUnavailable(
+                "git is not installed", hint="install git, or use --no-base"
+            ) from None
+        except subprocess.TimeoutExpired:
+            raise GitUnavailable(
+                f"git {arguments[0]} timed out after {_SECONDS:g} seconds"
+            ) from None
+
+    def _environment(self, *, network: bool) -> dict[str, str]:
+        """Return the variables of a git process, without inherited ones that redirect it."""
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("GIT_") or (network and name.startswith(_FOR_PUSH))
+        }
+        place = {"GIT_DIR": str(self.root / ".git"), "GIT_WORK_TREE": str(self.root)}
+        return {**kept, **_ISOLATED, **({} if network else _LOCAL), **place}
+
+
+def _checked(ended: subprocess.CompletedProcess[bytes]) -> subprocess.CompletedProcess[bytes]:
+    """Return a process that ended well. Raises GitUnavailable with the message of git."""
+    if ended.returncode == 0:
+        return ended
+    command = ended.args[len(_SETTINGS) + 2]
+    lines = ended.stderr.decode(errors="replace").strip().splitlines()
+    said = next((line for line in lines if line.startswith(("fatal:", "error:", " !"))), "")
+    reason = printable(said.strip()) if said else f"exit code {ended.returncode}"
+    raise GitUnavailable(f"git {command} failed: {reason}")
+
+
+def _partial_clone() -> GitUnavailable:
+    return GitUnavailable(
+        "this partial clone lacks files of older commits", hint="clone without --filter"
+    )
+
+
+def _line(ended: subprocess.CompletedProcess[bytes]) -> str:
+    return ended.stdout.decode().strip()
+
+
+def _commits(ended: subprocess.CompletedProcess[bytes]) -> Iterator[Commit]:
+    for line in ended.stdout.decode().splitlines():
+        seconds, commit = line.split()
+        yield Commit(commit, datetime.fromtimestamp(int(seconds), tz=UTC))

@@ -1,0 +1,82 @@
+"""The files of a workspace at a commit, read once however many commits contain them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+from posixpath import dirname, join, normpath
+
+from reconciler.workspace.git.repository import Entry, Repository
+from reconciler.workspace.sources import is_passed_over
+
+_YAML = (".yaml", ".yml")
+_MOST_LINKS = 10
+
+
+@dataclass(slots=True)
+class Blobs:
+    """The contents of blobs, by id. Raises GitUnavailable."""
+
+    repository: Repository
+    _contents: dict[str, bytes] = field(default_factory=dict)
+
+    def prepare(self, ids: Iterable[str]) -> None:
+        """Read several blobs at once."""
+        missing = {blob for blob in ids if blob not in self._contents}
+        if missing:
+            self._contents |= self.repository.blobs(sorted(missing))
+
+    def read(self, blob: str) -> bytes:
+        """Return the content of a blob."""
+        self.prepare((blob,))
+        return self._contents[blob]
+
+
+# Without slots, since cached properties need a dict.
+@dataclass(frozen=True)
+class GitSource:
+    """The files of a workspace in a tree, None for a workspace that does not exist there."""
+
+    blobs: Blobs
+    tree: str | None
+
+    @cached_property
+    def _entries(self) -> Mapping[str, Entry]:
+        if self.tree is None:
+            return {}
+        entries = self.blobs.repository.entries(self.tree)
+        self.blobs.prepare(entry.blob for name, entry in entries.items() if name.endswith(_YAML))
+        return entries
+
+    @cached_property
+    def _names(self) -> Sequence[str]:
+        # Folders are not among the entries, and links to them are not files.
+        folders = {str(parent) for name in self._entries for parent in PurePosixPath(name).parents}
+        return sorted(
+            name
+            for name, entry in self._entries.items()
+            if not any(map(is_passed_over, PurePosixPath(name).parts[:-1]))
+            and not (entry.is_link and self._target(name) in folders)
+        )
+
+    def names(self) -> Sequence[str]:
+        """Return every file, without hidden and vendored folders."""
+        return self._names
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file. Links out of the workspace are not followed."""
+        path = normpath(name)
+        for _ in range(_MOST_LINKS):
+            entry = self._entries.get(path)
+            if entry is None:
+                return None
+            if not entry.is_link:
+                return self.blobs.read(entry.blob)
+            path = self._target(path)
+        return None
+
+    def _target(self, link: str) -> str:
+        text = self.blobs.read(self._entries[link].blob).decode(errors="replace")
+        return normpath(join(dirname(link), text))

@@ -1,0 +1,281 @@
+"""Events, the audit log and undo of a killed run, with processes whose streams fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from reconciler.model.schema_files import schema
+from tests.support.cli import Ran, reconciler, time_limit, write
+from tests.support.emulator import RunningEmulator
+
+COUNT = 12
+EXPORT = "{project: web, name: E%d, interval: hour, destination: {type: NoOp, config: {}}}"
+ALL = sorted(f"E{number}" for number in range(COUNT))
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    exports = "\n".join(f"  e{number}: {EXPORT % number}" for number in range(COUNT))
+    files = {
+        "reconciler.yaml": "version: 1\npolicy: {allow_project_deletion: true}\n",
+        "all.yaml": f"projects:\n  web: {{name: Web}}\nbatch_exports:\n{exports}\n",
+    }
+    return write(tmp_path / "w", files)
+
+
+def apply(workspace: Path, emulator: RunningEmulator, *more: object) -> Ran:
+    arguments = ("apply", "-C", workspace, "--auto-approve", *map(str, more))
+    return reconciler(*arguments, environ=emulator.environ())
+
+
+def started(
+    workspace: Path, emulator: RunningEmulator, *more: object, **streams: Any
+) -> subprocess.Popen[bytes]:
+    """Start an apply as a process of its own."""
+    command = ("-m", "reconciler", "apply", "-C", workspace, "--auto-approve", *more)
+    return subprocess.Popen(
+        [sys.executable, *map(str, command)], env={**os.environ, **emulator.environ()}, **streams
+    )
+
+
+def lines_of(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_f8_every_request_and_change_is_in_the_log(
+    workspace: Path, emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    log, events = tmp_path / "audit.jsonl", tmp_path / "events.jsonl"
+    ran = apply(workspace, emulator, "--log-file", log, "--events", events)
+    assert ran.code == 0, ran.err
+    assert log.read_bytes() == events.read_bytes()
+    lines = lines_of(log.read_text())
+    assert [line["sequence"] for line in lines] == list(range(1, len(lines) + 1))
+    assert len({line["run"] for line in lines}) == 1
+    assert [lines[0]["event"], lines[-1]["event"]] == ["planned", "ended"]
+    assert (lines[-1]["exit_code"], lines[-1]["verified"]) == (0, True)
+    kinds = Counter(line["event"] for line in lines)
+    assert kinds["started"] == kinds["done"] == COUNT + 1
+    assert kinds["verifying"] == 1
+    sent, sending = (
+        Counter((line["method"], line["path"]) for line in lines if line["event"] == event)
+        for event in ("sent", "sending")
+    )
+    assert sent == sending
+    received = Counter((call["method"], call["path"]) for call in emulator.requests())
+    while_planning = received - sent
+    assert received == sent + while_planning
+    assert {method for method, _ in while_planning} == {"GET"}
+    writes = [line for line in lines if line["event"] == "sent" and line["method"] != "GET"]
+    assert [line["status"] for line in writes] == [201] * (COUNT + 1)
+    assert {line["change"] for line in writes} == {
+        "project.web:create",
+        *(f"batch_export.e{number}:create" for number in range(COUNT)),
+    }
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_f8_undo_of_a_killed_run_includes_what_took_effect(
+    workspace: Path, emulator: RunningEmulator, tmp_path: Path, when: str
+) -> None:
+    log = tmp_path / "audit.jsonl"
+    rule = {
+        "match": {"method": "POST", "body": {"name": "E3"}, "times": 1},
+        "fault": "hang",
+        "when": when,
+    }
+    emulator.admin("PUT", "faults", [rule])
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with (
+        started(workspace, emulator, "--log-file", log, **streams) as process,
+        time_limit(process, 60),
+    ):
+        wait_until(lambda: len(unanswered(log)) == 1 and ended(log) == COUNT, process)
+        process.kill()
+    created = ALL if when == "after" else [name for name in ALL if name != "E3"]
+    assert sorted(emulator.exports()) == created
+    audited = reconciler("audit", log)
+    assert audited.code == 3
+    assert '+ unknown   create batch_export.e3 "E3"\n' in audited.out
+    assert "(batch_export.e3:create)" in audited.out
+    emulator.admin("DELETE", "faults")
+    planned = reconciler("plan", "-C", workspace, "--undo", log, environ=emulator.environ())
+    assert planned.code == 0, planned.err
+    text = " ".join(planned.out.split())
+    assert f"{len(created) + 1} to delete" in text
+    note = "its create has no recorded end" if when == "after" else "it was not created"
+    assert f"batch_export.e3: {note}" in text
+    assert "revert all.yaml" in text
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    """Wait for a condition; the caller limits the time of the process."""
+    while process.poll() is None and not condition():
+        time.sleep(0.02)
+    assert process.returncode is None
+
+
+def complete_lines(log: Path) -> list[dict[str, Any]]:
+    text = log.read_text() if log.exists() else ""
+    return lines_of(text[: text.rfind("\n") + 1])
+
+
+def unanswered(log: Path) -> Counter[str]:
+    """Return the changes whose POST has no answer."""
+    posts = [line for line in complete_lines(log) if line.get("method") == "POST"]
+    count: Counter[str] = Counter()
+    for line in posts:
+        count[line["change"]] += 1 if line["event"] == "sending" else -1
+    return +count
+
+
+def ended(log: Path) -> int:
+    return sum(line["event"] == "done" for line in complete_lines(log))
+
+
+def test_events_of_apply_are_the_only_output_with_format_json(
+    workspace: Path, emulator: RunningEmulator
+) -> None:
+    ran = apply(workspace, emulator, "--format", "json")
+    assert ran.code == 0, ran.err
+    lines = lines_of(ran.out)
+    check = Draft202012Validator(schema("event") or {})
+    assert [error.message for line in lines for error in check.iter_errors(line)] == []
+    assert (lines[0]["event"], lines[0]["format_version"]) == ("planned", 1)
+    assert lines[-1]["event"] == "ended"
+    again = apply(workspace, emulator, "--format", "json")
+    assert [line["event"] for line in lines_of(again.out)] == ["planned", "ended"]
+
+
+def test_format_json_needs_an_approval(workspace: Path, emulator: RunningEmulator) -> None:
+    ran = reconciler("apply", "-C", workspace, "--format", "json", environ=emulator.environ())
+    assert (ran.code, ran.out) == (64, "")
+    assert emulator.writes() == []
+
+
+def test_f10_the_report_is_printed_if_the_verification_can_not_read(
+    workspace: Path, emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    log = tmp_path / "audit.jsonl"
+    lists = {"method": "GET", "path": "/api/organizations/*/batch_exports/", "from": 2}
+    emulator.admin("PUT", "faults", [{"match": lists, "fault": "error", "status": 400}])
+    ran = apply(workspace, emulator, "--log-file", log)
+    assert ran.code == 1
+    assert "Applied: 13 created" in ran.out
+    assert "applied, but not verified" in ran.err
+    last = complete_lines(log)[-1]
+    assert (last["event"], last["done"], last["verified"]) == ("ended", COUNT + 1, False)
+
+
+# F9: streams and files that fail
+
+
+@pytest.mark.parametrize("option", ["--log-file", "--events"])
+@pytest.mark.parametrize(
+    ("file", "problem"),
+    [("/dev/full", "No space left on device"), ("/dev/none/log", "No such file or directory")],
+)
+def test_f9_a_log_that_can_not_be_written_refuses_the_run(
+    workspace: Path, emulator: RunningEmulator, option: str, file: str, problem: str
+) -> None:
+    ran = apply(workspace, emulator, option, file)
+    assert ran.code == 1
+    assert f"{file} can't be written: {problem}; nothing was sent" in ran.err
+    assert emulator.writes() == []
+
+
+def test_f9_a_log_that_gets_full_does_not_end_the_run(
+    workspace: Path, emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    log = tmp_path / "audit.jsonl"
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    process = started(
+        *(workspace, emulator, "--log-file", log),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=limit,
+    )
+    with process, time_limit(process):
+        out, err = process.communicate()
+    assert process.returncode == 0, err
+    assert b"Applied: 13 created" in out
+    assert b"warning: the audit log" in err
+    assert b"is incomplete: File too large" in err
+    assert sorted(emulator.exports()) == ALL
+
+
+def closed_pipe() -> int:
+    """Return the end of a pipe that has no reader."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+@pytest.mark.parametrize("stream", ["gone", "full", "closed"])
+def test_f9_a_run_does_not_need_stderr(
+    workspace: Path, emulator: RunningEmulator, stream: str
+) -> None:
+    closing = (lambda: os.close(2)) if stream == "closed" else None
+    with open_stream(stream) as stderr:
+        process = started(
+            *(workspace, emulator),
+            stdout=subprocess.PIPE,
+            stderr=None if stream == "closed" else stderr,
+            preexec_fn=closing,
+        )
+        with process, time_limit(process):
+            out, _ = process.communicate()
+    assert process.returncode == 0
+    assert b"Applied: 13 created" in out
+    assert sorted(emulator.exports()) == ALL
+
+
+@pytest.mark.parametrize(("stream", "reason"), [("gone", "Broken pipe"), ("full", "No space left")])
+def test_f9_a_plan_that_can_not_be_shown_is_not_applied(
+    workspace: Path, emulator: RunningEmulator, stream: str, reason: str
+) -> None:
+    with open_stream(stream) as stdout:
+        process = started(workspace, emulator, stdout=stdout, stderr=subprocess.PIPE)
+        with process, time_limit(process):
+            _, err = process.communicate()
+    assert process.returncode == 1
+    assert f"the standard output can't be written: {reason}".encode() in err
+    assert emulator.writes() == []
+
+
+def test_f9_a_closed_stdout_is_not_taken_for_another_file(
+    workspace: Path, emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    log = tmp_path / "audit.jsonl"
+    process = started(
+        *(workspace, emulator, "--log-file", log),
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: os.close(1),
+    )
+    with process, time_limit(process):
+        _, err = process.communicate()
+    assert process.returncode == 0, err
+    assert complete_lines(log)[-1]["event"] == "ended"
+    assert sorted(emulator.exports()) == ALL
+
+
+def open_stream(kind: str) -> Any:
+    """Return a stream that can't be written: its reader is gone, or its disk is full."""
+    if kind == "gone":
+        return os.fdopen(closed_pipe(), "wb")
+    return Path("/dev/full").open("wb")

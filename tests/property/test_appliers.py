@@ -1,0 +1,159 @@
+"""Several runs at once: every order of their requests, by virtual latencies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import httpx
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.applying import execute
+from reconciler.model.event import Report
+from reconciler.model.resource import Desired
+from reconciler.reading import Depth, read_live
+from tests.support.transport import mocked
+from tests.support.virtual_loop import LoopClock, run_virtually
+from tests.support.worlds import KINDS, NOW, desired_of, export, planned, project
+
+NO_OP = {"type": "NoOp", "config": {}}
+PROJECT = {"id": 1, "name": "Web", "timezone": "UTC"}
+EXPORTS = "/api/projects/1/batch_exports/"
+
+
+@dataclass
+class PureService:
+    """Exports of one project. Requests take random times, and lists are `lag` seconds behind.
+
+    `losses` is the probability that the response to a create is lost.
+    """
+
+    random: Random
+    slowest: float
+    lag: float = 0.0
+    losses: float = 0.0
+    exports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    created: dict[str, float] = field(default_factory=dict)
+    deleted: dict[str, float] = field(default_factory=dict)
+
+    async def __call__(self, request: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(self.random.uniform(0, self.slowest))
+        response = self._response(request)
+        await asyncio.sleep(self.random.uniform(0, self.slowest))
+        if request.method == "POST" and self.random.random() < self.losses:
+            raise httpx.ReadError("lost")
+        return response
+
+    def names(self) -> Counter[str]:
+        return Counter(body["name"] for body in self._at(self._now()))
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _at(self, moment: float) -> list[dict[str, Any]]:
+        """Return the exports of a moment."""
+        return [
+            body
+            for live_id, body in self.exports.items()
+            if self.created[live_id] <= moment < self.deleted.get(live_id, float("inf"))
+        ]
+
+    def _response(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        live_id = path.rstrip("/").rpartition("/")[2]
+        match request.method:
+            case "GET" if path.endswith("/projects/1/"):
+                return httpx.Response(200, json=PROJECT)
+            case "GET" if path.endswith("s/"):
+                shown = self._at(self._now() - self.lag)
+                return _page(shown if "batch_exports" in path else [PROJECT])
+            case "POST":
+                return self._create(json.loads(request.content))
+            case "DELETE" if live_id in self.exports and live_id not in self.deleted:
+                self.deleted[live_id] = self._now()
+                return httpx.Response(204)
+            case "GET" if live_id in self.exports and live_id not in self.deleted:
+                return httpx.Response(200, json=self.exports[live_id])
+        error = {"type": "x", "code": "not_found", "detail": "Not found.", "attr": None}
+        return httpx.Response(404, json=error)
+
+    def _create(self, body: dict[str, Any]) -> httpx.Response:
+        live_id = str(UUID(int=self.random.getrandbits(128)))
+        moment = NOW + timedelta(seconds=self._now())
+        self.created[live_id] = self._now()
+        self.exports[live_id] = {
+            **body,
+            "id": live_id,
+            "team_id": 1,
+            "sql_query": None,
+            "paused": False,
+            "latest_runs": [],
+            "created_at": moment.isoformat(),
+        }
+        return httpx.Response(201, json=self.exports[live_id])
+
+
+def _page(items: list[dict[str, Any]]) -> httpx.Response:
+    return httpx.Response(200, json={"count": len(items), "next": None, "results": items})
+
+
+async def _applied(service: PureService, desired: Desired, prompt: float) -> Report:
+    """Read, plan, wait for approval, apply."""
+    async with mocked(service, clock=LoopClock(), retry_for=30) as transport:
+        live = await read_live(transport, desired, kinds=KINDS, depth=Depth(lambda _: True))
+        plan = planned(desired, live)
+        await asyncio.sleep(prompt)
+        return await execute(plan, transport, kinds=KINDS, listen=lambda _: None, live=live)
+
+
+async def _race(service: PureService, desired: Desired, prompts: list[float]) -> list[Report]:
+    running = (_applied(service, desired, prompt) for prompt in prompts)
+    reports = await asyncio.gather(*running)
+    # What a stale read of another run showed is over.
+    await asyncio.sleep(service.lag)
+    return list(reports)
+
+
+def _desired(count: int) -> Desired:
+    return desired_of(
+        project(), *(export(f"e{number}", destination=NO_OP) for number in range(count))
+    )
+
+
+_randoms = st.randoms(use_true_random=True)
+_prompts = st.lists(st.floats(0, 12), min_size=2, max_size=3)
+
+
+@given(_randoms, st.floats(0, 4), st.floats(0, 8), _prompts, st.integers(1, 4))
+def test_f6_no_order_of_requests_leaves_duplicate_exports(
+    random: Random, slowest: float, lag: float, prompts: list[float], count: int
+) -> None:
+    async def run() -> None:
+        service = PureService(random, slowest, lag)
+        reports = await _race(service, _desired(count), prompts)
+        assert service.names() == {f"E{number}": 1 for number in range(count)}
+        assert any(report.complete for report in reports)
+
+    run_virtually(run())
+
+
+@given(_randoms, st.floats(0, 2), st.floats(0, 5), _prompts, st.integers(1, 4))
+def test_f3_duplicates_after_lost_responses_are_reported(
+    random: Random, slowest: float, lag: float, prompts: list[float], count: int
+) -> None:
+    async def run() -> None:
+        service = PureService(random, slowest, lag, losses=0.3)
+        reports = await _race(service, _desired(count), prompts)
+        names = service.names()
+        assert set(names) == {f"E{number}" for number in range(count)}
+        if max(names.values()) > 1:
+            assert not all(report.complete for report in reports)
+
+    run_virtually(run())

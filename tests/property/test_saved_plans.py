@@ -1,0 +1,201 @@
+"""Saved plans that were applied in part, are outdated or are forged, without a network."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.model.address import Address
+from reconciler.model.change import Action, Change
+from reconciler.model.codec.plan import decode, encode
+from reconciler.model.live import Dialect, Live, LiveObject
+from reconciler.model.plan import Plan
+from reconciler.model.policy import Limit, Policy
+from reconciler.model.resource import Desired, State
+from reconciler.planning.planner import PlanOptions
+from reconciler.planning.saved import Comparison, compare
+from tests.support.forging import forged
+from tests.support.worlds import KINDS, PureServer, desired_of, live_of, planned, project, worlds
+
+ROTATING = PlanOptions(rotate=("batch_export.e1", "batch_export.e2"))
+options = st.sampled_from([PlanOptions(), ROTATING])
+
+
+def compared(
+    saved: Plan, desired: Desired, live: Live, planning: PlanOptions | None = None
+) -> Comparison:
+    return compare(
+        decode(encode(saved)),
+        planned(desired, live, options=planning),
+        live=live,
+        desired=desired,
+        kinds=KINDS,
+        mask=str,
+    )
+
+
+@given(worlds(), options)
+def test_a_saved_plan_is_applied_whole_if_nothing_changed(
+    world: tuple[Desired, Live], planning: PlanOptions
+) -> None:
+    plan = planned(*world, options=planning)
+    comparison = compared(plan, *world, planning)
+    assert comparison == Comparison(plan)
+
+
+@given(worlds(), options, st.randoms(use_true_random=False), st.booleans())
+def test_f7_a_saved_plan_of_which_a_part_was_applied_is_applied_again(
+    world: tuple[Desired, Live], planning: PlanOptions, chance: random.Random, is_unknown: bool
+) -> None:
+    desired, live = world
+    if is_unknown and not live.of("batch_export"):
+        live = replace(live, dialect=None)
+    plan = planned(desired, live, options=planning)
+    done = part_of(plan, chance)
+    server = PureServer(live)
+    server.apply(replace(plan, changes=done))
+    after = server.live()
+    if after.of("batch_export"):
+        after = replace(after, dialect=Dialect.INTERFACE)
+    comparison = compared(plan, desired, after, planning)
+    assert comparison.differences == ()
+    assert comparison.plan == planned(desired, after, options=planning)
+    server.apply(comparison.plan)
+    addresses = {change.address for change in plan.effective}
+    assert addresses >= {change.address for change in comparison.plan.effective}
+    assert planned(desired, server.live()).empty
+
+
+def part_of(plan: Plan, chance: random.Random) -> tuple[Change, ...]:
+    """Return changes of a plan together with those that they depend on."""
+    done: dict[str, Change] = {}
+    for change in plan.effective:
+        if done.keys() >= set(change.depends_on) and chance.random() < 0.5:
+            done[change.id] = change
+    return tuple(done.values())
+
+
+@given(worlds(), st.randoms(use_true_random=False), st.booleans())
+def test_a_forged_or_outdated_plan_applies_only_what_it_contains_and_what_is_planned_today(
+    world: tuple[Desired, Live], chance: random.Random, is_shared: bool
+) -> None:
+    desired, live = world
+    saved = planned(desired, live)
+    for _ in range(chance.randint(1, 3)):
+        saved, desired, live = mutated(saved, desired, live, chance)
+    comparison = compared(saved, desired, live)
+    today = {change.id: change for change in planned(desired, live).effective}
+    if comparison.differences and not is_shared:
+        return
+    for change in comparison.plan.effective:
+        assert today[change.id] == change
+        assert any(contains(item, change) for item in saved.effective), (saved, change)
+        kept = {item.id for item in comparison.plan.effective}
+        assert kept >= set(change.depends_on)
+    if not comparison.differences:
+        assert comparison.plan.effective == tuple(today.values())
+
+
+def contains(saved: Change, change: Change) -> bool:
+    """Return whether all that a change sends is in a saved change for the same object.
+
+    It says what the comparison should ensure in another way: by the values that are shown.
+    """
+    same = (saved.address, saved.live_id) == (change.address, change.live_id)
+    fields = {(item.path, repr(item.before), repr(item.after)) for item in saved.fields}
+    secrets = {(note.path, str(note.ref)) for note in saved.secrets if note.use.sent}
+    return (
+        same
+        and saved.action is change.action
+        and fields >= {(item.path, repr(item.before), repr(item.after)) for item in change.fields}
+        and secrets >= {(note.path, str(note.ref)) for note in change.secrets if note.use.sent}
+        and is_part(change.body, saved.body)
+        and is_part(change.after_create, saved.after_create)
+        and set(saved.inside) >= set(change.inside)
+        and (change.action is not Action.CREATE or saved.name == change.name)
+    )
+
+
+def is_part(value: Any, whole: Any) -> bool:
+    if isinstance(value, dict) and isinstance(whole, dict):
+        return all(name in whole and is_part(item, whole[name]) for name, item in value.items())
+    return bool(value is None or value == whole)
+
+
+def mutated(
+    saved: Plan, desired: Desired, live: Live, chance: random.Random
+) -> tuple[Plan, Desired, Live]:
+    """Return a forged plan, another workspace or other live state."""
+    match chance.choice(["file", "file", "workspace", "live"]):
+        case "file":
+            return forged(saved, chance), desired, live
+        case "workspace":
+            return saved, edited(desired, chance), live
+        case _:
+            return saved, desired, drifted(live, chance)
+
+
+def edited(desired: Desired, chance: random.Random) -> Desired:
+    """Return a workspace in which one resource is removed, absent, renamed or changed."""
+    resources = dict(desired.resources)
+    address = chance.choice(sorted(resources))
+    resource = resources.pop(address)
+    parents = {item.parent.key for item in resources.values() if item.parent is not None}
+    if address.key in parents:
+        return desired
+    match chance.choice(["removed", "absent", "renamed", "changed", "moved"]):
+        case "absent":
+            resources[address] = replace(resource, state=State.ABSENT)
+        case "renamed":
+            resources[address] = replace(resource, spec={**resource.spec, "name": "Other"})
+        case "changed" if address.kind == "batch_export":
+            resources[address] = replace(resource, spec={**resource.spec, "interval": "week"})
+        case "changed":
+            resources[address] = replace(resource, spec={**resource.spec, "timezone": "Asia/Tokyo"})
+        case "moved":
+            other = Address(address.kind, f"{address.key}2")
+            resources[other] = replace(resource, address=other)
+    return replace(desired, resources=resources)
+
+
+def drifted(live: Live, chance: random.Random) -> Live:
+    """Return live state in which one object is deleted, renamed, changed or added."""
+    objects = {kind: list(items) for kind, items in live.objects.items()}
+    some = [item for items in objects.values() for item in items]
+    if not some:
+        return live
+    item = chance.choice(some)
+    match chance.choice(["deleted", "renamed", "changed", "copied"]):
+        case "deleted":
+            objects[item.kind].remove(item)
+            if item.kind == "project":
+                exports = objects["batch_export"]
+                objects["batch_export"] = [it for it in exports if it.parent_id != item.id]
+        case "renamed":
+            swap(objects, item, replace(item, name="Other", body={**item.body, "name": "Other"}))
+        case "changed":
+            body = {**item.body, "interval": "week", "timezone": "Asia/Tokyo"}
+            swap(objects, item, replace(item, body=body))
+        case "copied" if item.kind == "batch_export":
+            body = {**item.body, "id": "copy", "name": "Copy"}
+            copied = replace(item, id="copy", name="Copy", body=body)
+            objects[item.kind].append(copied)
+    return replace(live, objects={kind: tuple(items) for kind, items in objects.items()})
+
+
+def swap(objects: dict[str, list[LiveObject]], old: LiveObject, new: LiveObject) -> None:
+    objects[old.kind] = [new if item is old else item for item in objects[old.kind]]
+
+
+def test_policy_violations_of_today_are_in_the_result() -> None:
+    desired, live = desired_of(project()), live_of()
+    strict = planned(desired, live, Policy(max_changes=Limit(0)))
+    comparison = compare(
+        planned(desired, live), strict, live=live, desired=desired, kinds=KINDS, mask=str
+    )
+    assert comparison.differences == ()
+    assert comparison.plan.refusals

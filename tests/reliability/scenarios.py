@@ -1,0 +1,276 @@
+"""What the tests apply: live state, the configuration at the git base, and the one to apply."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.reliability.service import KEY, ORGANIZATION
+from tests.support.cli import write
+
+DIALECTS = ("interface", "2025", "2026")
+ENVIRON = {"TOKEN": "tok-1", "TOKEN_2": "tok-2"}
+"""The secrets that configurations refer to."""
+_WORKSPACE = {"version": 1, "policy": {"prune": "git", "allow_replace": True}}
+_GIT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_AUTHOR_NAME": "T",
+    "GIT_AUTHOR_EMAIL": "t@example.com",
+    "GIT_COMMITTER_NAME": "T",
+    "GIT_COMMITTER_EMAIL": "t@example.com",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A live state and two versions of the files. Without a base there is no git.
+
+    deletes
+        The names of the exports that the plan deletes or replaces. Nothing else may be deleted.
+    """
+
+    dialect: str
+    projects: tuple[Mapping[str, Any], ...]
+    head: Mapping[str, Any]
+    base: Mapping[str, Any] | None = None
+    deletes: frozenset[str] = frozenset()
+
+    @property
+    def seed(self) -> dict[str, Any]:
+        return {
+            "organizations": [
+                {"id": ORGANIZATION, "name": "Acme", "projects": list(self.projects)}
+            ],
+            "keys": [{"value": KEY}],
+        }
+
+    def written(self, folder: Path) -> Path:
+        """Write the files, commit both versions if there is a base, and return the folder."""
+        if self.base is not None:
+            _git(write(folder, _files(self.base)), "init", "-q", "-b", "main")
+            _commit(folder, "Base")
+        write(folder, _files(self.head))
+        if self.base is not None:
+            _commit(folder, "Head")
+        return folder
+
+    @property
+    def base_ref(self) -> str | None:
+        """The git reference of the base."""
+        return "HEAD~1" if self.base is not None else None
+
+
+def _files(resources: Mapping[str, Any]) -> dict[str, str]:
+    return {"reconciler.yaml": json.dumps(_WORKSPACE), "all.yaml": json.dumps(resources)}
+
+
+def _commit(folder: Path, message: str) -> None:
+    _git(folder, "add", "reconciler.yaml", "all.yaml")
+    _git(folder, "commit", "-q", "-m", message)
+
+
+def _git(folder: Path, *words: str) -> None:
+    environ = {"PATH": os.environ["PATH"], **_GIT}
+    subprocess.run(["git", *words], cwd=folder, check=True, env=environ)
+
+
+@dataclass(slots=True)
+class _Building:
+    """A scenario in the making."""
+
+    dialect: str
+    live: dict[str, dict[str, Any]] = field(default_factory=dict)
+    base: dict[str, Any] = field(default_factory=lambda: {"projects": {}, "batch_exports": {}})
+    head: dict[str, Any] = field(default_factory=lambda: {"projects": {}, "batch_exports": {}})
+    deletes: set[str] = field(default_factory=set)
+    ids: int = 0
+
+    def project(self, key: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
+        """Add a project, which does not exist if there is nothing before."""
+        name = key.title()
+        if before is not None:
+            identity = len(self.live) + 1
+            self.live[key] = {"id": identity, "name": name, **before, "batch_exports": []}
+            self.base["projects"][key] = {"name": name, **before}
+        self.head["projects"][key] = {"name": name, **after}
+
+    def export(
+        self,
+        key: str,
+        before: Mapping[str, Any] | None,
+        after: Mapping[str, Any] | None,
+        *,
+        project: str,
+        target: str | None = None,
+    ) -> None:
+        """Add an export: to create, to change, to remove from the files, or to move to `target`."""
+        name = key.upper()
+        if before is not None:
+            self.live[project]["batch_exports"].append({"name": name, **_as_live(before)})
+            self.base["batch_exports"][key] = {"name": name, "project": project, **before}
+        if after is not None:
+            project = target or project
+            self.head["batch_exports"][key] = {"name": name, "project": project, **after}
+
+    def unmanaged(self, project: str, name: str) -> None:
+        self.live[project]["batch_exports"].append({"name": name, **_as_live(noop("u"))})
+
+    def done(self, *, git: bool = True) -> Scenario:
+        return Scenario(
+            self.dialect,
+            tuple(self.live.values()),
+            self.head,
+            self.base if git else None,
+            frozenset(self.deletes),
+        )
+
+
+def noop(argument: str, **fields: Any) -> dict[str, Any]:
+    """Return an export that goes nowhere. It has no secrets."""
+    destination = {"type": "NoOp", "config": {"arg": argument}}
+    return {"interval": "hour", "paused": False, "destination": destination, **fields}
+
+
+def http(secret: str = "TOKEN", path: str = "batch", **fields: Any) -> dict[str, Any]:
+    """Return an export with a secret."""
+    config = {"url": "https://eu.i.posthog.com/batch/", "token": f"${{secret:env:{secret}}}"}
+    return {"interval": "day", "destination": {"type": "HTTP", "config": config}, **fields}
+
+
+def _as_live(declared: Mapping[str, Any]) -> dict[str, Any]:
+    text = json.dumps(declared)
+    for name, value in ENVIRON.items():
+        text = text.replace(f"${{secret:env:{name}}}", value)
+    live: dict[str, Any] = json.loads(text)
+    return live
+
+
+def standard(dialect: str) -> Scenario:
+    """Return the standard plan.
+
+    12 creates (2 projects, 10 exports), 4 updates, 3 pauses, 2 unpauses, 2 deletes and
+    2 replacements.
+    """
+    plan = _Building(dialect)
+    plan.project("web", {"timezone": "UTC"}, {"timezone": "Europe/Berlin"})
+    plan.project("app", {}, {})
+    plan.project("lab", {}, {})
+    plan.project("new", None, {"timezone": "Europe/Berlin"})
+    plan.project("shop", None, {})
+    for number, project in enumerate(["web", "web", "web", "app", "app", "new", "new", "shop"]):
+        plan.export(f"c{number}", None, noop(f"c{number}"), project=project)
+    plan.export("c8", None, http(), project="shop")
+    plan.export("c9", None, noop("c9", paused=True), project="web")
+    for number in range(3):
+        plan.export(f"u{number}", noop("old"), noop("new", interval="day"), project="web")
+        plan.export(f"p{number}", noop("p"), noop("p", paused=True), project="app")
+    for number in range(2):
+        plan.export(f"q{number}", noop("q", paused=True), noop("q"), project="app")
+    plan.export("d0", noop("d"), {**noop("d"), "state": "absent"}, project="web")
+    plan.export("d1", noop("d"), None, project="web")
+    plan.export("r0", noop("r"), noop("r"), project="web", target="app")
+    plan.export("r1", http(), http(), project="app", target="web")
+    for number in range(4):
+        plan.export(f"k{number}", noop("k"), noop("k"), project="lab")
+    plan.unmanaged("web", "Unmanaged")
+    plan.unmanaged("lab", "Another")
+    plan.deletes = {"D0", "D1", "R0", "R1"}
+    return plan.done()
+
+
+def drawn(dice: random.Random, dialect: str) -> Scenario:
+    """Return a random plan, with moves and removals in one of four."""
+    git = dice.random() < 0.25
+    plan = _Building(dialect)
+    existing = [f"p{number}" for number in range(dice.randint(1, 3))]
+    fresh = [f"n{number}" for number in range(dice.randint(0, 2))]
+    for key in existing:
+        zones = dice.choices(["UTC", "Europe/Berlin"], k=2)
+        plan.project(key, {"timezone": zones[0]}, {"timezone": zones[1]})
+    for key in fresh:
+        plan.project(key, None, {"timezone": "UTC"})
+    fates = ["create", "create", "update", "pause", "unpause", "absent", "keep", "type"]
+    fates += ["move", "remove"] if git else []
+    for number in range(dice.randint(2, 9)):
+        key = f"e{number}"
+        fate = dice.choice(fates)
+        body = http() if dice.random() < 0.25 else noop(key)
+        project = dice.choice(existing)
+        if fate == "create":
+            plan.export(key, None, body, project=dice.choice(existing + fresh))
+        elif fate == "update":
+            plan.export(key, body, {**body, "interval": "week"}, project=project)
+        elif fate in ("pause", "unpause"):
+            stopped = fate == "pause"
+            before, after = {**body, "paused": not stopped}, {**body, "paused": stopped}
+            plan.export(key, before, after, project=project)
+        elif fate == "absent":
+            plan.export(key, body, {**body, "state": "absent"}, project=project)
+        elif fate == "type":
+            plan.export(key, noop(key), http(), project=project)
+        elif fate == "move":
+            plan.export(key, body, body, project=project, target=dice.choice(existing + fresh))
+        else:
+            plan.export(key, body, None if fate == "remove" else body, project=project)
+        if fate in ("absent", "move", "remove", "type"):
+            plan.deletes.add(key.upper())
+    plan.unmanaged(existing[0], "Unmanaged")
+    return plan.done(git=git)
+
+
+def many_exports(dialect: str, exports: int = 105) -> Scenario:
+    """Return a plan for a project with more exports than fit on a page of a list.
+
+    4 creates, 2 of them in a new project, 2 updates (a project and an export) and a delete.
+    """
+    plan = _Building(dialect)
+    plan.project("web", {"timezone": "UTC"}, {"timezone": "Europe/Berlin"})
+    plan.project("new", None, {"timezone": "UTC"})
+    for number in range(exports):
+        before = noop("old" if number == 3 else "same")
+        after = {**noop("same"), "state": "absent"} if number == 5 else noop("same")
+        plan.export(f"e{number}", before, after, project="web")
+    for number, project in enumerate(["web", "web", "new"]):
+        plan.export(f"c{number}", None, noop("c"), project=project)
+    plan.deletes = {"E5"}
+    return plan.done(git=False)
+
+
+def one_create() -> Scenario:
+    """Return a plan of one create and one update."""
+    plan = _Building("interface")
+    plan.project("web", {"timezone": "UTC"}, {"timezone": "UTC"})
+    plan.export("c", None, noop("c"), project="web")
+    plan.export("u", noop("old"), noop("new"), project="web")
+    return plan.done(git=False)
+
+
+def projects_of(count: int, exports: int = 0, *, live: bool = True) -> Scenario:
+    """Return projects with exports in them, which exist and match the files, or do not exist."""
+    projects: list[dict[str, Any]] = []
+    inside: dict[str, Any] = {}
+    for n in range(count):
+        own = range(n * exports, (n + 1) * exports)
+        below = [{"name": f"E{e}", **noop("x")} for e in own]
+        named = {"id": 1 + n, "name": f"P{n}", "timezone": "UTC"}
+        projects.append({**named, "batch_exports": below})
+        inside |= {f"e{e}": {"name": f"E{e}", "project": f"p{n}", **noop("x")} for e in own}
+    head = {
+        "projects": {f"p{n}": {"name": f"P{n}", "timezone": "UTC"} for n in range(count)},
+        "batch_exports": inside,
+    }
+    return Scenario("interface", tuple(projects) if live else (), head)
+
+
+def creates_of(count: int) -> Scenario:
+    """Return a plan of creates in one live project."""
+    exports = {f"e{n}": {"name": f"E{n}", "project": "web", **noop("x")} for n in range(count)}
+    head = {"projects": {"web": {"name": "Web"}}, "batch_exports": exports}
+    return Scenario("interface", ({"id": 1, "name": "Web"},), head)

@@ -1,0 +1,61 @@
+"""How many calls the service gets, and how they are paced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.model.client_options import Window
+from tests.conftest import LONG
+from tests.reliability.runs import Ran, applier
+from tests.reliability.scenarios import Scenario, creates_of, projects_of
+from tests.reliability.service import Call, running_service
+from tests.reliability.virtual import run_virtually
+
+
+def applied(
+    scenario: Scenario, folder: Path, throttle: tuple[int, float] | None = None, **settings: Any
+) -> tuple[Ran, list[Call]]:
+    """Apply once; return how it ended, and the calls."""
+
+    async def run() -> tuple[Ran, list[Call]]:
+        async with running_service(scenario.seed) as service:
+            if throttle is not None:
+                await service.throttle(*throttle)
+            user = await applier(service, scenario.written(folder), settings=settings)
+            return await user.apply(), user.line.calls
+
+    return run_virtually(run())
+
+
+def test_500_unchanged_projects_cost_at_most_10_calls(tmp_path: Path) -> None:
+    ran, calls = applied(projects_of(500), tmp_path)
+    assert ran.code == 0, ran
+    assert len(calls) <= 10
+
+
+def test_100_creates_in_one_project_cost_at_most_110_calls(tmp_path: Path) -> None:
+    ran, calls = applied(creates_of(100), tmp_path)
+    assert ran.code == 0, ran
+    assert sum(call.method == "POST" for call in calls) == 100
+    assert len(calls) <= 110
+
+
+@pytest.mark.skipif(not LONG, reason="a minute")
+def test_10_000_unchanged_exports_in_200_projects_cost_at_most_35_calls(tmp_path: Path) -> None:
+    ran, calls = applied(projects_of(200, exports=50), tmp_path)
+    assert ran.code == 0, ran
+    assert len(calls) <= 35
+
+
+def test_calls_never_exceed_the_rate_and_hardly_fall_short_of_it(tmp_path: Path) -> None:
+    """A window of 48 calls in 6 seconds is one of 480 calls a minute, ten times faster."""
+    window = Window(48, 6)
+    ran, calls = applied(creates_of(190), tmp_path, (window.calls, window.seconds), rate=(window,))
+    assert ran.code == 0, ran
+    assert not [call for call in calls if call.status == 429]
+    assert len(calls) >= 192
+    floor = (len(calls) - 1) // window.calls * window.seconds
+    assert calls[-1].at - calls[0].at <= 1.1 * floor

@@ -1,0 +1,212 @@
+"""From a signal to the end of the command, in every state in which it waits."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from signal import Signals
+from typing import Any
+
+import pytest
+
+from reconciler.model.client_options import Window
+from tests.reliability.processes import Command, Template, template
+from tests.reliability.runs import applier
+from tests.reliability.scenarios import Scenario, one_create
+from tests.reliability.service import Line, Service, running_service
+from tests.reliability.virtual import run_virtually
+
+EXPORTS = "*/batch_exports/"
+HANG = {"fault": "hang"}
+FOREVER = {"fault": "throttle", "retry_after": 800}
+UNAVAILABLE = {"fault": "error", "status": 503}
+LOST = {"fault": "error", "status": 504}
+WAITS: Mapping[str, Mapping[str, Any]] = {
+    "planning": {"match": {"method": "GET"}, **HANG},
+    "throttled while planning": {"match": {"method": "GET"}, **FOREVER},
+    "throttled while applying": {"match": {"method": "POST"}, **FOREVER},
+    "hanging create": {"match": {"method": "POST"}, **HANG},
+    "hanging update": {"match": {"method": "PATCH"}, **HANG},
+    "retries": {"match": {"method": "PATCH"}, **UNAVAILABLE},
+    "search": {"match": {"method": "POST"}, **LOST},
+}
+STATES = (*WAITS, "rate", "verification", "prompt")
+SIGNALS = (Signals.SIGINT, Signals.SIGTERM, Signals.SIGHUP)
+GRACE = 5.0
+LIMIT = 20.0
+"""Real seconds. Without a reaction to the signal, every one of the states takes longer."""
+
+
+@pytest.mark.parametrize("wait", [*WAITS, "rate", "verification"])
+def test_f5_a_run_ends_within_its_grace_after_a_stop(wait: str, tmp_path: Path) -> None:
+    async def run() -> tuple[int, float]:
+        scenario = one_create()
+        async with running_service(scenario.seed) as service:
+            await service.fail(*await faults_of(wait, service, scenario, tmp_path))
+            rate = (Window(5, 3_600),) if wait == "rate" else None
+            user = await applier(service, tmp_path, settings={"rate": rate})
+            running = asyncio.create_task(user.apply())
+            await asyncio.sleep(12)
+            assert not running.done(), running.result()
+            user.stop.request()
+            ran = await running
+            return ran.code, ran.seconds - 12
+
+    code, seconds = run_virtually(run())
+    assert code == 130
+    assert seconds <= GRACE + 0.5
+
+
+@pytest.mark.parametrize("wait", ["hanging create", "hanging update", "verification"])
+def test_f5_a_second_stop_ends_the_run_at_once(wait: str, tmp_path: Path) -> None:
+    async def run() -> tuple[int, float]:
+        scenario = one_create()
+        async with running_service(scenario.seed) as service:
+            await service.fail(*await faults_of(wait, service, scenario, tmp_path))
+            user = await applier(service, tmp_path)
+            running = asyncio.create_task(user.apply())
+            await asyncio.sleep(12)
+            user.stop.request()
+            await asyncio.sleep(1)
+            user.stop.request()
+            ran = await running
+            return ran.code, ran.seconds - 13
+
+    code, seconds = run_virtually(run())
+    assert code == 130
+    assert seconds < 0.5
+
+
+async def faults_of(
+    wait: str, service: Service, scenario: Scenario, folder: Path
+) -> list[Mapping[str, Any]]:
+    """Write the files, and return the faults that let a run of them wait."""
+    scenario.written(folder)
+    if wait in ("rate", "prompt"):
+        return []
+    if wait in WAITS:
+        return [WAITS[wait]]
+    # The lists that hang are those after the last write of a run without faults.
+    user = await applier(service, folder)
+    await user.apply()
+    calls = user.line.calls
+    last = max(n for n, call in enumerate(calls) if call.method != "GET")
+    before = sum(call.method == "GET" for call in calls[: last + 1])
+    await service.reset()
+    return [{"match": {"method": "GET", "from": before + 1}, **HANG}]
+
+
+async def started(forks: Template, service: Service, wait: str, folder: Path) -> Command:
+    """Return a running apply in a state in which it waits."""
+    words: list[str | Path] = ["apply", "-C", folder]
+    words += ["--rate", "3/3600"] if wait == "rate" else []
+    line = await service.line()
+    if wait == "prompt":
+        return (await asking(forks, line, folder))[0]
+    command = await forks.start(line, *words, "--auto-approve")
+    await command.go()
+
+    async def is_waiting() -> bool:
+        if wait == "rate":
+            return line.arrived == 3
+        faults = (await service.admin("GET", "faults"))["faults"]
+        return bool(faults[0]["fired"])
+
+    await until(is_waiting)
+    return command
+
+
+async def asking(forks: Template, line: Line, folder: Path) -> tuple[Command, int]:
+    """Return an apply that asks for approval, and the other end of its terminal."""
+    master, other = pty.openpty()
+    command = await forks.start(line, "apply", "-C", folder, terminal=os.ttyname(other))
+    await command.go()
+    os.set_blocking(master, False)
+    printed = b""
+
+    async def is_asking() -> bool:
+        nonlocal printed
+        with suppress(BlockingIOError):
+            printed += os.read(master, 10_000)
+        return b"[y/N]" in printed
+
+    await until(is_asking)
+    return command, master
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Return once a condition holds."""
+    async with asyncio.timeout(LIMIT):
+        while not await condition():  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_f5_a_signal_ends_every_wait(number: Signals, tmp_path: Path) -> None:
+    """All states at once: they hardly use the processor."""
+
+    async def ended(forks: Template, wait: str) -> tuple[str, int, float]:
+        async with running_service(one_create().seed) as service:
+            folder = tmp_path / wait
+            await service.fail(*await faults_of(wait, service, one_create(), folder))
+            command = await started(forks, service, wait, folder)
+            sent = time.perf_counter()
+            command.signal(number)
+            code = await command.ended(LIMIT)
+            return wait, code, time.perf_counter() - sent
+
+    async def run() -> list[tuple[str, int, float]]:
+        async with template(tmp_path) as forks:
+            return await asyncio.gather(*(ended(forks, wait) for wait in STATES))
+
+    for wait, code, seconds in asyncio.run(run()):
+        sys.stdout.write(f"{number.name}, {wait}: exit {code} after {seconds:.2f} s\n")
+        assert code == 130, wait
+
+
+def test_f5_a_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
+    async def run() -> tuple[int, float]:
+        async with running_service(one_create().seed) as service, template(tmp_path) as forks:
+            await service.fail(*await faults_of("hanging create", service, one_create(), tmp_path))
+            command = await started(forks, service, "hanging create", tmp_path)
+            command.signal(Signals.SIGINT)
+
+            async def is_stopping() -> bool:
+                return "Stopping" in command.printed()
+
+            await until(is_stopping)
+            sent = time.perf_counter()
+            command.signal(Signals.SIGINT)
+            return await command.ended(LIMIT), time.perf_counter() - sent
+
+    code, seconds = asyncio.run(run())
+    sys.stdout.write(f"second signal: exit {code} after {seconds:.2f} s\n")
+    assert code == 130
+
+
+def test_f6_an_answer_at_the_prompt_after_another_apply_creates_nothing(tmp_path: Path) -> None:
+    async def run() -> tuple[int, int]:
+        scenario = one_create()
+        async with running_service(scenario.seed) as service, template(tmp_path) as forks:
+            files = scenario.written(tmp_path)
+            line = await service.line()
+            waiting, master = await asking(forks, line, files)
+            another = await service.line()
+            applied = await forks.start(another, "apply", "-C", files, "--auto-approve")
+            assert await applied.run() == 0, applied.printed()
+            before = await service.state()
+            os.write(master, b"y\n")
+            code = await waiting.ended(LIMIT * 3)
+            assert not any(call.method == "POST" for call in line.calls)
+            assert await service.state() == before
+            return code, len(line.calls)
+
+    code, calls = asyncio.run(run())
+    assert calls > 0
+    assert code in (3, 4)

@@ -1,0 +1,187 @@
+"""The bus masks once, numbers events, and keeps a run going when a listener fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.applying.audit_log import AuditLog
+from reconciler.applying.bus import Bus, Output
+from reconciler.errors import ReconcilerError
+from reconciler.model.address import Address
+from reconciler.model.change import Action, Change
+from reconciler.model.event import (
+    Done,
+    Ended,
+    Event,
+    Failed,
+    Interrupting,
+    Planned,
+    Record,
+    Report,
+    Sending,
+    Sent,
+    Skipped,
+    Started,
+    Twins,
+    Verifying,
+    Waiting,
+    Withdrawing,
+    Withdrawn,
+)
+from reconciler.model.plan import Plan
+from tests.support.records import RUN
+from tests.support.worlds import NOW, desired_of, live_of, planned, project
+
+PLAN = planned(desired_of(project()), live_of())
+SECRET = 'hun"ter\\2'
+CREATE = Change(Address("project", "web"), Action.CREATE, f"Web {SECRET}")
+
+
+def bus_of(*outputs: Output, mask: Callable[[str], str] = str) -> Bus:
+    return Bus(outputs, mask=mask, now=lambda: NOW, run=RUN)
+
+
+def masked(text: str) -> str:
+    return text.replace(SECRET, "***")
+
+
+def failing(error: Exception, *, after: int = 0) -> Callable[[Record], None]:
+    def listen(record: Record) -> None:
+        if record.sequence > after:
+            raise error
+
+    return listen
+
+
+def test_events_are_numbered_and_have_the_run_and_the_time() -> None:
+    written: list[Record] = []
+    bus = bus_of(Output("log", written.append))
+    for event in (Planned(PLAN), Verifying(), Ended(Report())):
+        bus(event)
+    assert [(record.sequence, record.run, record.time) for record in written] == [
+        (number, RUN, NOW.isoformat()) for number in (1, 2, 3)
+    ]
+    assert bus.problems == ()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left on device"),
+        BrokenPipeError(32, "Broken pipe"),
+        ValueError("I/O operation on closed file"),
+        AttributeError("'NoneType' object has no attribute 'write'"),
+    ],
+)
+def test_f9_a_listener_that_fails_gets_no_more_events_and_the_others_do(error: Exception) -> None:
+    written: list[Record] = []
+    bus = bus_of(
+        Output("the audit log x.jsonl", failing(error, after=2), required=True),
+        Output("progress", written.append),
+    )
+    for event in (Planned(PLAN), Verifying(), Verifying(), Verifying(), Ended(Report())):
+        bus(event)
+    assert len(written) == 5
+    (problem,) = bus.problems
+    assert problem.startswith("the audit log x.jsonl is incomplete: ")
+    assert problem.endswith("; 3 of 5 events are missing")
+
+
+def test_f9_a_required_listener_that_can_not_write_the_plan_refuses_the_run() -> None:
+    full = failing(OSError(28, "No space left on device"))
+    with pytest.raises(ReconcilerError, match=r"^the log can't be written: No space left on dev"):
+        bus_of(Output("the log", full, required=True))(Planned(PLAN))
+    bus_of(Output("progress", full))(Planned(PLAN))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Started(CREATE),
+        Sending("GET", f"/{SECRET}"),
+        Sent("GET", f"/{SECRET}", None, error=f"no route to {SECRET}"),
+        Waiting(3, f"because {SECRET}"),
+        Done(CREATE, SECRET, (SECRET, f"x {SECRET}")),
+        Failed(CREATE, SECRET, SECRET, live_id=SECRET),
+        Skipped(CREATE, SECRET),
+        Withdrawing(CREATE, SECRET, SECRET),
+        Withdrawn(CREATE, SECRET, SECRET),
+        Twins(CREATE, SECRET, (SECRET,), SECRET, SECRET),
+        Interrupting(),
+        Planned(Plan(PLAN.source, (CREATE,))),
+        Ended(Report(failed=(Failed(CREATE, SECRET, SECRET),), done=(Done(CREATE, "1"),))),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_known_secrets_are_masked_in_every_event(event: Event) -> None:
+    seen: list[Event] = []
+    bus_of(Output.of("progress", seen.append), mask=masked)(event)
+    assert type(seen[0]) is type(event)
+    assert repr(SECRET)[1:-1] not in repr(seen[0])
+    assert ("***" in repr(seen[0])) == (repr(SECRET)[1:-1] in repr(event))
+
+
+# The audit log
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def test_the_log_is_appended_to_and_private(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    for _ in range(2):
+        log = AuditLog(path)
+        bus_of(Output("log", log))(Planned(PLAN))
+        log.close()
+    first, second = lines_of(path)
+    assert first == second
+    assert list(first)[:5] == ["event", "format_version", "run", "sequence", "time"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_line_that_a_killed_run_left_is_ended(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    path.write_text('{"event": "sta')
+    log = AuditLog(path)
+    bus_of(Output("log", log))(Planned(PLAN))
+    log.close()
+    cut, line = path.read_text().splitlines()
+    assert cut == '{"event": "sta'
+    assert json.loads(line)["event"] == "planned"
+
+
+def test_a_line_is_complete_when_the_call_returns(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path / "audit.jsonl")
+    bus_of(Output("log", log))(Planned(PLAN))
+    assert len(lines_of(tmp_path / "audit.jsonl")) == 1
+    log.close()
+
+
+def test_f9_a_full_disk_refuses_the_run() -> None:
+    log = AuditLog(Path("/dev/full"))
+    with pytest.raises(ReconcilerError, match="No space left on device; nothing was sent"):
+        bus_of(Output("the audit log", log, required=True))(Planned(PLAN))
+    log.close()
+
+
+def test_a_log_that_can_not_be_opened_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "target").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    os.mkfifo(tmp_path / "fifo")
+    problems = {
+        tmp_path / "link": "it is a symbolic link",
+        tmp_path / "fifo": "No such device or address",
+        tmp_path: "Is a directory",
+        tmp_path / "none" / "log": "No such file or directory",
+    }
+    for path, problem in problems.items():
+        with pytest.raises(ReconcilerError, match=f"can't be written: {problem}; nothing was sent"):
+            AuditLog(path)

@@ -1,0 +1,87 @@
+"""Who started a run, and where its events go."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from reconciler.commands.recording import Outputs, recording, run_info
+from reconciler.commands.runtime import Runtime
+from reconciler.errors import ReconcilerError
+from reconciler.model.event import Ended, Event, Planned, Report
+from tests.support.worlds import NOW, desired_of, live_of, planned, project
+
+PLAN = planned(desired_of(project()), live_of())
+GITHUB = {
+    "GITHUB_ACTOR": "ada",
+    "GITHUB_SERVER_URL": "https://github.example",
+    "GITHUB_REPOSITORY": "acme/data",
+    "GITHUB_RUN_ID": "42",
+}
+AZURE = {
+    "BUILD_REQUESTEDFOR": "Ada",
+    "SYSTEM_COLLECTIONURI": "https://azure.example/acme/",
+    "SYSTEM_TEAMPROJECT": "data",
+    "BUILD_BUILDID": "42",
+}
+
+
+@pytest.mark.parametrize(
+    ("environ", "actor", "job_url"),
+    [
+        ({}, None, None),
+        ({"GITHUB_ACTOR": "", "CI_JOB_URL": ""}, None, None),
+        (GITHUB, "ada", "https://github.example/acme/data/actions/runs/42"),
+        (
+            {"GITLAB_USER_LOGIN": "ada", "CI_JOB_URL": "https://gitlab.example/jobs/42"},
+            "ada",
+            "https://gitlab.example/jobs/42",
+        ),
+        (AZURE, "Ada", "https://azure.example/acme/data/_build/results?buildId=42"),
+        ({"BUILD_URL": "https://jenkins.example/42/"}, None, "https://jenkins.example/42/"),
+    ],
+)
+def test_a_run_knows_its_ci_job(
+    environ: dict[str, str], actor: str | None, job_url: str | None
+) -> None:
+    info = run_info(environ)
+    assert (info.actor, info.job_url) == (actor, job_url)
+    assert info.host
+
+
+def test_an_id_without_a_user_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr("getpass.getuser", unknown)
+    assert run_info({}).user is None
+
+
+def test_every_run_has_another_id() -> None:
+    assert run_info({}).id != run_info({}).id
+
+
+def test_files_and_a_stream_get_the_same_lines(tmp_path: Path) -> None:
+    stream, seen = io.BytesIO(), list[Event]()
+    outputs = Outputs(tmp_path / "audit.jsonl", tmp_path / "events.jsonl", stream)
+    runtime = Runtime(environ=GITHUB, now=lambda: NOW, listen=seen.append)
+    with recording(outputs, runtime, str) as bus:
+        bus(Planned(PLAN))
+        bus(Ended(Report()))
+    texts = {path.read_bytes() for path in tmp_path.iterdir()} | {stream.getvalue()}
+    assert len(texts) == 1
+    first, last = map(json.loads, texts.pop().splitlines())
+    assert first["started_by"]["actor"] == "ada"
+    assert (first["run"], last["event"]) == (first["started_by"]["id"], "ended")
+    assert len(seen) == 2
+
+
+def test_a_second_file_that_can_not_be_opened_closes_the_first(tmp_path: Path) -> None:
+    outputs = Outputs(tmp_path / "audit.jsonl", tmp_path / "none" / "events.jsonl")
+    runtime = Runtime(environ={}, now=lambda: NOW)
+    with pytest.raises(ReconcilerError), recording(outputs, runtime, str):
+        pass
+    assert (tmp_path / "audit.jsonl").read_bytes() == b""

@@ -1,0 +1,193 @@
+"""A replacement: the new object first, under a marked name, and the rest after the check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.model.change import Action
+from reconciler.model.event import Done, Event, Sending, Sent
+from reconciler.model.live import Live
+from reconciler.model.plan import Plan
+from reconciler.model.policy import Policy
+from reconciler.model.resource import Desired, Resource
+from tests.support.worlds import desired_of, export, planned, project
+from tests.unit.applying.conftest import World
+
+NO_OP = {"type": "NoOp", "config": {}}
+BEFORE = desired_of(project(), project("app"), export(destination=NO_OP))
+
+
+def wanted(**spec: Any) -> Desired:
+    return desired_of(project(), project("app"), moved(**spec))
+
+
+def moved(**spec: Any) -> Resource:
+    return export(parent="app", **{"destination": NO_OP, **spec})
+
+
+def plan(world: World, desired: Desired | None = None) -> tuple[Plan, Live]:
+    live = world.live()
+    policy = Policy(allow_replace=True)
+    return planned(desired or wanted(), live, policy, base=BEFORE), live
+
+
+def exports(world: World) -> list[tuple[int, str]]:
+    """Return the project and the name of every export."""
+    return sorted(
+        (project["id"], item["name"])
+        for project in world.running.state()["projects"]
+        for item in project["batch_exports"]
+    )
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    world.create(project(), project("app"))
+    world.create(project(), project("app"), export(destination=NO_OP))
+    return world
+
+
+@pytest.fixture
+def ids(world: World) -> dict[str, int]:
+    """Return the ids of the projects by name."""
+    return {item["name"]: item["id"] for item in world.running.state()["projects"]}
+
+
+def test_f4_a_move_takes_four_calls_and_two_lists(world: World, ids: dict[str, int]) -> None:
+    change, live = plan(world)
+    old_id = world.running.exports()["Lake"]["id"]
+    assert world.apply(change, live=live).complete
+    writes = [request for request in world.running.requests() if request["method"] != "GET"]
+    assert [request["method"] for request in writes] == ["POST", "DELETE", "PATCH"]
+    assert writes[0]["body"]["name"] == f"Lake (replaces {old_id})"
+    assert writes[2]["body"] == {"name": "Lake"}
+    gets = [item["path"] for item in world.running.requests() if item["method"] == "GET"]
+    new = f"/api/projects/{ids['App']}/batch_exports/"
+    assert gets == [new, f"/api/projects/{ids['Web']}/batch_exports/{old_id}/", new]
+    assert exports(world) == [(ids["App"], "Lake")]
+
+
+@pytest.mark.parametrize("number", range(1, 4))
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_f4_a_replacement_that_fails_anywhere_is_finished_by_the_next_run(
+    world: World, ids: dict[str, int], number: int, when: str
+) -> None:
+    method = ("POST", "DELETE", "PATCH")[number - 1]
+    change, live = plan(world)
+    world.fail({"method": method}, fault="error", status=500, when=when)
+    first = world.apply(change, live=live, retry_for=2)
+    world.running.admin("DELETE", "faults")
+    change, live = plan(world)
+    assert world.apply(change, live=live).complete
+    assert exports(world) == [(ids["App"], "Lake")]
+    assert not plan(world)[0].effective
+    if when == "before":
+        assert len(first.failed) == 1
+
+
+def test_f4_a_replacement_that_was_cut_short_says_what_was_done(
+    world: World, ids: dict[str, int]
+) -> None:
+    change, live = plan(world)
+    world.fail({"method": "DELETE"}, fault="error", status=400, detail="No.")
+    (failed,) = world.apply(change, live=live).failed
+    assert failed.error.startswith(f"created (id {failed.live_id}), not finished: DELETE ")
+    assert failed.hint == "plan again: the plan then does the rest of the replacement"
+    (rest,) = plan(world)[0].effective
+    assert (rest.action, rest.new_id) == (Action.REPLACE, failed.live_id)
+    assert len(exports(world)) == 2
+
+
+def test_f4_the_rest_of_a_replacement_takes_four_calls(world: World, ids: dict[str, int]) -> None:
+    change, live = plan(world)
+    world.fail({"method": "DELETE"}, fault="error", status=400, detail="No.")
+    world.apply(change, live=live)
+    world.running.admin("DELETE", "faults")
+    change, live = plan(world)
+    (done,) = world.apply(change, live=live).done
+    methods = [request["method"] for request in world.running.requests()]
+    assert methods == ["GET", "GET", "DELETE", "PATCH"]
+    assert done.live_id == world.running.exports()["Lake"]["id"]
+    assert exports(world) == [(ids["App"], "Lake")]
+
+
+def test_the_rest_of_a_replacement_needs_the_mark(world: World) -> None:
+    change, live = plan(world)
+    world.fail({"method": "DELETE"}, fault="error", status=400, detail="No.")
+    (failed,) = world.apply(change, live=live).failed
+    world.running.admin("DELETE", "faults")
+    change, live = plan(world)
+    (rest,) = change.effective
+    path = f"/api/projects/{rest.parent_id}/batch_exports/{failed.live_id}/"
+    world.running.call("PATCH", path, {"name": "Pond"}).raise_for_status()
+    (failed,) = world.apply(change, live=live).failed
+    assert failed.stale
+    assert world.running.writes() == []
+
+
+def test_an_old_object_that_was_modified_is_not_replaced(world: World) -> None:
+    change, live = plan(world)
+    (replacement,) = change.effective
+    path = f"/api/projects/{replacement.old_parent_id}/batch_exports/{replacement.live_id}/"
+    world.running.call("PATCH", path, {"interval": "week"}).raise_for_status()
+    (failed,) = world.apply(change, live=live).failed
+    assert failed.stale
+    assert world.running.writes() == []
+
+
+def test_an_old_object_that_is_modified_meanwhile_is_not_deleted(world: World) -> None:
+    change, live = plan(world)
+    (replacement,) = change.effective
+    path = f"/api/projects/{replacement.old_parent_id}/batch_exports/{replacement.live_id}/"
+
+    def react(event: Event) -> None:
+        if isinstance(event, Sent) and event.method == "POST":
+            world.clock.now += 6
+            world.running.call("PATCH", path, {"interval": "week"}).raise_for_status()
+
+    world.react = react
+    (failed,) = world.apply(change, live=live).failed
+    assert "modified since the plan was made: interval" in failed.error
+    assert [method for method, _ in world.running.writes()] == ["POST", "PATCH"]
+    assert len(exports(world)) == 2
+
+
+def test_an_old_object_that_is_deleted_meanwhile_is_no_failure(
+    world: World, ids: dict[str, int]
+) -> None:
+    change, live = plan(world)
+    (replacement,) = change.effective
+    path = f"/api/projects/{replacement.old_parent_id}/batch_exports/{replacement.live_id}/"
+
+    def react(event: Event) -> None:
+        if isinstance(event, Sent) and event.method == "POST":
+            world.running.call("DELETE", path).raise_for_status()
+
+    world.react = react
+    (done,) = world.apply(change, live=live).done
+    assert done.notices == ("the old object is already deleted",)
+    assert exports(world) == [(ids["App"], "Lake")]
+
+
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_f4_two_clients_that_replace_the_same_object_end_with_one(
+    world: World, ids: dict[str, int], *, is_finished: bool
+) -> None:
+    change, live = plan(world)
+    (replacement,) = change.effective
+    name = "Lake" if is_finished else f"Lake (replaces {replacement.live_id})"
+    body = {"name": name, "interval": "hour"}
+    new = f"/api/projects/{replacement.parent_id}/batch_exports/"
+
+    def react(event: Event) -> None:
+        if isinstance(event, Sending) and event.method == "POST":
+            world.post(new, {**body, "destination": NO_OP})
+            world.running.advance(seconds=1)
+
+    world.react = react
+    report = world.apply(change, live=live)
+    assert (len(report.withdrawn), report.done) == (1, ())
+    assert not any(isinstance(event, Done) for event in world.events)
+    assert exports(world) == sorted([(ids["Web"], "Lake"), (ids["App"], name)])

@@ -1,0 +1,186 @@
+"""What is in the digest of a change, and what is not."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.errors import Mark
+from reconciler.model.address import Address
+from reconciler.model.change import (
+    Action,
+    Change,
+    Consequence,
+    FieldChange,
+    Origin,
+    Reason,
+    SecretNote,
+    SecretUse,
+    Severity,
+)
+from reconciler.model.identity import digest_of, identity_of, plan_id
+from reconciler.model.live import Dialect
+from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Selection, Unmanaged
+from reconciler.model.resource import Desired, ParentRef
+from reconciler.model.values import MISSING, SecretRef
+from tests.support.worlds import Live, planned, worlds
+
+SOURCE = PlanSource("staging", "org", "https://eu.example.com", "1.0")
+REF = SecretRef.of("env", "KEY")
+FIELD = FieldChange(("interval",), "hour", "day")
+SECRET = SecretNote(("destination", "config", "key"), REF, SecretUse.NEEDED)
+RULE = Consequence("interval-changed", Severity.WARNING, "fewer files")
+UPDATE = Change(
+    Address("batch_export", "lake"),
+    Action.UPDATE,
+    "Lake",
+    live_id="e1",
+    parent=ParentRef(key="web"),
+    parent_id="1",
+    fields=(FIELD, FieldChange(("end_at",), None, "2027-01-01T00:00:00Z")),
+    body={"interval": "day", "destination": {"type": "S3", "config": {"key": REF}}},
+    secrets=(SECRET,),
+    reasons=(Reason.CHANGED_IN_FILES,),
+    consequences=(RULE, Consequence("end-changed", Severity.INFO, "ends")),
+    depends_on=("project.web:update", "batch_export.lake:pause"),
+    seen={"interval": "hour", "name": "Lake"},
+    at=Mark("all.yaml", 3),
+)
+CREATE = replace(UPDATE, action=Action.CREATE, live_id=None, seen=None, after_create={"x": 1})
+DELETE = replace(
+    UPDATE,
+    action=Action.DELETE,
+    fields=(FieldChange(("interval",), "hour", MISSING),),
+    body=None,
+    secrets=(),
+    inside=("e1", "e2"),
+)
+CHANGES = {"update": UPDATE, "create": CREATE, "delete": DELETE}
+
+
+def digest(change: Change, **source: Any) -> str:
+    return digest_of(change, replace(SOURCE, **source))
+
+
+INSIDE = [
+    ("update", {"address": Address("batch_export", "sea")}),
+    ("update", {"address": Address("project", "lake")}),
+    ("update", {"action": Action.PAUSE}),
+    ("update", {"live_id": "e2"}),
+    ("update", {"new_id": "e3"}),
+    ("update", {"fields": (FIELD,)}),
+    ("update", {"fields": (replace(FIELD, after="week"), *UPDATE.fields[1:])}),
+    ("update", {"fields": (replace(FIELD, after=MISSING), *UPDATE.fields[1:])}),
+    ("update", {"fields": (replace(FIELD, path=("schedule",)), *UPDATE.fields[1:])}),
+    ("update", {"fields": (replace(FIELD, secret=True), *UPDATE.fields[1:])}),
+    ("update", {"body": {"interval": "day"}}),
+    ("update", {"body": {**(UPDATE.body or {}), "destination": {"config": {"key": str(REF)}}}}),
+    ("update", {"after_create": {"x": 1}}),
+    ("update", {"secrets": ()}),
+    ("update", {"secrets": (replace(SECRET, use=SecretUse.ROTATE),)}),
+    ("update", {"secrets": (replace(SECRET, ref=SecretRef.of("env", "OTHER")),)}),
+    ("update", {"consequences": (RULE,)}),
+    ("update", {"consequences": (replace(RULE, severity=Severity.DANGER),)}),
+    ("update", {"depends_on": ("project.web:update",)}),
+    ("update", {"seen": {"interval": "week", "name": "Lake"}}),
+    ("create", {"name": "Sea"}),
+    ("create", {"parent_id": "2"}),
+    ("create", {"parent_id": None}),
+    ("create", {"after_create": None}),
+    ("delete", {"inside": ("e1", "e2", "e3")}),
+    ("delete", {"seen": {"interval": "hour", "name": "Lake", "paused": True}}),
+]
+OUTSIDE = [
+    ("update", {"reasons": (Reason.DRIFTED,)}),
+    ("update", {"at": None}),
+    ("update", {"name": "as shown"}),
+    ("update", {"parent": ParentRef(id="1")}),
+    ("update", {"fields": tuple(reversed(UPDATE.fields))}),
+    ("update", {"fields": tuple(replace(entry, origin=Origin.LIVE) for entry in UPDATE.fields)}),
+    ("update", {"depends_on": tuple(reversed(UPDATE.depends_on))}),
+    ("update", {"consequences": tuple(reversed(UPDATE.consequences))}),
+    ("update", {"consequences": (replace(RULE, message="other words"), UPDATE.consequences[1])}),
+    ("update", {"secrets": (SECRET, SecretNote(("other",), REF, SecretUse.UNREADABLE))}),
+    ("delete", {"fields": ()}),
+    ("delete", {"inside": ("e2", "e1")}),
+]
+
+
+@pytest.mark.parametrize(("name", "parts"), INSIDE)
+def test_what_a_change_does_is_in_its_digest(name: str, parts: dict[str, Any]) -> None:
+    assert digest(replace(CHANGES[name], **parts)) != digest(CHANGES[name])
+
+
+@pytest.mark.parametrize(("name", "parts"), OUTSIDE)
+def test_wording_order_and_places_are_not_in_the_digest(name: str, parts: dict[str, Any]) -> None:
+    assert digest(replace(CHANGES[name], **parts)) == digest(CHANGES[name])
+
+
+def test_every_part_of_a_change_is_judged() -> None:
+    judged = {part for _, parts in (*INSIDE, *OUTSIDE) for part in parts}
+    # The former parent is that of the object, which `live_id` identifies.
+    assert judged == {item.name for item in fields(Change)} - {"old_parent_id"}
+
+
+@pytest.mark.parametrize(
+    ("part", "is_inside"),
+    [
+        ("environment", True),
+        ("organization", True),
+        ("base_url", True),
+        ("tool_version", False),
+        ("base", False),
+        ("head", False),
+        ("undoes", False),
+    ],
+)
+def test_the_place_is_in_the_digest_and_the_tool_and_the_base_are_not(
+    part: str, *, is_inside: bool
+) -> None:
+    assert (digest(UPDATE, **{part: "other"}) != digest(UPDATE)) is is_inside
+
+
+def test_the_dialect_is_not_in_the_digest() -> None:
+    assert digest(UPDATE, dialect=Dialect.V2026) == digest(UPDATE)
+
+
+def test_the_live_value_is_compared_in_canonical_form_where_a_plan_shows_it_as_written() -> None:
+    seen = {"sql_query": "SELECT 1"}
+    one = replace(UPDATE, fields=(FieldChange(("sql_query",), "select 1", "select 2"),), seen=seen)
+    two = replace(UPDATE, fields=(FieldChange(("sql_query",), "SELECT  1", "select 2"),), seen=seen)
+    assert digest(one) == digest(two)
+
+
+def test_a_create_is_identified_by_its_parent_and_name() -> None:
+    assert identity_of(CREATE, SOURCE)["name"] == "Lake"
+    waiting = replace(CREATE, parent_id=None)
+    assert identity_of(waiting, SOURCE)["waits_for"] == "web"
+    assert identity_of(CREATE, SOURCE)["waits_for"] is None
+    assert identity_of(UPDATE, SOURCE)["id"] == "e1"
+
+
+@given(worlds(), st.randoms(use_true_random=False))
+def test_the_plan_id_is_that_of_the_changes_in_any_order(
+    world: tuple[Desired, Live], random: Any
+) -> None:
+    plan = planned(*world)
+    changes = list(plan.changes)
+    random.shuffle(changes)
+    other = Plan(
+        replace(plan.source, tool_version="2.0", base="c0ffee"),
+        tuple(changes),
+        unmanaged=(Unmanaged(Address("project", "id:1"), "Web"),),
+        notes=(Note("a-note", "text"),),
+        refusals=(Refusal("deny", "text"),),
+        selection=Selection(targets=("*",)),
+        created_at="later",
+    )
+    assert plan_id(other) == plan_id(plan)
+    if plan.effective:
+        one = plan.effective[0]
+        fewer = replace(plan, changes=tuple(change for change in plan.changes if change != one))
+        assert plan_id(fewer) != plan_id(plan)

@@ -1,0 +1,340 @@
+"""What the commits from the git base to HEAD decide, case by case."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from reconciler.errors import AmbiguousIdentity
+from reconciler.model.change import Action, Origin, Reason, SecretUse
+from reconciler.model.live import Live
+from reconciler.model.plan import Note, Plan
+from reconciler.model.policy import Policy, Prune
+from reconciler.model.resource import Desired, Lifecycle, State
+from tests.support.worlds import (
+    base_of,
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+    s3,
+    with_secrets,
+)
+
+WEB, APP = project(), project("app")
+PRUNE = Policy(prune={"*": Prune.GIT}, deletable=frozenset({"project"}))
+
+
+def actions(plan: Plan) -> list[tuple[str, str, str | None]]:
+    return [(change.action.value, str(change.address), change.live_id) for change in plan.effective]
+
+
+def codes(plan: Plan) -> dict[str, str]:
+    return {note.code: note.message for note in plan.notes}
+
+
+# Names and places
+
+
+def test_a_name_of_any_commit_identifies_the_object() -> None:
+    first, second = (desired_of(WEB, export(name=name)) for name in ("Lake", "Pond"))
+    for live_name in ("Lake", "Pond"):
+        plan = planned(
+            desired_of(WEB, export(name="Sea")),
+            live_of(live_project(), live_export(name=live_name)),
+            base=base_of(first, second),
+        )
+        assert actions(plan) == [("update", "batch_export.lake", "e1")]
+        assert plan.effective[0].body == {"name": "Sea"}
+
+
+def test_a_place_of_any_commit_identifies_the_object() -> None:
+    plan = planned(
+        desired_of(WEB, APP, project("lab"), export(parent="lab")),
+        live_of(
+            live_project(1),
+            live_project(2, "App"),
+            live_project(3, "Lab"),
+            live_export(parent=2),
+        ),
+        base=base_of(desired_of(WEB, APP, export()), desired_of(WEB, APP, export(parent="app"))),
+    )
+    (change,) = plan.effective
+    assert change.action is Action.REPLACE
+    assert (change.old_parent_id, change.parent_id) == ("2", "3")
+
+
+def test_a_pin_of_the_base_identifies_the_object_without_the_pin() -> None:
+    plan = planned(
+        desired_of(WEB, export(name="Sea")),
+        live_of(live_project(), live_export(name="Other")),
+        base=desired_of(WEB, export(pinned_id="e1")),
+    )
+    assert actions(plan) == [("update", "batch_export.lake", "e1")]
+
+
+def test_two_names_of_the_base_that_are_both_live_are_an_error() -> None:
+    live = live_of(live_project(), live_export("a"), live_export("b", "Pond"))
+    with pytest.raises(AmbiguousIdentity) as error:
+        planned(
+            desired_of(WEB, export(name="Sea")),
+            live,
+            base=base_of(desired_of(WEB, export()), desired_of(WEB, export(name="Pond"))),
+        )
+    assert "2 live batch_exports may be this resource" in error.value.message
+    assert error.value.candidates == (("batch_export", "a"), ("batch_export", "b"))
+
+
+# Removed resources
+
+
+@pytest.mark.parametrize("declared_in", [0, 1, 2])
+def test_what_any_commit_declared_and_is_gone_is_removed(declared_in: int) -> None:
+    commits = [desired_of(WEB) for _ in range(3)]
+    commits[declared_in] = desired_of(WEB, export())
+    live = live_of(live_project(), live_export())
+    plan = planned(desired_of(WEB), live, PRUNE, base=base_of(*commits))
+    assert actions(plan) == [("delete", "batch_export.lake", "e1")]
+    assert plan.effective[0].reasons == (Reason.REMOVED_FROM_FILES,)
+    kept = planned(desired_of(WEB), live, base=base_of(*commits))
+    assert kept.empty
+    assert "batch_export.lake" in codes(kept)["removed-but-kept"]
+
+
+def test_what_was_absent_at_every_commit_is_not_removed() -> None:
+    absent = desired_of(WEB, export(state=State.ABSENT))
+    live = live_of(live_project(), live_export())
+    assert planned(desired_of(WEB), live, PRUNE, base=absent).empty
+    present = desired_of(WEB, export())
+    plan = planned(desired_of(WEB), live, PRUNE, base=base_of(present, absent))
+    assert actions(plan) == [("delete", "batch_export.lake", "e1")]
+
+
+@pytest.mark.parametrize("protected_in", [0, 1])
+def test_protection_at_any_commit_protects(protected_in: int) -> None:
+    commits = [desired_of(WEB, export()) for _ in range(2)]
+    protected = Lifecycle(protect=True)
+    commits[protected_in] = desired_of(WEB, export(lifecycle=protected))
+    plan = planned(
+        desired_of(WEB), live_of(live_project(), live_export()), PRUNE, base=base_of(*commits)
+    )
+    assert [refusal.rule for refusal in plan.refusals] == ["protect"]
+
+
+def test_protection_under_another_key_protects() -> None:
+    renamed = desired_of(WEB, export("pond", name="Lake", lifecycle=Lifecycle(protect=True)))
+    plan = planned(
+        desired_of(WEB),
+        live_of(live_project(), live_export()),
+        PRUNE,
+        base=base_of(desired_of(WEB, export()), renamed),
+    )
+    assert [refusal.rule for refusal in plan.refusals] == ["protect"]
+
+
+def test_a_removed_resource_that_may_be_two_objects_is_not_deleted() -> None:
+    plan = planned(
+        desired_of(WEB),
+        live_of(live_project(), live_export("a"), live_export("b", "Pond")),
+        PRUNE,
+        base=base_of(desired_of(WEB, export()), desired_of(WEB, export(name="Pond"))),
+    )
+    assert plan.empty
+    assert codes(plan)["removed-unclear"].endswith("not deleted: id a, b")
+
+
+def test_a_key_with_another_project_today_deletes_nothing() -> None:
+    """The key of the base is of another project now: either could have the removed export."""
+    plan = planned(
+        desired_of(project("web", name="New"), project("old", name="Web")),
+        live_of(live_project(1), live_project(2, "New"), live_export(parent=1)),
+        PRUNE,
+        base=desired_of(WEB, export()),
+    )
+    assert plan.effective == ()
+    assert "batch_export.lake" in codes(plan)["removed-unclear"]
+
+
+def test_a_resource_that_only_another_environment_has_is_not_pruned() -> None:
+    address = export().address
+    reason = "its `environments` exclude staging"
+    base = base_of(desired_of(WEB, export()), kept={address: reason})
+    live = live_of(live_project(), live_export())
+    plan = planned(desired_of(WEB), live, PRUNE, base=base)
+    assert plan.empty
+    assert codes(plan)["kept"] == f"not deleted by `prune: git`: batch_export.lake ({reason})"
+    plan = planned(desired_of(WEB), live, Policy(prune={"*": Prune.UNMANAGED}), base=base)
+    assert actions(plan) == [("delete", "batch_export.lake", "e1")]
+
+
+# Projects whose key changed
+
+
+def _renamed_key(**spec: str) -> tuple[Desired, Desired, Live]:
+    """A project with another key, one export renamed, one moved and one removed."""
+    before = desired_of(
+        project("store", name="Shop"),
+        APP,
+        export("kept", parent="store"),
+        export("moved", parent="store"),
+        export("gone", parent="store"),
+    )
+    after = desired_of(
+        project("shop2", name="Shop", **spec),
+        APP,
+        export("kept", name="New", parent="shop2"),
+        export("moved", parent="app"),
+    )
+    live = live_of(
+        live_project(1, "Shop"),
+        live_project(2, "App"),
+        live_export("e1", "Kept"),
+        live_export("e2", "Moved"),
+        live_export("e3", "Gone"),
+    )
+    return before, after, live
+
+
+def test_another_key_of_the_project_with_renames_moves_and_removals() -> None:
+    before, after, live = _renamed_key()
+    plan = planned(after, live, PRUNE, base=before)
+    assert sorted(actions(plan)) == [
+        ("delete", "batch_export.gone", "e3"),
+        ("replace", "batch_export.moved", "e2"),
+        ("update", "batch_export.kept", "e1"),
+    ]
+
+
+def test_another_key_and_name_of_the_project_at_once() -> None:
+    before, after, live = _renamed_key()
+    shop = project("shop2", name="Shop 2")
+    renamed = {
+        **after.resources,
+        shop.address: type(shop)(
+            shop.address, shop.spec, lifecycle=Lifecycle(renamed_from=("Shop",))
+        ),
+    }
+    desired = desired_of(*renamed.values())
+    expected = [
+        ("delete", "batch_export.gone", "e3"),
+        ("replace", "batch_export.moved", "e2"),
+        ("update", "batch_export.kept", "e1"),
+    ]
+    plan = planned(desired, live, PRUNE, base=before)
+    assert sorted(actions(plan)) == [*expected, ("update", "project.shop2", "1")]
+    done = live_of(live_project(1, "Shop 2"), *live.of("project")[1:], *live.of("batch_export"))
+    assert sorted(actions(planned(desired, done, PRUNE, base=before))) == expected
+
+
+def test_keys_of_two_projects_that_swap() -> None:
+    before = desired_of(WEB, APP, export("lake", parent="web"))
+    after = desired_of(
+        project("web", name="App"),
+        project("app", name="Web"),
+        export("lake", name="New", parent="app"),
+    )
+    live = live_of(live_project(1), live_project(2, "App"), live_export())
+    assert actions(planned(after, live, base=before)) == [("update", "batch_export.lake", "e1")]
+
+
+def test_a_protected_export_does_not_vanish_with_the_key_of_its_project() -> None:
+    shop, protected = project("store", name="Shop"), Lifecycle(protect=True)
+    before = desired_of(shop, export("gone", parent="store", lifecycle=protected))
+    live = live_of(live_project(1, "Shop"), live_export("e1", "Gone"))
+    plan = planned(desired_of(project("shop2", name="Shop")), live, PRUNE, base=before)
+    assert [refusal.rule for refusal in plan.refusals] == ["protect"]
+
+
+def test_a_removed_project_and_its_exports_are_both_removed() -> None:
+    live = live_of(live_project(1), live_project(2, "App"), live_export())
+    plan = planned(desired_of(APP), live, PRUNE, base=desired_of(WEB, APP, export()))
+    assert actions(plan) == [
+        ("delete", "batch_export.lake", "e1"),
+        ("delete", "project.web", "1"),
+    ]
+
+
+# Secrets and fields
+
+
+@pytest.mark.parametrize(
+    ("versions", "is_sent", "is_noted"),
+    [
+        ((None, None), False, False),
+        (("1", None), True, True),
+        ((None, "1"), True, False),
+        (("1", "2"), True, False),
+    ],
+)
+def test_a_secret_that_differs_from_any_commit_is_sent(versions, is_sent, is_noted) -> None:
+    commits = [
+        desired_of(WEB, export(destination=with_secrets(), secret_version=version))
+        for version in versions
+    ]
+    plan = planned(
+        desired_of(WEB, export(destination=with_secrets())),
+        live_of(live_project(), live_export()),
+        base=base_of(*commits),
+    )
+    uses = {note.use for change in plan.effective for note in change.secrets}
+    assert uses == ({SecretUse.VERSION_CHANGED} if is_sent else set())
+    assert ("secrets-sent-again" in codes(plan)) is is_noted
+
+
+def test_the_origin_of_a_difference_compares_with_the_oldest_commit() -> None:
+    commits = [desired_of(WEB, export(destination=s3(prefix=prefix))) for prefix in ("a/", "b/")]
+    plan = planned(
+        desired_of(WEB, export(destination=s3(prefix="b/"))),
+        live_of(live_project(), live_export(destination=s3(prefix="a/"))),
+        base=base_of(*commits),
+    )
+    assert plan.effective[0].fields[0].origin is Origin.FILES
+
+
+def test_a_field_that_any_commit_declared_and_is_gone_is_reset() -> None:
+    with_end = desired_of(WEB, export(end_at="2030-01-01T00:00:00Z"))
+    plan = planned(
+        desired_of(WEB, export()),
+        live_of(live_project(), live_export(end_at="2030-01-01T00:00:00Z")),
+        base=base_of(desired_of(WEB, export()), with_end),
+    )
+    assert plan.effective[0].body == {"end_at": None}
+
+
+def test_a_key_of_a_merged_object_that_any_commit_declared_is_removed() -> None:
+    commits = [desired_of(project(modifiers=keys)) for keys in ({"a": 1}, {"a": 1, "b": 2})]
+    plan = planned(
+        desired_of(project(modifiers={"a": 1})),
+        live_of(live_project(modifiers={"a": 1, "b": 2, "c": 3})),
+        base=base_of(*commits),
+    )
+    assert plan.effective[0].body == {"modifiers": {"a": 1, "b": None}}
+
+
+def test_a_field_of_another_type_in_the_range_is_no_removed_field() -> None:
+    other = {"type": "NoOp", "config": {}}
+    plan = planned(
+        desired_of(WEB, export(destination=other)),
+        live_of(live_project(), live_export(destination=other)),
+        base=base_of(desired_of(WEB, export()), desired_of(WEB, export(destination=other))),
+    )
+    assert plan.empty
+    assert plan.notes == ()
+
+
+# What the plan records
+
+
+def test_a_plan_records_its_base_and_the_notes_on_it() -> None:
+    note = Note("base-note", "a note")
+    time = datetime(2026, 5, 23, 12, tzinfo=UTC)
+    base = base_of(desired_of(WEB), commits=14, time=time, notes=(note,))
+    plan = planned(desired_of(WEB), live_of(live_project()), base=base)
+    assert plan.source.base == "c0ffee"
+    assert plan.source.base_commits == 14
+    assert plan.source.base_time == "2026-05-23T12:00:00Z"
+    assert plan.notes == (note,)

@@ -1,0 +1,374 @@
+"""A saved plan is compared with the plan of now: equal, outdated, forged or applied in part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.model.address import Address
+from reconciler.model.change import Action
+from reconciler.model.live import Dialect, Live
+from reconciler.model.plan import Plan
+from reconciler.model.replacement import marked_name
+from reconciler.model.resource import Desired, State
+from reconciler.model.values import SecretRef
+from reconciler.planning.planner import PlanOptions
+from reconciler.planning.saved import Comparison, compare
+from tests.support.worlds import (
+    KINDS,
+    NOW,
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+    s3,
+    with_secrets,
+)
+
+SINCE = NOW.isoformat()
+BEFORE = "2026-01-01T00:00:00Z"
+WEB = live_project()
+
+
+def compared(
+    saved: Plan,
+    desired: Desired,
+    live: Live,
+    *,
+    options: PlanOptions | None = None,
+    base: Desired | None = None,
+    **parts: Any,
+) -> Comparison:
+    new = planned(desired, live, options=options, base=base)
+    parts = {"live": live, "desired": desired, "kinds": KINDS, "mask": str, **parts}
+    return compare(saved, new, **parts)
+
+
+def differences(*arguments: Any, **parts: Any) -> tuple[str, ...]:
+    return compared(*arguments, **parts).differences
+
+
+def ids(comparison: Comparison) -> list[str]:
+    return [change.id for change in comparison.plan.effective]
+
+
+# Outdated
+
+
+def test_a_change_that_the_saved_plan_does_not_contain_is_reported_by_field() -> None:
+    live = live_of(WEB, live_export())
+    saved = planned(desired_of(project(), export()), live)
+    assert differences(saved, desired_of(project(), export(interval="day")), live) == (
+        'batch_export.lake: interval "hour" -> "day" is not in the saved plan',
+    )
+
+
+def test_another_value_than_in_the_saved_plan_is_reported_with_both() -> None:
+    live = live_of(WEB, live_export())
+    saved = planned(desired_of(project(), export(interval="day")), live)
+    assert differences(saved, desired_of(project(), export(interval="week")), live) == (
+        (
+            'batch_export.lake: interval "hour" -> "week" is planned now, '
+            'the saved plan has "hour" -> "day"'
+        ),
+    )
+
+
+def test_a_live_value_that_was_modified_since_is_reported() -> None:
+    desired = desired_of(project(), export(interval="day", destination=s3(prefix="p/")))
+    saved = planned(desired, live_of(WEB, live_export()))
+    week = live_of(WEB, live_export(interval="week"))
+    assert differences(saved, desired, week)[0] == (
+        'batch_export.lake: interval "week" -> "day" is planned now, '
+        'the saved plan has "hour" -> "day"'
+    )
+    paused = live_of(WEB, live_export(), live_export("e2", "Sea"))
+    gone = planned(desired_of(project(), export("sea", state=State.ABSENT)), paused)
+    modified = live_of(WEB, live_export("e2", "Sea", paused=True))
+    desired = desired_of(project(), export("sea", state=State.ABSENT))
+    assert differences(gone, desired, modified) == (
+        "batch_export.sea: live value of paused is true, the saved plan expects (not set)",
+    )
+
+
+def test_a_change_that_is_neither_planned_nor_done_is_reported() -> None:
+    live = live_of(WEB, live_export())
+    saved = planned(desired_of(project(), export(interval="day"), export("sea")), live)
+    assert differences(saved, desired_of(project(), export()), live) == (
+        (
+            'batch_export.lake: interval "hour" -> "day" is in the saved plan, '
+            "but is neither planned now nor done"
+        ),
+        "batch_export.sea: create is in the saved plan, but is neither planned now nor done",
+    )
+
+
+def test_objects_that_were_added_to_a_project_make_its_deletion_stale() -> None:
+    desired = desired_of(replace(project(), state=State.ABSENT))
+    saved = planned(desired, live_of(WEB, live_export()))
+    assert saved.effective[0].inside == ("e1",)
+    more = live_of(WEB, live_export(), live_export("e2", "Sea"))
+    assert differences(saved, desired, more) == (
+        "project.web: object inside with id e2 is not in the saved plan",
+    )
+
+
+def test_a_secret_that_the_saved_plan_does_not_send_is_reported() -> None:
+    desired = desired_of(project(), export(destination=with_secrets()))
+    live = live_of(WEB, live_export())
+    rotating = PlanOptions(rotate=("*",))
+    saved = planned(desired, live)
+    lines = differences(saved, desired, live, options=rotating)
+    assert lines[0] == (
+        "batch_export.lake: destination.config.aws_access_key_id (secret) is not in the saved plan"
+    )
+    assert len(lines) == 2
+
+
+def test_a_consequence_that_the_saved_plan_does_not_show_is_reported() -> None:
+    live = live_of(WEB, live_export())
+    desired = desired_of(project(), export(interval="day"))
+    saved = planned(desired, live)
+    change = saved.effective[0]
+    without = replace(saved, changes=(replace(change, consequences=()), *saved.changes[1:]))
+    rules = [f"{item.severity} {item.rule}" for item in change.consequences]
+    assert rules
+    assert [line.split(": ", 1)[1] for line in differences(without, desired, live)] == [
+        f"{rule} is not in the saved plan" for rule in sorted(rules)
+    ]
+
+
+def test_a_kind_that_does_not_exist_is_reported() -> None:
+    desired, live = desired_of(project()), live_of()
+    saved = planned(desired, live)
+    other = replace(saved.changes[0], address=Address("dashboard", "web"))
+    assert differences(replace(saved, changes=(*saved.changes, other)), desired, live) == (
+        "dashboard.web: create is in the saved plan, but is neither planned now nor done",
+    )
+
+
+def test_a_masked_value_equals_the_same_secret() -> None:
+    def mask(text: str) -> str:
+        return text.replace("hunter2", "***")
+
+    desired = desired_of(project(), export(destination=s3(prefix="hunter2/")))
+    live = live_of(WEB, live_export(interval="hour", destination=s3(prefix="old/")))
+    shown = differences(planned(desired, live), desired, live, mask=mask)
+    assert shown == ()
+    done = live_of(WEB, live_export(destination=s3(prefix="hunter2/")))
+    assert differences(planned(desired, live), desired, done, mask=mask) == ()
+
+
+# What both have in common
+
+
+def test_only_what_both_plans_contain_remains_without_what_depends_on_the_rest() -> None:
+    live = live_of(live_project(2, "Shop"), live_export("e2", "Sea", parent=2))
+    shop = project("shop")
+    sea = export("sea", parent="shop", interval="day")
+    saved = planned(desired_of(shop, sea, project(), export()), live)
+    now = desired_of(shop, sea, project(timezone="Asia/Tokyo"), export())
+    comparison = compared(saved, now, live)
+    assert ids(comparison) == ["batch_export.sea:update"]
+    assert comparison.differences
+
+
+# Done
+
+
+def test_f7_what_is_done_counts_as_done() -> None:
+    live = live_of(live_project(2, "Shop"), live_export("e2", "Sea", parent=2))
+    desired = desired_of(
+        project("shop"), export("sea", parent="shop", state=State.ABSENT), project(), export()
+    )
+    saved = planned(desired, live)
+    assert len(saved.effective) == 3
+    after = live_of(live_project(2, "Shop"), WEB)
+    comparison = compared(saved, desired, after)
+    assert comparison.differences == ()
+    assert ids(comparison) == ["batch_export.lake:create"]
+    assert comparison.plan.effective[0].parent_id == "1"
+
+
+def test_f7_an_object_in_the_place_of_a_saved_create_with_other_values_is_not_done() -> None:
+    desired = desired_of(project(), export())
+    saved = planned(desired, live_of(WEB))
+    other = live_of(WEB, live_export(interval="week", created_at=BEFORE))
+    assert differences(saved, desired, other) == (
+        "batch_export.lake: create is in the saved plan, but is neither planned now nor done",
+        'batch_export.lake: interval "week" -> "hour" is not in the saved plan',
+    )
+
+
+def test_f7_a_deletion_of_a_project_goes_on_after_the_deletion_of_its_exports() -> None:
+    absent = replace(project(), state=State.ABSENT)
+    lake = export(state=State.ABSENT)
+    desired = desired_of(absent, lake, project("shop"))
+    saved = planned(desired, live_of(WEB, live_export()))
+    comparison = compared(saved, desired, live_of(WEB, live_project(2, "Shop")))
+    assert comparison.differences == ()
+    assert ids(comparison) == ["project.web:delete"]
+
+
+def test_f7_the_first_create_reveals_the_dialect_of_the_server() -> None:
+    parts: Any = {"sql_query": "SELECT 1", "destination": {"type": "NoOp", "config": {}}}
+    desired = desired_of(project(), export(**parts), export("sea", **parts))
+    saved = planned(desired, live_of(dialect=None))
+    names = set(saved.effective[1].body or {})
+    assert names >= {"sql_query", "hogql_query"}
+    made = live_export(created_at=SINCE, **parts)
+    for dialect in Dialect:
+        comparison = compared(saved, desired, live_of(WEB, made, dialect=dialect))
+        assert comparison.differences == (), (dialect, names)
+        assert ids(comparison) == ["batch_export.sea:create"]
+
+
+# Half done
+
+
+def half_created(created_at: str, **body: Any) -> tuple[Plan, Desired, Live]:
+    desired = desired_of(project(timezone="UTC", primary_dashboard=3))
+    saved = planned(desired, live_of())
+    return saved, desired, live_of(live_project(created_at=created_at, **body))
+
+
+def test_f7_the_patch_after_a_create_is_a_part_of_the_saved_create() -> None:
+    saved, desired, live = half_created(SINCE, primary_dashboard=1)
+    comparison = compared(saved, desired, live)
+    assert comparison.differences == ()
+    assert ids(comparison) == ["project.web:update"]
+
+
+def test_an_object_that_is_older_than_the_plan_is_not_that_of_the_saved_create() -> None:
+    saved, desired, live = half_created(BEFORE, primary_dashboard=1)
+    assert differences(saved, desired, live)
+    saved, desired, live = half_created("tomorrow", primary_dashboard=1)
+    assert differences(saved, desired, live)
+
+
+def test_an_update_with_other_values_is_not_a_part_of_the_saved_create() -> None:
+    saved, _, live = half_created(SINCE, primary_dashboard=1)
+    assert differences(saved, desired_of(project(timezone="UTC", primary_dashboard=4)), live)
+
+
+def test_f7_children_of_a_half_created_project_are_applied() -> None:
+    desired = desired_of(project(primary_dashboard=3), export())
+    saved = planned(desired, live_of())
+    live = live_of(live_project(created_at=SINCE, primary_dashboard=1))
+    comparison = compared(saved, desired, live)
+    assert comparison.differences == ()
+    assert set(ids(comparison)) == {"project.web:update", "batch_export.lake:create"}
+
+
+def rotated(**body: Any) -> tuple[Plan, Desired, Live, Desired]:
+    """A plan of a changed interval and changed references, and live state that has some of it."""
+    old = with_secrets()
+    old["config"]["aws_access_key_id"] = SecretRef.of("env", "OLD")
+    base = desired_of(project(), export(destination=old))
+    desired = desired_of(project(), export(interval="day", destination=with_secrets()))
+    saved = planned(desired, live_of(WEB, live_export()), base=base)
+    return saved, desired, live_of(WEB, live_export(**body)), base
+
+
+def test_f7_a_secret_that_changed_is_sent_again_after_the_rest_of_its_update_is_done() -> None:
+    saved, desired, live, base = rotated(interval="day")
+    assert [len(change.fields) for change in saved.effective] == [2]
+    comparison = compared(saved, desired, live, base=base)
+    assert comparison.differences == ()
+    assert [len(change.fields) for change in comparison.plan.effective] == [1]
+
+
+def test_a_secret_that_was_to_be_sent_is_never_done_by_reading() -> None:
+    saved, desired, live, _ = rotated(interval="day")
+    assert len(differences(saved, desired, live)) == 2
+
+
+def test_the_rest_of_an_update_has_the_values_of_the_saved_plan() -> None:
+    saved, desired, live, base = rotated(interval="day", end_at="2027-01-01T00:00:00Z")
+    more = desired_of(project(), export(interval="day", end_at=None, destination=with_secrets()))
+    assert differences(saved, desired, live, base=base) == ()
+    assert differences(saved, more, live, base=base)
+
+
+# Replacements
+
+
+def moving() -> tuple[Plan, Desired, Desired]:
+    base = desired_of(project(), project("shop"), export(end_at=None))
+    desired = desired_of(project(), project("shop"), export(parent="shop", interval="day"))
+    live = live_of(WEB, live_project(2, "Shop"), live_export())
+    saved = planned(desired, live, base=base, options=PlanOptions(allow_replace=True))
+    assert [change.action for change in saved.effective] == [Action.REPLACE]
+    return saved, desired, base
+
+
+def continued(*exports: Any) -> Comparison:
+    saved, desired, base = moving()
+    live = live_of(WEB, live_project(2, "Shop"), *exports)
+    return compared(saved, desired, live, base=base, options=PlanOptions(allow_replace=True))
+
+
+def new_export(name: str, created_at: str = SINCE, **body: Any) -> Any:
+    body = {"interval": "day", **body}
+    return live_export("e2", name, parent=2, created_at=created_at, **body)
+
+
+def test_f4_a_replacement_goes_on_after_its_create() -> None:
+    comparison = continued(live_export(), new_export(marked_name("Lake", "e1")))
+    assert comparison.differences == ()
+    (rest,) = comparison.plan.effective
+    assert (rest.action, rest.live_id, rest.new_id) == (Action.REPLACE, "e1", "e2")
+
+
+def test_f4_a_replacement_goes_on_after_its_delete() -> None:
+    comparison = continued(new_export(marked_name("Lake", "e1")))
+    assert comparison.differences == ()
+    (rest,) = comparison.plan.effective
+    assert (rest.action, rest.live_id) == (Action.UPDATE, "e2")
+
+
+def test_f4_a_replacement_is_done_after_its_rename() -> None:
+    assert continued(new_export("Lake")) == Comparison(continued(new_export("Lake")).plan)
+    assert continued(new_export("Lake")).plan.empty
+
+
+def test_f4_a_marked_object_that_is_older_than_the_plan_is_not_that_of_the_replacement() -> None:
+    assert continued(new_export(marked_name("Lake", "e1"), BEFORE)).differences
+
+
+def test_f4_an_old_object_that_was_modified_is_not_deleted() -> None:
+    comparison = continued(live_export(interval="week"), new_export(marked_name("Lake", "e1")))
+    assert comparison.differences
+    assert comparison.plan.empty
+
+
+# Undo
+
+
+def test_f7_an_undo_that_was_applied_in_part_goes_on() -> None:
+    live = live_of(WEB, live_export(interval="day"), live_export("e2", "Sea", interval="day"))
+    former = desired_of(
+        export(pinned_id="e1", interval="hour", parent=None),
+        export("sea", pinned_id="e2", interval="hour", parent=None),
+    )
+    saved = planned(former, live)
+    assert len(saved.effective) == 2
+    after = live_of(WEB, live_export(), live_export("e2", "Sea", interval="day"))
+    rest = planned(desired_of(former.resources[Address("batch_export", "sea")]), after)
+    comparison = compare(saved, rest, live=after, desired=desired_of(), kinds=KINDS, mask=str)
+    assert comparison.differences == ()
+    assert ids(comparison) == ["batch_export.sea:update"]
+
+
+@pytest.mark.parametrize("name", ["body", "after_create", "depends_on", "new_id"])
+def test_a_forged_part_without_words_of_its_own_is_refused(name: str) -> None:
+    desired, live = desired_of(project(), export()), live_of(WEB)
+    saved = planned(desired, live)
+    value: Any = {"body": {"name": "Lake"}, "after_create": {"a": 1}, "new_id": "e9"}.get(name, ())
+    forged = replace(saved.effective[0], **{name: ("x",) if name == "depends_on" else value})
+    assert differences(replace(saved, changes=(forged,)), desired, live)

@@ -1,0 +1,78 @@
+"""The report of a run, and durations."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.model.address import Address
+from reconciler.model.change import Action, Change
+from reconciler.model.event import Done, Failed, Report, Skipped, Twins, Withdrawn
+from reconciler.render.durations import duration_as_text, estimate_as_text
+from reconciler.render.report import report_as_text
+
+LAKE = Change(Address("batch_export", "lake"), Action.CREATE, "lake")
+POND = Change(Address("batch_export", "pond"), Action.UPDATE, "pond")
+AGAIN = "Run the command again to continue. Completed changes are not repeated.\n"
+
+
+def test_an_empty_run_has_no_report() -> None:
+    assert report_as_text(Report()) == ""
+
+
+def test_a_complete_run_is_one_line() -> None:
+    report = Report(done=(Done(LAKE, "1"), Done(POND, "2")))
+    assert report_as_text(report) == "\nApplied: 1 created, 1 updated\n"
+
+
+def test_a_run_that_failed_in_part_says_how_to_continue() -> None:
+    report = Report(failed=(Failed(LAKE, "no"),), skipped=(Skipped(POND, "x"),), interrupted=True)
+    assert report_as_text(report) == f"\nInterrupted: no changes; 1 failed, 1 skipped\n{AGAIN}"
+
+
+def test_unknown_outcomes_are_listed_with_what_to_do() -> None:
+    report = Report(
+        done=(Done(POND, "2", adopted=True),), failed=(Failed(LAKE, "504", "look", unknown=True),)
+    )
+    text = report_as_text(report)
+    assert text.startswith(
+        "\nApplied: 1 updated; 1 with an unknown outcome, 1 adopted\n"
+        "  ✗ create of batch_export.lake has an unknown outcome: 504\n    hint: look\n"
+    )
+    assert "Run `reconciler plan` to see what is left" in text
+
+
+def test_twins_and_withdrawn_objects_are_listed() -> None:
+    twins = Twins(LAKE, "7", ("6",), "it has runs", "keep one")
+    report = Report(done=(Done(LAKE, "7"),), withdrawn=(Withdrawn(LAKE, "8", "5"),), twins=(twins,))
+    text = report_as_text(report)
+    assert text.startswith("\nApplied: 1 created; 1 withdrawn, 1 with a twin\n")
+    assert "  - withdrew batch_export.lake (id 8); id 5 stays\n" in text
+    assert "  ✗ batch_export.lake exists twice: id 7 (created by this run)" in text
+
+
+def test_stale_changes_are_counted_apart() -> None:
+    report = Report(failed=(Failed(LAKE, "no", stale=True), Failed(POND, "no")))
+    assert report_as_text(report) == f"\nApplied: no changes; 1 failed, 1 stale\n{AGAIN}"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (-1, "0 s"),
+        (40.2, "41 s"),
+        (59.9, "1 min"),
+        (80, "1 min 20 s"),
+        (3600, "1 h"),
+        (7_501, "2 h 6 min"),
+    ],
+)
+def test_durations_are_rounded_up(seconds: float, text: str) -> None:
+    assert duration_as_text(seconds) == text
+
+
+def test_an_estimate_names_calls_time_and_the_hourly_limit() -> None:
+    assert estimate_as_text(1, 0.2) == "1 call, about 1 s"
+    assert estimate_as_text(1_212, 130) == "1,212 calls, about 2 min 10 s"
+    text = estimate_as_text(9_000, 4_000, beyond_hour=True)
+    assert text == "9,000 calls, about 1 h 7 min; more than the hourly limit allows at once"

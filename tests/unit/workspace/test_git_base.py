@@ -1,0 +1,337 @@
+"""Which commit is the base, which commits are in its range, and what the applied commit is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reconciler.commands.history import WorkspaceHistory
+from reconciler.errors import BadUsage, GitUnavailable
+from reconciler.kinds import all_kinds
+from reconciler.model.address import Address
+from reconciler.workspace import load
+from reconciler.workspace.git.applied import applied_commit, applied_ref, trusted_ref
+from reconciler.workspace.git.base import base_of_ref, default_base
+from reconciler.workspace.git.ci import before_push_of, target_of
+from reconciler.workspace.git.range import Range
+from reconciler.workspace.git.repository import Repository
+from tests.support.cli import write
+from tests.support.git import Git
+
+REF = "refs/reconciler/w/default"
+
+
+@pytest.fixture
+def git(tmp_path: Path) -> Git:
+    return Git.init(tmp_path / "repo")
+
+
+def repository_of(git: Git, folder: str = "") -> Repository:
+    repository = Repository.containing(git.folder / folder)
+    assert repository is not None
+    return repository
+
+
+def chosen(git: Git, environ: dict[str, str] | None = None, applied: str | None = None) -> str:
+    return default_base(repository_of(git), git.head(), applied, environ or {})
+
+
+def test_the_default_base_is_head_without_an_upstream_branch(git: Git) -> None:
+    git.commit("one")
+    second = git.commit("two")
+    assert chosen(git) == second
+
+
+def test_the_default_base_is_the_merge_base_with_the_upstream_branch(
+    git: Git, tmp_path: Path
+) -> None:
+    first = git.commit("one")
+    clone = git.clone(tmp_path / "clone")
+    git.commit("two")
+    clone.run("fetch", "--quiet")
+    clone.commit("three")
+    assert chosen(clone) == first
+
+
+def test_ci_names_the_base_of_a_push(git: Git, tmp_path: Path) -> None:
+    first = git.commit("one")
+    git.commit("two")
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"before": first}), encoding="utf-8")
+    push = {"GITHUB_EVENT_NAME": "push", "GITHUB_EVENT_PATH": str(event)}
+    assert chosen(git, {"CI": "true", **push}) == first
+    assert chosen(git, {"CI": "true", "CI_COMMIT_BEFORE_SHA": first}) == first
+    assert chosen(git, {"CI_COMMIT_BEFORE_SHA": first}) == git.head()
+
+
+def test_a_new_branch_has_no_commit_before_the_push(git: Git) -> None:
+    assert before_push_of({"CI": "1", "CI_COMMIT_BEFORE_SHA": "0" * 40}) is None
+    assert before_push_of({"CI": "1", "GITHUB_EVENT_NAME": "push"}) is None
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "GITHUB_BASE_REF",
+        "BITBUCKET_PR_DESTINATION_BRANCH",
+        "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
+        "SYSTEM_PULLREQUEST_TARGETBRANCH",
+        "CHANGE_TARGET",
+    ],
+)
+def test_ci_names_the_target_of_a_pull_request(git: Git, tmp_path: Path, variable: str) -> None:
+    first = git.commit("one")
+    git.bare(tmp_path / "origin.git")
+    git.run("tag", "origin/main")
+    git.run("switch", "--quiet", "-c", "feature")
+    git.commit("two")
+    # A tag of this name must not be used instead of the branch.
+    git.run("tag", "--force", "origin/main")
+    branch = "refs/heads/main" if variable.startswith("SYSTEM") else "main"
+    environ = {"TF_BUILD": "True", variable: branch, "CI_COMMIT_BEFORE_SHA": git.head()}
+    assert chosen(git, environ) == first
+    assert target_of({variable: branch}) is None
+    assert base_of_ref(repository_of(git), "origin/main") == first
+
+
+def test_the_applied_commit_comes_before_what_ci_names(git: Git) -> None:
+    first, second, _ = (git.commit(name) for name in ("one", "two", "three"))
+    assert chosen(git, {"CI": "1", "CI_COMMIT_BEFORE_SHA": second}, applied=first) == first
+
+
+def test_a_base_that_ci_names_and_that_is_missing_is_an_error(git: Git) -> None:
+    git.commit()
+    environ = {"CI": "1", "GITHUB_BASE_REF": "main"}
+    with pytest.raises(GitUnavailable, match="unknown git commit 'refs/remotes/origin/main'"):
+        chosen(git, environ)
+
+
+@pytest.mark.parametrize(
+    ("ref", "hint"),
+    [
+        ("HEAD~3", "use a commit, tag or branch of this clone, or fetch it"),
+        ("nope", "use a commit, tag or branch of this clone, or fetch it"),
+        ("other/main", "use a commit, tag or branch of this clone, or fetch it"),
+        ("origin/nope", "fetch it: git fetch origin nope"),
+        ("origin/a/b", "fetch it: git fetch origin a/b"),
+    ],
+)
+def test_an_unknown_base_has_a_hint_that_works(
+    git: Git, tmp_path: Path, ref: str, hint: str
+) -> None:
+    git.commit()
+    git.bare(tmp_path / "origin.git")
+    with pytest.raises(GitUnavailable, match="unknown git commit") as raised:
+        base_of_ref(repository_of(git), ref)
+    assert raised.value.hint == hint
+
+
+@pytest.mark.parametrize("ref", ["-x", "--output=x", "--all"])
+def test_a_base_that_looks_like_an_option_is_refused(git: Git, ref: str) -> None:
+    git.commit()
+    with pytest.raises(GitUnavailable, match="invalid git reference"):
+        base_of_ref(repository_of(git), ref)
+
+
+def test_a_branch_that_looks_like_an_option_is_an_unknown_commit(git: Git) -> None:
+    git.commit()
+    with pytest.raises(GitUnavailable, match="unknown git commit 'refs/remotes/origin/--all'"):
+        chosen(git, {"CI": "1", "GITHUB_BASE_REF": "--all"})
+
+
+def test_unrelated_histories_have_no_base(git: Git) -> None:
+    first = git.commit("one")
+    git.run("switch", "--quiet", "--orphan", "other")
+    git.commit("two")
+    with pytest.raises(GitUnavailable, match="no common ancestor"):
+        base_of_ref(repository_of(git), first)
+
+
+def test_a_repository_without_a_commit_has_no_base(git: Git) -> None:
+    with pytest.raises(GitUnavailable, match="no commit"):
+        base_of_ref(repository_of(git), "main")
+
+
+def test_a_shallow_clone_gets_the_command_that_fetches_its_history(
+    git: Git, tmp_path: Path
+) -> None:
+    first = git.commit("one")
+    git.commit("two")
+    clone = git.clone(tmp_path / "shallow", "--depth", "1")
+    for ref in ("HEAD~1", first):
+        with pytest.raises(GitUnavailable) as raised:
+            base_of_ref(repository_of(clone), ref)
+        assert "git fetch --unshallow" in (raised.value.hint or "")
+    clone.run("fetch", "--quiet", "--depth", "1", "origin", f"{first}:{REF}")
+    with pytest.raises(GitUnavailable, match="lacks the history from the applied commit") as raised:
+        applied_commit(repository_of(clone), REF, clone.head(), {})
+    assert "git fetch --unshallow" in (raised.value.hint or "")
+
+
+def test_a_shallow_clone_that_lacks_commits_of_the_range_is_an_error(
+    git: Git, tmp_path: Path
+) -> None:
+    base = git.commit("base", day=1)
+    git.run("switch", "--quiet", "-c", "feature")
+    git.commit("feature", day=9)
+    git.run("switch", "--quiet", "main")
+    for day in range(2, 6):
+        git.commit(f"main {day}", day=day)
+    git.run("merge", "--quiet", "--no-ff", "-m", "merge", "feature")
+    clone = git.clone(tmp_path / "shallow", "--depth", "3")
+    assert clone.run("rev-list", "--first-parent", "--count", "HEAD") == "3"
+    assert base_of_ref(repository_of(clone), base) == base
+    with pytest.raises(GitUnavailable, match="lacks commits between the base") as raised:
+        Range.between(repository_of(clone), base, [clone.head()])
+    assert "git fetch --unshallow" in (raised.value.hint or "")
+
+
+def range_of(git: Git, folder: str, base: str, *ends: str) -> list[str]:
+    later = Range.between(repository_of(git, folder), base, ends or (git.head(),)).later
+    return [git.run("show", "--no-patch", "--format=%s", commit.id) for commit in later]
+
+
+def test_the_range_has_first_parent_commits_that_touch_the_workspace(git: Git) -> None:
+    base = write(git.folder, {"w/a.yaml": "0", "b": "0"}) and Git(git.folder).commit("base", day=1)
+    write(git.folder, {"w/a.yaml": "1"})
+    git.commit("one", day=2)
+    git.run("switch", "--quiet", "-c", "feature")
+    write(git.folder, {"w/a.yaml": "feature"})
+    git.commit("in the branch", day=3)
+    git.run("switch", "--quiet", "main")
+    write(git.folder, {"b": "1"})
+    git.commit("outside", day=4)
+    git.run("merge", "--quiet", "--no-ff", "-m", "merge", "feature")
+    write(git.folder, {"w/a.yaml": "2"})
+    git.commit("two", day=5)
+    assert range_of(git, "w", base) == ["one", "merge", "two"]
+    assert range_of(git, "", base) == ["one", "outside", "merge", "two"]
+    commits = Range.between(repository_of(git, "w"), base, [git.head()])
+    assert (commits.base.id, commits.base.time.isoformat()) == (base, "2026-01-01T12:00:00+00:00")
+
+
+def test_the_range_of_a_rollback_starts_with_what_was_applied(git: Git) -> None:
+    base = git.commit("base", day=1)
+    write(git.folder, {"a": "1"})
+    git.commit("one", day=2)
+    write(git.folder, {"a": "2"})
+    applied = git.commit("applied", day=3)
+    git.run("reset", "--quiet", "--hard", base)
+    write(git.folder, {"b": "1"})
+    git.commit("other", day=4)
+    assert range_of(git, "", base, applied, git.head()) == ["one", "applied", "other"]
+
+
+def test_unchanged_trees_are_read_once(git: Git) -> None:
+    base = write(git.folder, {"w/a.yaml": "0"}) and git.commit("base")
+    for text in ("1", "0", "2"):
+        write(git.folder, {"w/a.yaml": text})
+        git.commit(text)
+    commits = Range.between(repository_of(git, "w"), base, [git.head()])
+    assert [source.read("a.yaml") for _, source in commits.sources()] == [b"0", b"1", b"2"]
+    assert len(commits.later) == 3
+
+
+def test_unchanged_resources_of_a_long_range_are_resolved_once(git: Git) -> None:
+    folder = git.folder / "w"
+    names = [f"p{number}" for number in range(20)]
+    write(folder, {f"{name}.yaml": f"projects: {{{name}: {{name: {name}}}}}\n" for name in names})
+    write(folder, {"reconciler.yaml": "version: 1\n", "name.txt": "x"})
+    base = git.commit("base")
+    for number in range(20):
+        write(folder, {"p0.yaml": f"projects: {{p0: {{name: name {number}}}}}\n"})
+        git.commit(f"change {number}")
+    write(folder, {"p0.yaml": "projects: {p0: {name: today}}\n"})
+    loaded = load(folder, kinds=all_kinds(), environment=None, environ={})
+    history = WorkspaceHistory.of(folder, loaded, {})
+    assert history is not None
+    range_ = history.base(base)
+    configurations = (range_.desired, *range_.later)
+    assert (range_.commits, len(configurations)) == (20, 21)
+    addresses = [Address("project", name) for name in names]
+    assert [
+        len({id(desired.resources[address]) for desired in configurations}) for address in addresses
+    ] == [21, *[1] * 19]
+
+
+def test_a_resource_that_reads_a_file_is_resolved_at_every_commit(git: Git) -> None:
+    for text in ("a", "b", "c"):
+        files = {
+            "reconciler.yaml": 'version: 1\nvars: {hidden: "\\x24\\x7bfile:name.txt}"}\n',
+            "p.yaml": "projects: {p: {name: '${var:hidden}'}, q: {name: 'q ${file:name.txt}'}}\n",
+            "name.txt": text,
+        }
+        write(git.folder, files)
+        git.commit(text)
+    write(git.folder, {"name.txt": "d"})
+    loaded = load(git.folder, kinds=all_kinds(), environment=None, environ={})
+    history = WorkspaceHistory.of(git.folder, loaded, {})
+    assert history is not None
+    range_ = history.base(git.head("HEAD~2"))
+    names = [
+        [resource.name for resource in desired.in_order()]
+        for desired in (range_.desired, *range_.later)
+    ]
+    assert names == [["a", "q a"], ["b", "q b"], ["c", "q c"]]
+
+
+@pytest.mark.parametrize(
+    ("folder", "environment", "prefix", "ref"),
+    [
+        ("", "production", None, "refs/reconciler/production"),
+        ("pipelines/eu", "production", None, "refs/reconciler/pipelines/eu/production"),
+        ("w", "eu", "refs/deployed/x", "refs/deployed/x/eu"),
+        ("a b/..c/x.lock/.d", "e:1~^?*[\\", None, None),
+        ("ä/@{1}/d.", "..", None, None),
+    ],
+)
+def test_the_reference_of_an_environment(
+    git: Git, folder: str, environment: str, prefix: str | None, ref: str | None
+) -> None:
+    (git.folder / folder).mkdir(parents=True, exist_ok=True)
+    named = applied_ref(repository_of(git, folder), environment, prefix=prefix)
+    assert ref in (None, named)
+    git.run("check-ref-format", named)
+
+
+def test_the_applied_commit_counts_if_the_trusted_branch_contains_it(
+    git: Git, tmp_path: Path
+) -> None:
+    first = git.commit("one")
+    git.bare(tmp_path / "origin.git")
+    repository = repository_of(git)
+    assert applied_commit(repository, REF, first, {}) is None
+    second = git.commit("two")
+    git.run("update-ref", REF, second)
+    applied = applied_commit(repository, REF, second, {})
+    assert applied is not None
+    assert (applied.commit, applied.is_ancestor) == (second, True)
+    assert applied.outside == "refs/remotes/origin/main"
+    git.run("update-ref", "refs/remotes/origin/release", second)
+    named = {"RECONCILER_TRUST_REF": "refs/remotes/origin/release"}
+    applied = applied_commit(repository, REF, first, named)
+    assert applied is not None
+    assert (applied.is_ancestor, applied.outside) == (False, None)
+
+
+def test_the_trusted_branch_is_the_default_branch_unless_a_variable_names_it(
+    git: Git, tmp_path: Path
+) -> None:
+    git.commit()
+    repository = repository_of(git)
+    assert trusted_ref(repository, {"CI_DEFAULT_BRANCH": "main"}) is None
+    git.bare(tmp_path / "origin.git")
+    assert trusted_ref(repository, {}) == "refs/remotes/origin/main"
+    for name in ("trunk", "stable"):
+        git.run("update-ref", f"refs/remotes/origin/{name}", git.head())
+    assert trusted_ref(repository, {"CI_DEFAULT_BRANCH": "trunk"}) == "refs/remotes/origin/trunk"
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"repository": {"default_branch": "stable"}}), encoding="utf-8")
+    github = {"GITHUB_EVENT_PATH": str(event)}
+    assert trusted_ref(repository, github) == "refs/remotes/origin/stable"
+    with pytest.raises(GitUnavailable, match="does not exist"):
+        trusted_ref(repository, {"RECONCILER_TRUST_REF": "refs/remotes/origin/nope"})
+    with pytest.raises(BadUsage, match="not a full name"):
+        trusted_ref(repository, {"RECONCILER_TRUST_REF": "main"})
