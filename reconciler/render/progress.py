@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from traceback import walk_tb
@@ -34,6 +35,8 @@ _REDRAW_AFTER = 0.1
 _LINE_AFTER = 5.0
 _SHORTEST_WAIT = 2.0
 """Seconds between status lines on a terminal and elsewhere, and of the shortest wait shown."""
+_SKIPS = 3
+"""How many changes that are skipped for one reason have lines of their own."""
 
 
 @dataclass(slots=True)
@@ -53,6 +56,7 @@ class Progress:
     _status: Status = field(init=False)
     _shown_at: float = field(init=False)
     _visible: bool = False
+    _skips: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self._shown_at = self.clock()
@@ -62,7 +66,7 @@ class Progress:
         """Take note of an event, and write its lines and the status if it is due."""
         now = self.clock()
         begins = self._status.update(event, now)
-        line = event_as_text(event)
+        line = "" if self._is_counted(event) else event_as_text(event)
         if self.verbose and isinstance(event, Sent):
             line = call_as_text(event)
         if line:
@@ -78,6 +82,17 @@ class Progress:
         """Remove the status, before something else is written."""
         self._erase()
         self._status = Status(self.clock())
+        for because, count in self._skips.items():
+            if count > _SKIPS:
+                self.write(f"○ {count - _SKIPS} more skipped: {printable(because)}\n")
+        self._skips.clear()
+
+    def _is_counted(self, event: Event) -> bool:
+        """Count a change that was skipped. Return whether it has no line of its own."""
+        if not isinstance(event, Skipped):
+            return False
+        self._skips[event.because] += 1
+        return self._skips[event.because] > _SKIPS
 
     def _show(self, now: float, *, due: bool) -> None:
         interval = _REDRAW_AFTER if self.live else _LINE_AFTER

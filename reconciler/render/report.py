@@ -101,6 +101,8 @@ def report_as_text(report: Report) -> str:
     done = [f"{actions[action]} {past(action)}" for action in Action if actions[action]]
     text = f"\n{'Interrupted' if report.interrupted else 'Applied'}: "
     text += ", ".join(done) or "no changes"
+    if adopted := sum(done.adopted for done in report.done):
+        text += f" ({adopted} adopted)"
     outcomes = _outcomes(report)
     if incomplete := ", ".join(f"{count} {word}" for word, count in outcomes.items() if count):
         text += f"; {incomplete}"
@@ -125,7 +127,6 @@ def _outcomes(report: Report) -> dict[str, int]:
         "skipped": len(report.skipped),
         "withdrawn": len(report.withdrawn),
         "with a twin": len(report.twins),
-        "adopted": sum(done.adopted for done in report.done),
     }
 
 

@@ -257,3 +257,17 @@ def test_a_status_has_no_control_characters_of_the_service() -> None:
     screen.after(0, Planned(PLAN))
     text = screen.after(1, Sent("GET", HOSTILE, 200), Waiting(30, HOSTILE))
     assert not breaking(text)
+
+
+def test_skips_for_one_reason_are_counted_after_the_third() -> None:
+    written: list[str] = []
+    progress = Progress(written.append, clock=lambda: 0.0)
+    for number in range(10):
+        change = Change(Address("batch_export", f"e{number}"), Action.CREATE, "E")
+        progress(Skipped(change, "the run was interrupted"))
+    progress(Skipped(CHANGE, "create of project.web failed"))
+    progress.clear()
+    progress.clear()
+    lines = "".join(written).splitlines()
+    assert len(lines) == 5
+    assert lines[-1] == "○ 7 more skipped: the run was interrupted"

@@ -35,7 +35,7 @@ def test_unknown_outcomes_are_listed_with_what_to_do() -> None:
     )
     text = report_as_text(report)
     assert text.startswith(
-        "\nApplied: 1 updated; 1 with an unknown outcome, 1 adopted\n"
+        "\nApplied: 1 updated (1 adopted); 1 with an unknown outcome\n"
         "  ✗ create of batch_export.lake has an unknown outcome: 504\n    hint: look\n"
     )
     assert "Run `reconciler plan` to see what is left" in text
