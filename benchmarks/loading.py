@@ -54,6 +54,13 @@ environments:
     vars: {bucket: acme-prod, region: eu-central-1, warehouse: ANALYTICS}
   staging:
     vars: {bucket: acme-staging, region: eu-central-1, warehouse: STAGING}
+secrets:
+  - AWS_ACCESS_KEY_ID
+  - AWS_SECRET_ACCESS_KEY
+  - PG_PASSWORD
+  - PG_USER
+  - SNOWFLAKE_PASSWORD
+  - SNOWFLAKE_USER
 """
 
 S3 = """\

@@ -71,6 +71,9 @@ class Diagnostic:
         return (at.file, at.line, at.column, self.code, self.message)
 
 
+MAX_DIAGNOSTICS = 100_000
+
+
 class Details(TypedDict, total=False):
     """Optional parts of a diagnostic. The hint of its code is the default hint."""
 
@@ -98,6 +101,10 @@ class DiagnosticCollector:
     def _add(self, code: str, level: Level, message: str, details: Details) -> None:
         details["hint"] = details.get("hint") or meaning(code).hint
         self.diagnostics.append(Diagnostic(code, level, message, **details))
+        if len(self.diagnostics) >= MAX_DIAGNOSTICS:
+            message = f"stopped after {MAX_DIAGNOSTICS:,} errors and warnings"
+            self.diagnostics.append(Diagnostic("too-many-diagnostics", Level.ERROR, message))
+            raise LoadingStopped(message)
 
     @property
     def failed(self) -> bool:
@@ -121,6 +128,8 @@ class ReconcilerError(Exception):
     ├── AmbiguousIdentity           1   several live objects match one resource
     ├── SecretUnavailable           1   a secret reference that cannot be resolved
     ├── GitUnavailable              1   a git base that cannot be read
+    ├── UnreadableFile              1   a file that exists and cannot be read
+    ├── LoadingStopped              1   too many errors, or values, to load the files
     ├── StalePlan                   4
     ├── RefusedByPolicy             5
     ├── Interrupted                 130
@@ -145,6 +154,12 @@ class ReconcilerError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+
+def system_error(error: OSError) -> ReconcilerError:
+    """Return an error of the system with the name of its file."""
+    reason = error.strerror or type(error).__name__
+    return ReconcilerError(f"{error.filename}: {reason}" if error.filename else reason)
 
 
 class InvalidConfiguration(ReconcilerError):
@@ -182,6 +197,18 @@ class AmbiguousIdentity(ReconcilerError):
 
 class SecretUnavailable(ReconcilerError):
     """A secret reference cannot be resolved. The message has the reference, never a value."""
+
+
+class UnreadableFile(ReconcilerError):
+    """A file exists and cannot be read. `code` is that of its diagnostic."""
+
+    def __init__(self, message: str, *, code: str = "unreadable-file") -> None:
+        super().__init__(message, hint=meaning(code).hint)
+        self.code = code
+
+
+class LoadingStopped(ReconcilerError):
+    """Loading stopped, since its errors or its values would fill the memory. It is reported."""
 
 
 class GitUnavailable(ReconcilerError):

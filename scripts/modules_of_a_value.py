@@ -26,7 +26,7 @@ from types import FrameType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-VARIABLE = "TRACED_SECRET"
+VARIABLE = "RECONCILER_SECRET_TRACED"
 SECRET = "hidden-in-the-environment"  # noqa: S105 - a value to follow, not a credential
 SEED = {
     "organizations": [
@@ -69,7 +69,7 @@ batch_exports:
         bucket_name: shop
         region: eu-central-1
         prefix: events/
-        aws_access_key_id: ${{secret:env:ACCESS_KEY}}
+        aws_access_key_id: ${{secret:env:RECONCILER_SECRET_ACCESS_KEY}}
         aws_secret_access_key: ${{secret:env:{VARIABLE}}}
 """
 
@@ -234,7 +234,7 @@ def trace_of(value: Value, checkout: Path) -> Trace:
                 "RECONCILER_ORGANIZATION": place["organization"],
                 "RECONCILER_API_KEY": place["api_key"],
                 VARIABLE: SECRET,
-                "ACCESS_KEY": "AKIA",
+                "RECONCILER_SECRET_ACCESS_KEY": "AKIA",
             }
             sys.argv = ["reconciler", "apply", "-C", name, "--auto-approve", "--no-base"]
             output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")

@@ -6,8 +6,8 @@ import errno
 import os
 from io import FileIO
 from pathlib import Path
-from stat import S_ISREG
-from typing import BinaryIO, cast
+from stat import S_IMODE, S_ISREG
+from typing import BinaryIO, Protocol, cast
 
 from reconciler.errors import ReconcilerError
 from reconciler.model.event import Record
@@ -16,8 +16,20 @@ from reconciler.model.event import Record
 _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
+class ByteStream(Protocol):
+    """A stream of bytes that is written to."""
+
+    def write(self, data: bytes, /) -> int | None:
+        """Write bytes and return how many. Raises OSError."""
+        ...
+
+    def flush(self) -> None:
+        """Write what is buffered. Raises OSError."""
+        ...
+
+
 class AuditLog:
-    """A listener that appends lines to a file, which only its owner can read if it is new.
+    """A listener that appends lines to a file, which only its owner can read.
 
     Raises ReconcilerError if the file can't be opened.
     """
@@ -40,7 +52,7 @@ class AuditLog:
         self._file.close()
 
 
-def write_line(stream: BinaryIO, record: Record) -> None:
+def write_line(stream: ByteStream, record: Record) -> None:
     """Write the line of an event and flush it. Raises OSError."""
     # Every command imports this package, and few need the codec.
     from reconciler.model.codec.event import encode_line
@@ -60,16 +72,27 @@ def _open(path: Path) -> BinaryIO:
     file = cast("BinaryIO", FileIO(descriptor, "ab"))
     if hasattr(os, "set_blocking"):
         os.set_blocking(descriptor, True)
-    if not _ends_with_line(path, descriptor):
-        file.write(b"\n")
+    status = os.fstat(descriptor)
+    if S_ISREG(status.st_mode):
+        try:
+            _restrict(descriptor, status)
+            if status.st_size and not _ends_with_line(path):
+                file.write(b"\n")
+        except OSError:
+            file.close()
+            raise
     return file
 
 
-def _ends_with_line(path: Path, descriptor: int) -> bool:
-    """Return whether the file is empty or ends with a line break. A killed run leaves none."""
-    status = os.fstat(descriptor)
-    if not S_ISREG(status.st_mode) or not status.st_size:
-        return True
-    with path.open("rb") as file:
+def _restrict(descriptor: int, status: os.stat_result) -> None:
+    """Let only its owner read and write a file that exists. Raises OSError for another's file."""
+    if hasattr(os, "fchmod") and S_IMODE(status.st_mode) & 0o077:
+        os.fchmod(descriptor, 0o600)
+
+
+def _ends_with_line(path: Path) -> bool:
+    """Return whether a file ends with a line break. A killed run leaves none. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | _CAREFULLY)
+    with FileIO(descriptor, "rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read() == b"\n"

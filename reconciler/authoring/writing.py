@@ -6,15 +6,21 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from errno import EISDIR
+from errno import EINVAL, EISDIR, ELOOP
 from pathlib import Path, PurePosixPath
+from posixpath import normpath
 
 from reconciler.errors import ReconcilerError
+from reconciler.model.wording import quoted
 from reconciler.workspace.sources import leaves_workspace
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file that only its owner can read, replacing an older one. Raises OSError."""
+    """Write a file that only its owner can read, replacing an older one.
+
+    Raises OSError, also for a path that is a link, a device or a pipe.
+    """
+    check_regular(path)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         draft.unlink(missing_ok=True)
@@ -27,24 +33,22 @@ def write_private(path: Path, data: bytes) -> None:
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
     """Write texts by their paths in the workspace, in the given order, and create folders.
 
-    Existing files keep their mode, and links inside the workspace stay links. Raises
-    ReconcilerError for a path outside the workspace, and for errors of the system.
+    Existing files keep their mode, and only their owner can read new ones. A link to a file of the
+    workspace stays a link. Raises ReconcilerError for other links, for a path outside the
+    workspace, and for errors of the system.
     """
-    root = folder.resolve()
     drafts: dict[Path, tuple[str, Path]] = {}
     try:
         for name, text in files.items():
-            target = (folder / name).resolve()
-            if leaves_workspace(name) or not target.is_relative_to(root):
-                raise ReconcilerError(f"{name} is outside the workspace")
             with _explained(name, folder):
+                target = _target(folder, name)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if target.is_dir():
                     raise IsADirectoryError(EISDIR, "it is a folder")
                 # Two names may lead to one file, through a link.
                 draft = target.with_name(f".{target.name}.{os.getpid()}.{len(drafts)}")
                 drafts[draft] = (name, target)
-                mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+                mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
                 _write(draft, text.encode(), mode=mode)
         while drafts:
             draft, (name, target) = next(iter(drafts.items()))
@@ -56,21 +60,52 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
             draft.unlink(missing_ok=True)
 
 
-def _write(path: Path, data: bytes, *, mode: int | None) -> None:
-    """Write a new file, with the default mode for None."""
+def _target(folder: Path, name: str) -> Path:
+    """Return the file to write. Raises ReconcilerError for one that a link leads to.
+
+    A link is followed only to an existing, visible file of the workspace.
+    """
+    root, target = folder.resolve(), (folder / name).resolve()
+    if leaves_workspace(name) or not target.is_relative_to(root):
+        raise ReconcilerError(f"{name} is outside the workspace")
+    reached = target.relative_to(root)
+    is_hidden = any(part.startswith(".") for part in reached.parts)
+    if reached.as_posix() != normpath(name) and (is_hidden or not target.is_file()):
+        raise ReconcilerError(
+            f"{name} is not written: a symbolic link leads to {quoted(reached.as_posix())}",
+            hint="replace the link with a file or folder",
+        )
+    return target
+
+
+def check_regular(path: Path) -> None:
+    """Raise OSError if the path exists and is not a regular file."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISLNK(mode):
+        raise OSError(ELOOP, "it is a symbolic link")
+    if not stat.S_ISREG(mode):
+        raise OSError(EINVAL, "it is not a regular file")
+
+
+def _write(path: Path, data: bytes, *, mode: int) -> None:
+    """Write a new file."""
     # A private file must not be readable before it is complete.
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-    handle = os.open(path, flags, 0o666 if mode is None else 0o600)
-    with os.fdopen(handle, "wb") as file:
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
         file.write(data)
-    if mode is not None:
-        path.chmod(mode)
+    path.chmod(mode)
 
 
 @contextmanager
 def _explained(name: str, folder: Path) -> Iterator[None]:
     try:
         yield
+    except RuntimeError:
+        # Older Pythons raise RuntimeError for links in a circle.
+        raise ReconcilerError(f"{name} cannot be written: {os.strerror(ELOOP)}") from None
     except OSError as error:
         reason = error.strerror
         above = [

@@ -13,6 +13,7 @@ import yaml
 from reconciler.errors import DiagnosticCollector
 from reconciler.model.json_tree import map_leaves, walk
 from reconciler.model.values import JSON, SecretRef
+from reconciler.model.wording import COMMAND
 from reconciler.workspace.references import escaped
 from reconciler.workspace.yaml.loader import parse
 from reconciler.workspace.yaml.nodes import MAPPING_TAG, SEQUENCE_TAG, TEXT_TAG
@@ -49,7 +50,7 @@ class _Strict(yaml.SafeDumper):
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
     style = None
-    if not value.replace("\n", "").isprintable():
+    if not value.replace("\n", "").isprintable() or COMMAND.search(value):
         style = '"'
     elif "\n" in value and not _NO_BLOCK.search(value):
         style = "|"
@@ -93,7 +94,7 @@ def yaml_text(value: JSON) -> str:
         width=100_000,
         default_flow_style=False,
     )
-    return _NON_ASCII.sub(_escape, text)
+    return COMMAND.sub(r"\\x23", _NON_ASCII.sub(_escape, text))
 
 
 def _escape(match: re.Match[str]) -> str:

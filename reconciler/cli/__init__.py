@@ -11,8 +11,13 @@ from typing import NoReturn
 import click
 
 from reconciler.cli.signals import interrupt_on_signals
-from reconciler.cli.streams import discard, open_closed_streams, write_message
-from reconciler.errors import ExitCode, ReconcilerError
+from reconciler.cli.streams import (
+    discard,
+    open_closed_streams,
+    write_message,
+    write_usage_error,
+)
+from reconciler.errors import ExitCode, ReconcilerError, system_error
 from reconciler.version import __version__
 
 _COMMANDS = {
@@ -105,7 +110,7 @@ def _failed(error: BaseException) -> ExitCode:
     code = ExitCode.ERROR
     match error:
         case click.ClickException():
-            error.show()
+            write_usage_error(error)
             code = ExitCode.USAGE if isinstance(error, click.UsageError) else code
         case click.Abort() | KeyboardInterrupt():
             write_message("interrupted\n")
@@ -120,6 +125,9 @@ def _failed(error: BaseException) -> ExitCode:
         case OSError(errno=number, filename=None) if number in _OF_STREAMS:
             discard(sys.stdout)
             write_message(f"error: the standard output can't be written: {error.strerror}\n")
+        case OSError():
+            # The system refuses something that no use case expects, such as a full disk.
+            _print_error(system_error(error))
         case _:
             _report_bug(error)
     return code

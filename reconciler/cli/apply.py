@@ -13,6 +13,7 @@ from reconciler.cli.exit_codes import exit_code_of_apply
 from reconciler.cli.options import (
     client_options,
     file_option,
+    log_option,
     plan_options,
     plan_request,
     unmanaged_option,
@@ -28,7 +29,7 @@ from reconciler.cli.output import (
     shown,
 )
 from reconciler.cli.signals import run, stop_on_signals
-from reconciler.cli.streams import write_message, write_plan, write_report
+from reconciler.cli.streams import ByteOutput, write_message, write_plan, write_report
 from reconciler.client.estimate import Estimate
 from reconciler.commands.applying import Applied, ApplyRequest, Screen, apply
 from reconciler.commands.planning import PlanResult
@@ -58,8 +59,8 @@ from reconciler.render.report import report_as_text
     "--shared", is_flag=True, help="Apply what PLAN_FILE and the plan of now have in common."
 )
 @file_option("--undo", "The file that PLAN_FILE undoes, as for `plan --undo`.")
-@file_option("--log-file", "Append an audit log: JSON lines, one for each request and change.")
-@file_option("--events", "Append the same lines to a file for programs.")
+@log_option("--log-file", "Append an audit log: JSON lines, one for each request and change.")
+@log_option("--events", "Append the same lines to a file for programs.")
 @click.option(
     "--format",
     "output_format",
@@ -90,7 +91,7 @@ def command(
     request = ApplyRequest(
         plan_request(options),
         can_ask=sys.stdin.isatty() and not is_json,
-        outputs=Outputs(log_file, events, sys.stdout.buffer if is_json else None),
+        outputs=Outputs(log_file, events, ByteOutput() if is_json else None),
         **{name: options[name] for name in names},
     )
     listener = progress(verbose=verbose)

@@ -9,6 +9,7 @@ import click
 from reconciler.cli.exit_codes import exit_code_of_audit
 from reconciler.cli.options import format_option
 from reconciler.cli.output import render_options
+from reconciler.cli.streams import write_result
 from reconciler.commands.auditing import audit
 from reconciler.render.formats import writer_of
 
@@ -24,5 +25,5 @@ def command(file: Path, *, run: str | None, output_format: str) -> int:
     Exits with 3 if the run that is shown has unknown outcomes or twins.
     """
     result = audit(file, run)
-    click.echo(writer_of(output_format, "audit")(result, render_options()), nl=False)
+    write_result(writer_of(output_format, "audit")(result, render_options()))
     return exit_code_of_audit(result)

@@ -8,6 +8,7 @@ import click
 
 from reconciler.cli.options import client_options, workspace_of, workspace_options
 from reconciler.cli.output import run_shown, runtime
+from reconciler.cli.streams import write_result
 from reconciler.commands.backfilling import backfill
 from reconciler.model.wording import printable
 
@@ -26,5 +27,6 @@ def command(address: str, *, start: str, end: str, **options: Any) -> None:
     """
     workspace = workspace_of(options)
     started = run_shown(lambda world: backfill(address, start, end, workspace, world), runtime())
-    name = f" (backfill {printable(started.backfill_id)})" if started.backfill_id else ""
-    click.echo(f"Backfilling {address} from {started.start} to {started.end}{name}")
+    name = f" (backfill {started.backfill_id})" if started.backfill_id else ""
+    text = f"Backfilling {address} from {started.start} to {started.end}{name}"
+    write_result(f"{printable(text)}\n")

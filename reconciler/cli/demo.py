@@ -7,6 +7,7 @@ import sys
 import click
 
 from reconciler.cli.output import runtime, style_of
+from reconciler.cli.streams import write_result
 from reconciler.commands.demonstrating import demo
 from reconciler.render.progress import demo_line
 
@@ -18,4 +19,4 @@ def command() -> None:
     Starts the embedded service on a free loopback port and needs no network and no account.
     """
     style = style_of(sys.stdout)
-    demo(runtime(), lambda text: click.echo(demo_line(text, style)))
+    demo(runtime(), lambda text: write_result(f"{demo_line(text, style)}\n"))

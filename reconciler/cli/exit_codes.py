@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def exit_code_of_plan(plan: Plan, *, detailed: bool) -> ExitCode:
     """Return REFUSED, CHANGES (only if `detailed`) or FINE."""
-    if plan.refusals:
+    if any(not refusal.after_merge for refusal in plan.refusals):
         return ExitCode.REFUSED
     return ExitCode.CHANGES if detailed and not plan.empty else ExitCode.FINE
 

@@ -10,6 +10,7 @@ import click
 from reconciler.cli.exit_codes import exit_code_of_format
 from reconciler.cli.options import folder_option
 from reconciler.cli.output import print_warnings, style_of
+from reconciler.cli.streams import write_message, write_result
 from reconciler.commands.formatting import format_workspace
 from reconciler.render.difference import format_summary, formatted_as_text
 
@@ -30,6 +31,6 @@ def command(folder: Path, files: tuple[Path, ...], *, check: bool, diff: bool) -
     formatted = format_workspace(folder, files, write=write)
     print_warnings(formatted.diagnostics)
     text = formatted_as_text(formatted, diff=diff, style=style_of(sys.stdout))
-    click.echo(text, nl=False)
-    click.echo(format_summary(formatted, written=write), err=True)
+    write_result(text)
+    write_message(f"{format_summary(formatted, written=write)}\n")
     return exit_code_of_format(formatted, check=check)

@@ -15,6 +15,7 @@ from reconciler.cli.options import (
     workspace_options,
 )
 from reconciler.cli.output import render_options, run_shown, runtime
+from reconciler.cli.streams import write_message, write_result
 from reconciler.commands.importing import ImportOptions, import_live
 from reconciler.importing.choosing import Choice
 from reconciler.importing.placing import Layout
@@ -79,6 +80,6 @@ def import_and_print(request: ImportOptions, output_format: str = DEFAULT) -> in
     """Import, print what was done and what was not, and return the exit code."""
     imported = run_shown(lambda world: import_live(request, world), runtime())
     write = writer_of(output_format, "imported")
-    click.echo(write(imported, render_options()), nl=False)
-    click.echo(remarks_on_import(imported), nl=False, err=True)
+    write_result(write(imported, render_options()))
+    write_message(remarks_on_import(imported))
     return exit_code_of_import(imported)

@@ -9,11 +9,13 @@ import click
 from reconciler.cli.import_ import import_and_print, layout_option
 from reconciler.cli.options import folder_option
 from reconciler.cli.output import runtime
+from reconciler.cli.streams import write_message, write_result
 from reconciler.commands.importing import ImportOptions
 from reconciler.commands.initialising import InitOptions, initialise, refresh_schemas
 from reconciler.commands.runtime import WorkspaceOptions
 from reconciler.errors import ExitCode
 from reconciler.importing.placing import Layout
+from reconciler.model.wording import printable
 
 
 @click.command("init")
@@ -51,13 +53,12 @@ def command(*, schemas: bool, layout: str, **options: Any) -> int:
         return ExitCode.FINE
     _print_files(initialise(workspace, runtime()))
     if not workspace.with_import:
-        click.echo(
-            "next: add resources or run `reconciler import`, then `reconciler plan`", err=True
-        )
+        write_message("next: add resources or run `reconciler import`, then `reconciler plan`\n")
         return ExitCode.FINE
-    created = WorkspaceOptions(workspace.folder, workspace.environment)
+    # Its reconciler.yaml contains only what the options say.
+    created = WorkspaceOptions(workspace.folder, workspace.environment, trust_workspace=True)
     return import_and_print(ImportOptions(created, layout=Layout(layout)))
 
 
 def _print_files(files: tuple[str, ...]) -> None:
-    click.echo("".join(f"+ {name}\n" for name in files), nl=False)
+    write_result("".join(f"+ {printable(name)}\n" for name in files))

@@ -21,6 +21,8 @@ _Value = TypeVar("_Value")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 
+STDOUT = Path("-")
+"""The file that stands for the standard output."""
 GLOBS: dict[str, Any] = {"multiple": True, "metavar": "GLOB"}
 """How an option is declared that takes globs and may be repeated."""
 
@@ -53,6 +55,12 @@ workspace_options = _all(
         help="Environment. Default: the only one, or `default:` of the workspace.",
     ),
     click.option("--strict", is_flag=True, help="Treat warnings about the files as errors."),
+    click.option(
+        "--trust-workspace",
+        is_flag=True,
+        help="Let the files decide where the API key is sent and what is allowed. Default: on a "
+        "terminal, and not in a CI job.",
+    ),
 )
 
 
@@ -132,6 +140,11 @@ client_options = _all(
         metavar="S",
         help="How long a failed request is repeated. Default: 5m.",
     ),
+    click.option(
+        "--insecure-http",
+        is_flag=True,
+        help="Send the API key unencrypted to an http:// address that is not on this machine.",
+    ),
 )
 
 
@@ -147,10 +160,23 @@ def format_option(result: Result) -> Callable[[_Function], _Function]:
     )
 
 
-def file_option(name: str, description: str) -> Callable[[_Function], _Function]:
+def file_option(name: str, description: str, **attributes: Any) -> Callable[[_Function], _Function]:
     """Add an option that names a file."""
     path = click.Path(dir_okay=False, path_type=Path)
-    return click.option(name, type=path, metavar="FILE", help=description)
+    return click.option(name, type=path, metavar="FILE", help=description, **attributes)
+
+
+def log_option(name: str, description: str) -> Callable[[_Function], _Function]:
+    """Add an option that names a file which is appended to, and cannot be stdout."""
+    return file_option(name, description, callback=_not_stdout)
+
+
+def _not_stdout(_: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    if path == STDOUT:
+        raise BadUsage(
+            f"{param.opts[0]} - is not supported", hint="use --format json for events on stdout"
+        )
+    return path
 
 
 unmanaged_option = click.option(
@@ -171,6 +197,8 @@ def workspace_of(options: dict[str, Any]) -> WorkspaceOptions:
         environment=options["environment"],
         strict=options["strict"],
         client=ClientOptions(**given),
+        insecure_http=options.get("insecure_http", False),
+        trust_workspace=options["trust_workspace"],
     )
 
 

@@ -32,7 +32,9 @@ def now() -> datetime:
 
 def runtime() -> Runtime:
     """Return the environment and the clock of this process."""
-    return Runtime(environ=os.environ, now=now)
+    # Standard input is None if it is closed.
+    interactive = sys.stdin is not None and sys.stdin.isatty()
+    return Runtime(environ=os.environ, now=now, interactive=interactive)
 
 
 def style_of(stream: TextIO) -> Style:

@@ -10,6 +10,7 @@ import click
 
 from reconciler.cli.exit_codes import exit_code_of_plan
 from reconciler.cli.options import (
+    STDOUT,
     client_options,
     file_option,
     format_option,
@@ -20,11 +21,13 @@ from reconciler.cli.options import (
     workspace_options,
 )
 from reconciler.cli.output import print_warnings, render_options, run_shown, runtime
+from reconciler.cli.streams import ByteOutput, write_message, write_result
 from reconciler.commands.files import write_private
 from reconciler.commands.planning import PlanResult, plan
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.undoing import plan_undo
 from reconciler.model.codec.plan import encode
+from reconciler.model.wording import printable
 from reconciler.render.formats import writer_of
 
 
@@ -33,7 +36,7 @@ from reconciler.render.formats import writer_of
 @plan_options
 @unmanaged_option
 @format_option("plan")
-@file_option("--out", "Save the plan for `apply FILE`.")
+@file_option("--out", "Save the plan for `apply FILE`; - for stdout.")
 @file_option("--undo", "Plan the reversal of a saved plan or an audit log.")
 @client_options
 @verbose_option
@@ -59,9 +62,15 @@ def command(
     result = run_shown(planned, runtime(), verbose=verbose)
     print_warnings(result.diagnostics)
     how = render_options(show_unmanaged=options["show_unmanaged"])
-    click.echo(writer_of(output_format, "plan")(result.plan, how), nl=False)
-    if out is not None:
+    shown = writer_of(output_format, "plan")(result.plan, how)
+    if out == STDOUT:
+        write_message(shown)
+        ByteOutput().write(encode(result.plan))
+    else:
+        write_result(shown)
+    if out is not None and out != STDOUT:
         write_private(out, encode(result.plan))
-        click.echo(f"saved to {out}; apply it with: reconciler apply {out}", err=True)
-    click.echo(f"{result.calls} API calls", err=True)
+        file = printable(str(out))
+        write_message(f"saved to {file}; apply it with: reconciler apply {file}\n")
+    write_message(f"{result.calls} API calls\n")
     return exit_code_of_plan(result.plan, detailed=detailed_exitcode)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import click
 import orjson
 
+from reconciler.cli.streams import write_result
 from reconciler.errors import BadUsage
 from reconciler.model.schema_files import nearest_schema, schema, schema_names
+from reconciler.model.wording import plain_json
 
 
 @click.command("schema")
@@ -14,7 +16,7 @@ from reconciler.model.schema_files import nearest_schema, schema, schema_names
 def command(name: str | None) -> None:
     """Print a JSON Schema (2020-12) by name, or list the names."""
     if name is None:
-        click.echo("\n".join(schema_names()))
+        write_result("".join(f"{listed}\n" for listed in schema_names()))
         return
     content = schema(name)
     if content is None:
@@ -22,4 +24,4 @@ def command(name: str | None) -> None:
         suggestion = f"did you mean '{close}'? " if close is not None else ""
         names = ", ".join(schema_names())
         raise BadUsage(f"unknown schema '{name}'", hint=f"{suggestion}schemas: {names}")
-    click.echo(orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    write_result(plain_json(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()) + "\n")

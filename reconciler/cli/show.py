@@ -9,6 +9,7 @@ import click
 
 from reconciler.cli.options import format_option, unmanaged_option, workspace_of, workspace_options
 from reconciler.cli.output import print_warnings, render_options, runtime
+from reconciler.cli.streams import write_result
 from reconciler.commands.showing import show
 from reconciler.render.formats import writer_of
 
@@ -43,4 +44,4 @@ def command(
     )
     print_warnings(diagnostics)
     how = render_options(show_unmanaged=show_unmanaged)
-    click.echo(write(result, how), nl=False)
+    write_result(write(result, how))

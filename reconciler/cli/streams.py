@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or without a reader."""
+"""Write to the standard streams, which may be closed, full, or without a reader."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TextIO
 import click
 
 from reconciler.errors import ReconcilerError
+from reconciler.model.wording import printable
+from reconciler.model.workflow import safe_output
 
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
@@ -34,10 +36,15 @@ def discard(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+def write_result(text: str) -> None:
+    """Write to stdout. Raises OSError."""
+    _write(text)
+
+
 def write_message(text: str) -> None:
     """Write to stderr. A stream that fails does not end a command."""
     try:
-        click.echo(text, nl=False, err=True, color=True)
+        _write(text, err=True)
     except (OSError, ValueError):
         discard(sys.stderr)
 
@@ -45,7 +52,7 @@ def write_message(text: str) -> None:
 def write_report(text: str) -> None:
     """Write a result that must not be lost to stdout, or to stderr if that fails."""
     try:
-        click.echo(text, nl=False)
+        _write(text)
     except (OSError, ValueError):
         discard(sys.stdout)
         write_message(text)
@@ -57,10 +64,35 @@ def write_plan(text: str) -> None:
     Raises ReconcilerError if that fails: nothing is applied that could not be shown.
     """
     try:
-        click.echo(text, nl=False)
+        _write(text)
     except (OSError, ValueError) as error:
         discard(sys.stdout)
         reason = error.strerror if isinstance(error, OSError) else error
         raise ReconcilerError(
             f"the standard output can't be written: {reason}; nothing was sent"
         ) from None
+
+
+def write_usage_error(error: click.ClickException) -> None:
+    """Write an error of click, which quotes arguments as they are."""
+    shown = io.StringIO()
+    error.show(shown)
+    write_message("".join(f"{printable(line)}\n" for line in shown.getvalue().splitlines()))
+
+
+class ByteOutput:
+    """The standard output for complete lines of UTF-8, whatever its encoding is."""
+
+    def write(self, line: bytes) -> int:
+        """Write complete lines. Raises OSError."""
+        sys.stdout.buffer.write(safe_output(line.decode()).encode())
+        return len(line)
+
+    def flush(self) -> None:
+        """Write what is buffered. Raises OSError."""
+        sys.stdout.buffer.flush()
+
+
+def _write(text: str, *, err: bool = False) -> None:
+    """Write to a stream: the one place of the program that does."""
+    click.echo(safe_output(text), nl=False, err=err, color=True)

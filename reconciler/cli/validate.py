@@ -10,6 +10,7 @@ import click
 from reconciler.cli.exit_codes import exit_code_of_diagnostics
 from reconciler.cli.options import format_option, workspace_of, workspace_options
 from reconciler.cli.output import render_options, runtime
+from reconciler.cli.streams import write_result
 from reconciler.commands.files import path_in_repository
 from reconciler.commands.validating import validate
 from reconciler.render.formats import writer_of
@@ -27,5 +28,5 @@ def command(output_format: str, **options: Any) -> int:
     diagnostics = validate(workspace, runtime())
     root = path_in_repository(workspace.folder, os.environ)
     write = writer_of(output_format, "diagnostics")
-    click.echo(write(diagnostics, render_options(root=root)), nl=False)
+    write_result(write(diagnostics, render_options(root=root)))
     return exit_code_of_diagnostics(diagnostics)

@@ -21,6 +21,7 @@ from reconciler.errors import (
     Unauthorized,
     Unavailable,
 )
+from reconciler.model.redaction import Mask
 from reconciler.model.request import Request
 from reconciler.model.wording import printable
 
@@ -53,20 +54,28 @@ _HINTS: Mapping[int, Mapping[str, str]] = {
 
 
 def service_error(
-    request: Request, status: int, content: bytes, headers: Mapping[str, str]
+    request: Request,
+    status: int,
+    content: bytes,
+    headers: Mapping[str, str],
+    *,
+    mask: Mask = str,
 ) -> ServiceError:
-    """Return the exception for a response with a status of 400 or more."""
+    """Return the exception for a response with a status of 400 or more.
+
+    `mask` masks secrets in texts of the service, before they are folded or cut.
+    """
     body = _error_body(content)
-    attr = _text(body.get("attr"))
-    detail = _text(body.get("detail"))
+    attr = _text(body.get("attr"), mask)
+    detail = _text(body.get("detail"), mask)
     place = f" ({attr})" if attr else ""
     reason = f": {detail}" if detail else ""
     error_type = _BY_STATUS.get(status) or (Invalid if status < 500 else Unavailable)
     return error_type(
         f"{request.label}: {status}{place}{reason}",
-        hint=_hint(status, detail or ""),
+        hint=_hint(status, str(body.get("detail"))),
         status=status,
-        code=_text(body.get("code")),
+        code=_text(body.get("code"), str),
         attr=attr,
         retry_after=_retry_after(headers),
     )
@@ -82,11 +91,11 @@ def _error_body(content: bytes) -> Mapping[str, object]:
     return body if valid else {}
 
 
-def _text(value: object) -> str | None:
-    """Return a server's text as one printable line of limited length."""
+def _text(value: object, mask: Mask) -> str | None:
+    """Return a server's text as one printable line of limited length, without secrets."""
     if not isinstance(value, str):
         return None
-    line = printable(" ".join(value.split()))
+    line = printable(" ".join(mask(value).split()))
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 

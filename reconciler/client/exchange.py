@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import orjson
 
 from reconciler.client.errors import service_error
-from reconciler.client.settings import ClientSettings
+from reconciler.client.network import no_response
 from reconciler.client.waits import Waits
 from reconciler.errors import ServiceError, Unavailable
+from reconciler.model.redaction import Mask
 from reconciler.model.request import Request
 from reconciler.model.values import JSON
-from reconciler.version import __version__
 
 if TYPE_CHECKING:
     # Imported where a request is made: commands that make none start in two thirds of the time.
@@ -24,76 +23,53 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 32 * 2**20
 """The largest response body, after decompression."""
-IDLE_SECONDS = 2.0
-"""After so much idle time a connection is not used again: the other end may just close it, and
-then it would be unknown whether a request took effect."""
-_CONNECT_SECONDS = 10.0
+MOST_VALUES = 1_000_000
+"""The most values in a response body: each needs memory, however short its text is."""
+MOST_LEVELS = 100
+"""The deepest nesting of a response body: what walks through it must not run out of stack."""
+_WITH_GZIP_HEADER = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A response. `too_large`: its body was longer than MOST_BYTES, and is cut."""
+    """A response. `problem` says what about its body is not accepted; `content` is empty then."""
 
     status: int
     headers: Mapping[str, str]
     content: bytes
-    too_large: bool = False
+    problem: str | None = None
 
-    def body(self, request: Request) -> JSON:
-        """Return the decoded body, None without one. Raises ServiceError for an error response."""
+    def body(self, request: Request, *, mask: Mask = str) -> JSON:
+        """Return the decoded body, None without one. Raises ServiceError for an error response.
+
+        `mask` masks secrets in texts of the service.
+        """
         if self.status >= 400:
-            raise service_error(request, self.status, self.content, self.headers)
+            raise service_error(request, self.status, self.content, self.headers, mask=mask)
         if 300 <= self.status < 400:
             raise ServiceError(
                 f"{request.label}: {self.status} redirect, not followed with the API key",
                 hint="set `base_url` to the address it redirects to, if you trust that address",
                 status=self.status,
             )
-        if self.too_large:
-            raise Unavailable(
-                f"{request.label}: {self.status} with a body of more than {MOST_BYTES >> 20} MB",
-                hint="check that `base_url` is the address of the API",
-                status=self.status,
-            )
+        if self.problem is not None:
+            raise self._unusable(request, self.problem)
         if not self.content:
             return None
         try:
             decoded: JSON = orjson.loads(self.content)
         except orjson.JSONDecodeError:
-            raise Unavailable(
-                f"{request.label}: {self.status} with a body that is not JSON",
-                hint="check that `base_url` is the address of the API",
-                status=self.status,
-            ) from None
+            raise self._unusable(request, "that is not JSON") from None
+        if _too_deep(decoded):
+            raise self._unusable(request, f"nested more than {MOST_LEVELS} levels deep")
         return decoded
 
-
-@asynccontextmanager
-async def open_http(base_url: str, settings: ClientSettings) -> AsyncIterator[httpx.AsyncClient]:
-    """Yield an HTTP client whose connections are closed at the end."""
-    import httpx
-
-    # Calls wait for their turn before they get here, so the pool need not limit them.
-    limits = httpx.Limits(
-        max_connections=None,
-        max_keepalive_connections=settings.parallelism,
-        keepalive_expiry=IDLE_SECONDS,
-    )
-    connect = min(_CONNECT_SECONDS, settings.timeout / 2)
-    # Reading the certificate authorities takes 60 ms, and plain HTTP needs none.
-    plain = base_url.lower().startswith("http:")
-    async with httpx.AsyncClient(
-        timeout=httpx.Timeout(settings.timeout, connect=connect),
-        limits=limits,
-        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
-        follow_redirects=False,
-        headers={
-            "User-Agent": f"reconciler/{__version__}",
-            "Accept": "application/json",
-            "Accept-Encoding": "gzip",
-        },
-    ) as client:
-        yield client
+    def _unusable(self, request: Request, problem: str) -> Unavailable:
+        return Unavailable(
+            f"{request.label}: {self.status} with a body {problem}",
+            hint="check that `base_url` is the address of the API",
+            status=self.status,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +93,9 @@ class Exchange:
         except TimeoutError:
             raise self._too_late(request) from None
         except httpx.HTTPError as error:
-            raise self._no_response(request, error) from None
+            waiting = isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout)
+            late = self._too_late(request) if waiting else None
+            raise late or no_response(request.label, self.base_url, error) from None
         except (httpx.InvalidURL, ValueError):
             raise ServiceError(
                 f"'{self.base_url}' is not a URL", hint="check `base_url` of this environment"
@@ -126,7 +104,6 @@ class Exchange:
     async def _received(
         self, request: Request, *, headers: Mapping[str, str], content: bytes | None
     ) -> Received:
-        received = bytearray()
         async with self.client.stream(
             request.method,
             self.base_url + request.path,
@@ -134,11 +111,12 @@ class Exchange:
             content=content,
             headers=dict(headers),
         ) as response:
-            async for chunk in response.aiter_bytes():
-                received += chunk
-                if len(received) > MOST_BYTES:
-                    return Received(response.status_code, response.headers, b"", too_large=True)
-        return Received(response.status_code, response.headers, bytes(received))
+            body = _Body(response.headers.get("content-encoding", ""))
+            async for chunk in response.aiter_raw():
+                if not body.add(chunk):
+                    break
+        content = body.accepted()
+        return Received(response.status_code, response.headers, content, body.problem)
 
     def _too_late(self, request: Request) -> Unavailable:
         if self.waits.stopped:
@@ -147,25 +125,52 @@ class Exchange:
             f"{request.label}: no complete response from {self.base_url} in {self.timeout:g} s"
         )
 
-    def _no_response(self, request: Request, error: httpx.HTTPError) -> Unavailable:
-        """Convert an exception of httpx, which no other module sees."""
-        import httpx
 
-        unsent = (
-            httpx.ConnectError,
-            httpx.ConnectTimeout,
-            httpx.PoolTimeout,
-            httpx.ProxyError,
-            httpx.UnsupportedProtocol,
-        )
-        if isinstance(error, unsent):
-            unreachable = Unavailable(
-                f"{request.label}: can't connect to {self.base_url}",
-                hint="check `base_url` of this environment, the network and any proxy",
-            )
-            unreachable.sent = False
-            return unreachable
-        if isinstance(error, httpx.TimeoutException):
-            return self._too_late(request)
-        reason = type(error).__name__
-        return Unavailable(f"{request.label}: connection to {self.base_url} lost ({reason})")
+@dataclass(slots=True)
+class _Body:
+    """The body of a response, decompressed piece by piece up to a limit."""
+
+    encoding: str
+    problem: str | None = None
+    _received: bytearray = field(default_factory=bytearray)
+    _gzip: zlib._Decompress = field(
+        default_factory=lambda: zlib.decompressobj(zlib.MAX_WBITS | _WITH_GZIP_HEADER)
+    )
+
+    def add(self, piece: bytes) -> bool:
+        """Add a piece. Return False if the body can't be accepted any more."""
+        encoding = self.encoding.strip().lower()
+        if encoding == "gzip":
+            try:
+                # A small piece may become a thousand times as large.
+                piece = self._gzip.decompress(piece, MOST_BYTES + 1 - len(self._received))
+            except zlib.error:
+                self.problem = "that is not valid gzip"
+        elif encoding not in ("", "identity"):
+            self.problem = "in an encoding that was not requested"
+        self._received += piece
+        if len(self._received) > MOST_BYTES:
+            self.problem = f"of more than {MOST_BYTES >> 20} MB"
+        return self.problem is None
+
+    def accepted(self) -> bytes:
+        """Return the whole body, empty if it is not accepted."""
+        if sum(self._received.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
+            self.problem = f"of more than {MOST_VALUES:,} values"
+        return bytes(self._received) if self.problem is None else b""
+
+
+def _too_deep(value: JSON) -> bool:
+    """Return whether a value is nested deeper than MOST_LEVELS."""
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True

@@ -6,28 +6,38 @@ empty or a placeholder secret (docs/service.md, 1.5).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 from reconciler.errors import SecretUnavailable
 from reconciler.model.connection import SecretSettings
 from reconciler.model.json_tree import map_leaves
-from reconciler.model.redaction import redact_text
+from reconciler.model.redaction import Redactor
 from reconciler.model.values import JSON, SecretRef, SecretSource, SecretValue
 from reconciler.providers import SecretContext, providers
 
 
 class SecretResolver:
-    """Resolves each secret once in a run."""
+    """Resolves each secret once in a run. `plain` returns the plain texts of the configuration."""
 
-    def __init__(self, settings: SecretSettings, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        settings: SecretSettings,
+        environ: Mapping[str, str],
+        *,
+        plain: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
         self._context = SecretContext(settings, environ)
-        self._values: dict[SecretSource, SecretValue] = {}
+        self._values: dict[tuple[SecretSource, bool], SecretValue] = {}
+        self._plain = plain
+        self._redactor: Redactor | None = None
 
-    def resolve(self, ref: SecretRef) -> SecretValue:
+    def resolve(self, ref: SecretRef, *, for_api_key: bool = False) -> SecretValue:
         """Return the value. Raises SecretUnavailable, which names the reference, with a hint."""
         parts = [
-            part if isinstance(part, str) else self._value(part).reveal() for part in ref.parts
+            part if isinstance(part, str) else self._value(part, for_api_key=for_api_key).reveal()
+            for part in ref.parts
         ]
         return SecretValue("".join(parts))
 
@@ -38,12 +48,12 @@ class SecretResolver:
             lambda leaf: self.resolve(leaf).reveal() if isinstance(leaf, SecretRef) else leaf,
         )
 
-    def resolve_effortless(self, ref: SecretRef) -> None:
+    def resolve_effortless(self, ref: SecretRef, *, for_api_key: bool = False) -> None:
         """Resolve a secret, so that it is masked, if that has no effect and takes no time."""
         used = [providers().get(source.source) for source in ref.sources]
         if all(provider is not None and provider.effortless for provider in used):
             with suppress(SecretUnavailable):
-                self.resolve(ref)
+                self.resolve(ref, for_api_key=for_api_key)
 
     def check(self, needed: Iterable[tuple[str, SecretRef]]) -> None:
         """Resolve all references, each given with what needs it.
@@ -65,19 +75,29 @@ class SecretResolver:
                 hint="\n".join(dict.fromkeys(hint for _, hint in missing if hint)) or None,
             )
 
-    def mask(self, text: str) -> str:
-        """Return the text with resolved secrets masked: plain, in base64 and URL-encoded."""
-        return redact_text(text, self._values.values())
+    @property
+    def redactor(self) -> Redactor:
+        """What masks the secrets that are resolved so far."""
+        if self._redactor is None:
+            self._redactor = Redactor(self._values.values(), self._plain)
+        return self._redactor
 
-    def _value(self, source: SecretSource) -> SecretValue:
-        if source not in self._values:
+    def mask(self, text: str) -> str:
+        """Return the text with resolved secrets masked, in every form."""
+        return self.redactor.mask(text)
+
+    def _value(self, source: SecretSource, *, for_api_key: bool) -> SecretValue:
+        # The API key may come from where no other secret may come from.
+        wanted = (source, for_api_key)
+        if wanted not in self._values:
             provider = providers().get(source.source)
             if provider is None or provider.look_up is None:
                 raise SecretUnavailable(f"unknown provider in {source}")
-            value = provider.look_up(source, self._context)
+            value = provider.look_up(source, replace(self._context, for_api_key=for_api_key))
             if not value.strip():
                 raise SecretUnavailable(
                     f"secret {source} is empty", hint=f"set a value for {source} before you apply"
                 )
-            self._values[source] = SecretValue(value)
-        return self._values[source]
+            self._values[wanted] = SecretValue(value)
+            self._redactor = None
+        return self._values[wanted]

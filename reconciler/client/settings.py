@@ -23,6 +23,8 @@ class ClientSettings:
 
     rate
         None for the default: DEFAULT_WINDOWS, and no limit for a service on loopback.
+    insecure_http
+        Whether to send the key unencrypted to a service that is not on loopback.
     clock, sleep, jitter
         Monotonic seconds, waiting, and a number from 0 to 1: parameters, so that no test waits.
     limiters
@@ -34,6 +36,7 @@ class ClientSettings:
     timeout: float = 30.0
     max_wait: float = 900.0
     retry_for: float = 300.0
+    insecure_http: bool = False
     clock: Callable[[], float] = monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.SystemRandom().random

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,8 @@ import orjson
 from reconciler.client.admission import Admission, Permit, Turn
 from reconciler.client.breaker import Breaker
 from reconciler.client.estimate import Estimate, estimate
-from reconciler.client.exchange import Exchange, Received, open_http
+from reconciler.client.exchange import Exchange, Received
+from reconciler.client.network import open_http
 from reconciler.client.retry import Attempts, Failure, concerns_all, may_repeat, pause
 from reconciler.client.secrets import SecretResolver
 from reconciler.client.settings import ClientSettings
@@ -24,6 +26,7 @@ from reconciler.errors import (
     GivenUp,
     Interrupted,
     ReconcilerError,
+    SecretUnavailable,
     ServiceError,
     Throttled,
     Unavailable,
@@ -35,6 +38,7 @@ from reconciler.model.request import Answer, Request
 if TYPE_CHECKING:
     import httpx
 
+_KEY = re.compile(r"[!-~]+")
 _USUAL_SECONDS = 0.2
 """Seconds for a call, as long as none was made."""
 
@@ -167,7 +171,7 @@ class Transport:
             turn.reached = True
             try:
                 received = await self._exchanged(attempts, headers, content, change_id)
-                body = received.body(request)
+                body = received.body(request, mask=self.secrets.redactor.detail)
             except ServiceError as error:
                 attempts.failed(error)
                 turn.reached = not isinstance(error, Unavailable) or error.sent
@@ -276,7 +280,14 @@ class Transport:
         return self._admission
 
     def _key(self) -> str:
-        return self.secrets.resolve(self.connection.api_key).reveal()
+        key = self.secrets.resolve(self.connection.api_key, for_api_key=True).reveal()
+        if not _KEY.fullmatch(key):
+            raise SecretUnavailable(
+                f"api_key of environment {self.connection.environment} contains whitespace or "
+                "characters that no key has",
+                hint="check for a line break or quotes in its value",
+            )
+        return key
 
     def _emit(self, event: Event) -> None:
         if self.listen is not None:

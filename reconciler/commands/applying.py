@@ -127,6 +127,7 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
             await stack.enter_async_context(lock)
         planned = await _planned(request, session, transport)
         plan = planned.plan
+        session.resolve_sent(plan)
         estimate = transport.estimate(calls_of(plan, all_kinds(), verify=request.verify))
         screen.show(PlanResult.of(plan, session, transport), estimate)
         _check_policy(plan)

@@ -23,7 +23,8 @@ def write_private(path: Path, data: bytes) -> None:
         writing.write_private(path, data)
     except OSError as error:
         raise ReconcilerError(
-            f"{path} can't be written: {error.strerror}", hint="choose another file with --out"
+            f"{path} can't be written: {error.strerror}",
+            hint="choose another file with --out, or - for the standard output",
         ) from None
 
 

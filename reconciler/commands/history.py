@@ -140,6 +140,7 @@ class WorkspaceHistory:
             environment=self.loaded.desired.environment,
             environ=self.environ,
             snapshots=snapshots,
+            trusted=self.loaded.secrets.trusted,
         )
 
     def _kept(self, configurations: Sequence[Desired]) -> Iterator[tuple[Address, str]]:

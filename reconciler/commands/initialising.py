@@ -151,7 +151,8 @@ def _schemas() -> dict[str, str]:
 def _check_drafts(options: InitOptions, runtime: Runtime, files: Mapping[str, str]) -> None:
     """Raise an error unless the new files and those in the folder are a valid workspace."""
     try:
-        Session.open(WorkspaceOptions(options.folder, options.environment), runtime, drafts=files)
+        workspace = WorkspaceOptions(options.folder, options.environment, trust_workspace=True)
+        Session.open(workspace, runtime, drafts=files)
     except InvalidConfiguration as invalid:
         invalid_files = {
             diagnostic.at.file for diagnostic in invalid.diagnostics if diagnostic.at is not None

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler.client import Transport
 from reconciler.commands.runtime import PlanRequest, Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import Diagnostic
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Note, Plan
 from reconciler.model.plan_redaction import redact_plan
+from reconciler.reading.key import key_may_write
+from reconciler.workspace.git.ci import is_job
+
+_KEY_MAY_WRITE = Note(
+    "key-may-write",
+    "the API key of this job may write: plan pull requests with a key that only reads",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,4 +44,6 @@ async def plan(request: PlanRequest, runtime: Runtime) -> PlanResult:
     async with session.connected() as transport:
         base = session.base(request)
         planned, _ = await session.planned(transport, request.options, base)
+        if is_job(runtime.environ) and await key_may_write(transport):
+            planned = replace(planned, notes=(*planned.notes, _KEY_MAY_WRITE))
         return PlanResult.of(planned, session, transport)

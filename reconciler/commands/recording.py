@@ -9,10 +9,9 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 from uuid import uuid4
 
-from reconciler.applying.audit_log import AuditLog, write_line
+from reconciler.applying.audit_log import AuditLog, ByteStream, write_line
 from reconciler.applying.bus import Bus, Output
 from reconciler.commands.runtime import Runtime
 from reconciler.model.event import RunInfo
@@ -35,7 +34,7 @@ class Outputs:
 
     log_file: Path | None = None
     events_file: Path | None = None
-    stream: BinaryIO | None = None
+    stream: ByteStream | None = None
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from reconciler.planning.planner import PlanOptions
 class Runtime:
     """The environment variables, the clock, the listener to events, and the request to stop.
 
-    `now` returns an aware datetime.
+    `now` returns an aware datetime. `interactive`: the input is a terminal, so a person runs it.
     """
 
     environ: Mapping[str, str]
@@ -25,6 +25,7 @@ class Runtime:
     listen: Listener = field(default=lambda _: None)
     stop: Stop = field(default_factory=Stop)
     client: ClientSettings = field(default_factory=ClientSettings)
+    interactive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +33,16 @@ class WorkspaceOptions:
     """Which workspace and environment.
 
     `strict` turns warnings about the files into errors. `client` is how requests are made: it takes
-    precedence over the files.
+    precedence over the files. `insecure_http` allows to send the key unencrypted. `trust_workspace`
+    lets the files decide where the key is sent and what is allowed, also without a terminal.
     """
 
     folder: Path
     environment: str | None = None
     strict: bool = False
     client: ClientOptions = field(default_factory=ClientOptions)
+    insecure_http: bool = False
+    trust_workspace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from reconciler.client import SecretResolver, Transport, open_transport
+from reconciler.client import ClientSettings, SecretResolver, Transport, open_transport
 from reconciler.commands.history import WorkspaceHistory
 from reconciler.commands.runtime import PlanRequest, Runtime, WorkspaceOptions
-from reconciler.errors import AmbiguousIdentity, GitUnavailable, ReconcilerError
+from reconciler.errors import (
+    AmbiguousIdentity,
+    GitUnavailable,
+    ReconcilerError,
+    SecretUnavailable,
+)
 from reconciler.kinds import all_kinds
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.plan_redaction import redact_event
+from reconciler.model.policy import Policy
 from reconciler.model.redaction import Mask
 from reconciler.model.values import secret_refs
 from reconciler.planning.base import Base
 from reconciler.planning.details import Identity, needed_details, short_forms
 from reconciler.planning.planner import PlanContext, PlanOptions, make_plan
+from reconciler.planning.trust import with_violations
 from reconciler.reading import Depth, read_details, read_live
 from reconciler.version import __version__
 from reconciler.workspace import Loaded, load
+from reconciler.workspace.trust import trusted_base
 from reconciler.workspace.yaml.loader import collector_paused
 
 _Result = TypeVar("_Result")
@@ -51,11 +59,15 @@ class Session:
     ) -> Session:
         """Load the workspace. `drafts` are texts that replace or add files, by path.
 
-        Secrets from environment variables and literals are resolved, since known secrets are
+        Secrets from environment variables, files and literals are resolved, since known secrets are
         masked: one that was pasted into a live field must not reach a pull request.
 
         Raises InvalidConfiguration with all diagnostics.
         """
+        base = None
+        if not options.trust_workspace:
+            interactive = runtime.interactive
+            base = trusted_base(options.folder, runtime.environ, interactive=interactive)
         loaded = load(
             options.folder,
             kinds=all_kinds(),
@@ -63,8 +75,11 @@ class Session:
             environ=runtime.environ,
             strict=options.strict,
             drafts=drafts,
+            base=base,
         )
-        secrets = SecretResolver(loaded.secrets, runtime.environ)
+        secrets = SecretResolver(loaded.secrets, runtime.environ, plain=loaded.desired.plain_texts)
+        if loaded.connection is not None:
+            secrets.resolve_effortless(loaded.connection.api_key, for_api_key=True)
         for resource in loaded.desired.in_order():
             for _, ref in secret_refs(resource.spec):
                 secrets.resolve_effortless(ref)
@@ -76,6 +91,17 @@ class Session:
         """Return the function that masks known secrets in a text."""
         return self.secrets.mask
 
+    def resolve_sent(self, plan: Plan) -> None:
+        """Resolve the secrets that a plan sends, so that they are masked where it is shown.
+
+        Missing ones are reported when it is applied, and a plan that is refused starts no command.
+        """
+        for change in plan.effective if not plan.refusals else ():
+            for note in change.secrets:
+                if note.use.sent:
+                    with suppress(SecretUnavailable):
+                        self.secrets.resolve(note.ref)
+
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[Transport]:
         """Connect to the service, with known secrets masked in errors.
@@ -86,9 +112,7 @@ class Session:
             async with open_transport(
                 self.loaded.reachable(),
                 secrets=self.secrets,
-                settings=self.runtime.client.changed_by(
-                    self.options.client.over(self.loaded.client)
-                ),
+                settings=self._client_settings(),
                 listen=lambda event: self.runtime.listen(redact_event(event, self.mask)),
                 stop=self.runtime.stop,
             ) as transport:
@@ -99,6 +123,10 @@ class Session:
             error.hint = self.mask(error.hint) if error.hint is not None else None
             error.args = (error.message,)
             raise
+
+    def _client_settings(self) -> ClientSettings:
+        settings = self.runtime.client.changed_by(self.options.client.over(self.loaded.client))
+        return replace(settings, insecure_http=self.options.insecure_http)
 
     def base(self, request: PlanRequest) -> Base | None:
         """Return the git base, None without one. Raises GitUnavailable if it cannot be read."""
@@ -186,9 +214,18 @@ class Session:
         context = self.plan_context(options, base)
         # Planning creates many values and no cycles, so collecting garbage only costs time.
         with collector_paused():
-            return make_plan(
-                self.loaded.desired, live, self.loaded.policy, all_kinds(), context=context
+            return self.judged(
+                lambda policy: make_plan(
+                    self.loaded.desired, live, policy, all_kinds(), context=context
+                )
             )
+
+    def judged(self, make: Callable[[Policy], Plan]) -> Plan:
+        """Return the plan of the own policy, with violations of the stricter one that applies."""
+        loaded = self.loaded
+        plan = make(loaded.own_policy)
+        trusted = plan if loaded.policy == loaded.own_policy else make(loaded.policy)
+        return with_violations(plan, trusted, loaded.after_merge, hint=loaded.merge_hint)
 
     def plan_context(self, options: PlanOptions, base: Base | None = None) -> PlanContext:
         """Return what a plan depends on besides configuration and live state. Reads the clock."""

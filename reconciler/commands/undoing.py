@@ -89,8 +89,10 @@ async def undo_of(
     return await session.settled(
         transport,
         await session.read(transport, in_full=touched_by(applied.plan)),
-        lambda live: undo_plan(
-            applied, loaded.desired, live, loaded.policy, all_kinds(), context=context
+        lambda live: session.judged(
+            lambda policy: undo_plan(
+                applied, loaded.desired, live, policy, all_kinds(), context=context
+            )
         ),
         needs=session.needed_details,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -89,7 +90,7 @@ class Gate:
         except Exception as error:  # noqa: BLE001 - the service answers 500 for its own faults
             name = type(error).__name__
             request.scope[UNEXPECTED] = name
-            sys.stderr.write(f"emulator: {name} in {request.method} {request.url.path}\n")
+            sys.stderr.write(f"emulator: {name} in {request.method} {quote(request.url.path)}\n")
             return server_error().response()
 
     def _refused(self, refusal: Refusal, request: Request) -> Response:

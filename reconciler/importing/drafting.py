@@ -86,10 +86,14 @@ class Drafting:
                 put_at(values, path, self._reference(address, path))
             else:
                 remove(values, path)
+        # Fields that look secret are not among the values, and are reported.
+        returned = {
+            field.name: body[field.name] for field, _ in kind.variants if field.name in body
+        }
         left_out = {
             **dict.fromkeys(stale, "this type of destination no longer has this field"),
             **self.dropped.get(address, {}),
-            **dict(doubtful_paths(kind, values)),
+            **dict(doubtful_paths(kind, {**values, **returned})),
             **dict.fromkeys(
                 self._pasted_secrets(values), "it contains the value of a secret of this workspace"
             ),

@@ -11,8 +11,9 @@ from pathlib import PurePosixPath
 from reconciler.authoring.drafts import Draft, extended_file, new_file, schema_line
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.importing.adopting import Adoption, key_of
+from reconciler.model.globs import matching
 from reconciler.model.kind import Kind
-from reconciler.workspace.sources import Source, is_passed_over, leaves_workspace, matching
+from reconciler.workspace.sources import Source, is_passed_over, leaves_workspace
 
 SCHEMA_FILE = ".reconciler/resources.schema.json"
 """The schema of resource files inside a workspace, as `init` writes it for editors."""

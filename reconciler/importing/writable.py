@@ -15,9 +15,10 @@ from reconciler.authoring.yaml_text import reads_back
 from reconciler.errors import DiagnosticCollector, Level, Mark
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.kind import Kind
-from reconciler.model.redaction import holds_secret, looks_secret
 from reconciler.model.schema_files import member_schema, schema, variant_schema
+from reconciler.model.secret_names import holds_secret, looks_secret
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
+from reconciler.providers.env import SECRET_PREFIX
 from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.layers import COMMON, laid_over
 from reconciler.workspace.schema.validation import CheckContext, check
@@ -26,9 +27,11 @@ _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 
 def variable_for(key: str, path: Path, taken: AbstractSet[str]) -> str:
-    """Return an unused environment variable for a secret of a resource, like LAKE_PASSWORD."""
-    plain = _NOT_A_NAME.sub("_", f"{key}_{path[-1]}").upper().strip("_")
-    plain = plain if not plain[:1].isdigit() else f"SECRET_{plain}"
+    """Return an unused environment variable for a secret of a resource.
+
+    One such as RECONCILER_SECRET_LAKE_PASSWORD needs no entry in `secrets:`.
+    """
+    plain = SECRET_PREFIX + _NOT_A_NAME.sub("_", f"{key}_{path[-1]}").upper().strip("_")
     name, number = plain, 1
     while name in taken:
         number += 1

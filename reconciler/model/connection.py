@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
+from reconciler.model.trust import Trusted
 from reconciler.model.values import SecretRef, SecretValue
 
 
@@ -28,12 +29,13 @@ class SecretSettings:
 
     `folder` is the workspace folder, the base of relative paths. `literals` are the secrets that
     are written in the files, by the argument of their `SecretSource`. `allow_exec` allows
-    `${secret:exec:…}`.
+    `${secret:exec:…}`. `trusted` lists what secrets may be read.
     """
 
     folder: str
     allow_exec: bool = False
     literals: Mapping[str, SecretValue] = field(default_factory=dict)
+    trusted: Trusted = field(default_factory=Trusted)
 
 
 def is_loopback(host: str) -> bool:

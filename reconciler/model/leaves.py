@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reconciler.model.field_types import OpenObject
 from reconciler.model.kind import Field, Variant
+from reconciler.model.secret_names import looks_secret
 from reconciler.model.values import JSON, MISSING, JSONObject, Path
 
 
@@ -58,4 +59,4 @@ def _variant_leaves(
 
 def unknown_field(name: str) -> Field:
     """Return a field for a name that its type does not define: any JSON, cleared by null."""
-    return Field(name, OpenObject(numbers_as_text=True), clearable=True)
+    return Field(name, OpenObject(numbers_as_text=True), clearable=True, secret=looks_secret(name))

@@ -32,13 +32,17 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A policy violation: the rule, what violates it, the place of the rule, and the fix."""
+    """A policy violation: the rule, what violates it, the place of the rule, and the fix.
+
+    `after_merge`: the policy of the trusted branch is violated, and the loaded files lift it.
+    """
 
     rule: str
     message: str
     addresses: tuple[Address, ...] = ()
     at: Mark | None = None
     allow: str | None = None
+    after_merge: bool = False
 
 
 @dataclass(frozen=True, slots=True)

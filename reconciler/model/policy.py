@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
@@ -66,9 +66,42 @@ def _may_withdraw(value: JSON) -> bool:
     return bool(value != "never")
 
 
-def _key(read: Callable[[JSON], Any]) -> Mapping[str, Any]:
-    """Return the metadata of a field that is a key of `policy:`. `read` converts its value."""
-    return {"read": read}
+def _union(own: tuple[str, ...], trusted: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*own, *trusted)))
+
+
+def _lower(own: Limit | None, trusted: Limit | None) -> Limit | None:
+    """Return the lower limit. A number and a percentage are not comparable: the trusted one."""
+    if own is None or trusted is None or own.percent != trusted.percent:
+        return trusted or own
+    return min(own, trusted, key=lambda limit: limit.value)
+
+
+_LOOSENESS = (Prune.NEVER, Prune.GIT, Prune.UNMANAGED)
+
+
+def _narrower(own: Mapping[str, Prune], trusted: Mapping[str, Prune]) -> Mapping[str, Prune]:
+    """Return for every scope the stricter mode.
+
+    A policy without a scope may use any of its wider ones there, so its strictest mode counts.
+    """
+
+    def mode(modes: Mapping[str, Prune], scope: str) -> Prune:
+        others = (*modes.values(), *(() if "*" in modes else (Prune.NEVER,)))
+        return modes.get(scope) or min(others, key=_LOOSENESS.index)
+
+    return {
+        scope: min(mode(own, scope), mode(trusted, scope), key=_LOOSENESS.index)
+        for scope in (*own, *trusted)
+    }
+
+
+def _key(read: Callable[[JSON], Any], stricter: Callable[[Any, Any], Any]) -> Mapping[str, Any]:
+    """Return the metadata of a field that is a key of `policy:`.
+
+    `read` converts its value. `stricter` returns the stricter of an own and a trusted value.
+    """
+    return {"read": read, "stricter": stricter}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +114,16 @@ class Policy:
     are the places of the keys.
     """
 
-    prune: Mapping[str, Prune] = field(default_factory=dict, metadata=_key(_prune))
-    ignore: tuple[str, ...] = field(default=(), metadata=_key(_texts))
-    max_deletes: Limit | None = field(default=None, metadata=_key(_limit))
-    max_changes: Limit | None = field(default=None, metadata=_key(_limit))
+    prune: Mapping[str, Prune] = field(default_factory=dict, metadata=_key(_prune, _narrower))
+    ignore: tuple[str, ...] = field(default=(), metadata=_key(_texts, _union))
+    max_deletes: Limit | None = field(default=None, metadata=_key(_limit, _lower))
+    max_changes: Limit | None = field(default=None, metadata=_key(_limit, _lower))
     deletable: frozenset[str] = field(default=frozenset())
-    allow_replace: bool = field(default=False, metadata=_key(_is_on))
-    deny: tuple[str, ...] = field(default=(), metadata=_key(_texts))
-    allow_literal_secrets: bool = field(default=False, metadata=_key(_is_on))
-    allow_exec_secrets: bool = field(default=False, metadata=_key(_is_on))
-    withdraw: bool = field(default=True, metadata=_key(_may_withdraw))
+    allow_replace: bool = field(default=False, metadata=_key(_is_on, min))
+    deny: tuple[str, ...] = field(default=(), metadata=_key(_texts, _union))
+    allow_literal_secrets: bool = field(default=False, metadata=_key(_is_on, min))
+    allow_exec_secrets: bool = field(default=False, metadata=_key(_is_on, min))
+    withdraw: bool = field(default=True, metadata=_key(_may_withdraw, min))
     marks: Mapping[str, Mark] = field(default_factory=dict, compare=False)
 
     @classmethod
@@ -110,6 +143,20 @@ class Policy:
         }
         on = frozenset(kind for kind, switch in switches.items() if written.get(switch) is True)
         return cls(**values, deletable=on, marks=marks)
+
+    @classmethod
+    def strictest(cls) -> Policy:
+        """Return the policy of what no trusted file declares: nothing may be lost."""
+        return cls(max_deletes=Limit(0))
+
+    def stricter(self, trusted: Policy) -> Policy:
+        """Return the stricter of this policy and a trusted one, key by key."""
+        values = {
+            key.name: key.metadata["stricter"](getattr(self, key.name), getattr(trusted, key.name))
+            for key in fields(self)
+            if "stricter" in key.metadata
+        }
+        return replace(self, **values, deletable=self.deletable & trusted.deletable)
 
     def prune_of(self, kind: str, parent: str | None = None) -> Prune:
         """Return the mode of an object: by its parent's address, then its kind, then "*"."""

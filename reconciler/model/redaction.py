@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import base64
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
-from typing import Any, TypeAlias
-from urllib.parse import quote
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from reconciler.model.json_tree import JSON, walk
-from reconciler.model.schema_files import known_schema, schema_names
+from reconciler.model.schema_files import schema_words
+from reconciler.model.secret_forms import any_of, forms_of
+from reconciler.model.secret_names import looks_secret, plain_names
 from reconciler.model.values import SecretValue
-from reconciler.model.wording import printable
 
 Mask: TypeAlias = Callable[[str], str]
 """A function that masks every known secret in a text."""
 MASK = "***"
-SHORTEST_MASKED = 4
-"""Masking shorter values would mask much of the output, and reveal them."""
+HIDDEN = "(not shown: it contains a secret)"
 
-_COMMON_NAMES = ("api_key", "token", "password", "secret")
-_NAME_IN_FILES = r"[\w.-]*(?:secret|passw|passphrase|token|private_?key|api_?key|webhook)[\w.-]*"
-"""Names of unknown keys in files that are masked, such as misspelt ones."""
-_NAME_IN_BODIES = re.compile(
-    r"secret|passw|passphrase|pwd|token|credential|authorization|webhook|keyfile|dsn"
-    r"|connection_?(string|url|uri)|service_?account|access_?key"
-    r"|(?<!primary)(?<!partition)(?<!sort)(?<!version)(?<!cluster)(?<!public)_key$"
+_URL_PASSWORD = re.compile(r"(?<=://)(?P<user>[^\s/@:]*):[^\s/@]+(?=@)")
+_SHORTEST_FORM = 4
+_SHORTEST_WORD = 3
+_SHORT = re.compile(r".{,3}|[A-Za-z]{,5}|\d{,5}", re.DOTALL)
+"""Secrets that other texts contain by chance: masked as whole words only."""
+_WORD = r"(?:[A-Z]?[a-z]+|[A-Z]+|\d{1,4})"
+_NAME = re.compile(rf"{_WORD}(?:[-_. ]{_WORD})*")
+"""Secrets that may be the name of something, such as that of a user."""
+_KEY = re.compile(r"(?<![\w.-])[\"']?(?P<name>[\w.-]++)[\"']?\s*+:\s+")
+_FIRST_KEY = re.compile(r"\s*(?:-\s+)?[\"']?(?P<name>[\w.-]+)[\"']?\s*:")
+_SET = re.compile(
+    # A reference is not a secret, except for a default.
+    r"(?![\"']?\$\{(?:(?!:-)[^}])*\}[\"']?\s*(?:[,}#]|$))"
+    r"(?P<value>\"(?:[^\"\\]++|\\.)*+\"?|'[^']*+'?|(?:\$\{[^}]*+\}|[^,}\n$]++|\$)++)"
 )
-"""Names below open fields of live objects that are not imported."""
-_VALUE = re.compile(
-    r"://[^\s/@:]*:[^\s/@]+@|-----BEGIN [A-Z ]*PRIVATE KEY|\bph[xs]_[A-Za-z0-9_-]{8}"
-)
-"""A password in a URL, a private key, or an API key of the service."""
 _ELSEWHERE = re.compile(
     # The default of a secret, and the password in a URL.
     r"(?<=\$\{secret:env:)[^{}]*?:-(?P<value>[^{}]+)"
@@ -40,14 +39,64 @@ _ELSEWHERE = re.compile(
 )
 
 
-def looks_secret(name: str) -> bool:
-    """Return whether the name of an unknown field resembles that of a secret."""
-    return name in secret_names() or _NAME_IN_BODIES.search(name.casefold()) is not None
+class Redactor:
+    """Masks secrets in texts, in all their forms. `plain` returns the texts of the configuration.
+
+    A secret that is a word of the tool, or a name that the configuration contains, is left where
+    it is: masking it would make output unreadable, and reveal it. It hides details of errors.
+    """
+
+    def __init__(
+        self, secrets: Iterable[SecretValue], plain: Callable[[], Iterable[str]] = tuple
+    ) -> None:
+        anywhere: set[str] = set()
+        words: set[str] = set()
+        common: set[str] = set()
+        texts: str | None = None
+        for secret in secrets:
+            value = secret.reveal()
+            forms = {form for form in forms_of(value) if len(form) >= _SHORTEST_FORM}
+            if texts is None and _NAME.fullmatch(value.strip()):
+                texts = "\n".join(plain())
+            if _is_common(value.strip(), texts or ""):
+                common |= {value} | forms
+            elif _SHORT.fullmatch(value):
+                words |= {value} | forms
+            else:
+                anywhere |= forms
+        self._anywhere = _compiled(anywhere)
+        self._words = _compiled({word for word in words if len(word) >= _SHORTEST_WORD}, whole=True)
+        self._in_details = _compiled(common | words, whole=True)
+
+    def mask(self, text: str) -> str:
+        """Return a text with known secrets masked, and passwords in URLs."""
+        if self._anywhere is not None:
+            text = self._anywhere.sub(MASK, text)
+        if self._words is not None:
+            text = self._words.sub(MASK, text)
+        return _URL_PASSWORD.sub(rf"\g<user>:{MASK}", text) if "@" in text else text
+
+    def detail(self, text: str) -> str:
+        """Return a text of the service with known secrets masked, hidden for one that is a word."""
+        if self._in_details is not None and self._in_details.search(text):
+            return HIDDEN
+        return self.mask(text)
 
 
-def holds_secret(text: str) -> bool:
-    """Return whether a value contains what looks like a secret, in any field."""
-    return _VALUE.search(text) is not None
+def _compiled(forms: set[str], *, whole: bool = False) -> re.Pattern[str] | None:
+    if not forms:
+        return None
+    pattern = any_of(forms)
+    return re.compile(rf"(?<![^\W_])(?:{pattern})(?![^\W_])" if whole else pattern)
+
+
+def _is_common(secret: str, texts: str) -> bool:
+    """Return whether a secret is a small number, a word of the tool, or a name in the texts."""
+    if not _NAME.fullmatch(secret):
+        return False
+    if secret.isdigit() or secret.lower() in schema_words():
+        return True
+    return re.search(rf"(?<![^\W_]){re.escape(secret)}(?![^\W_])", texts) is not None
 
 
 def redact_line(line: str) -> str:
@@ -67,7 +116,12 @@ def masked(line: str, spans: Sequence[tuple[int, int]]) -> str:
 
 def secret_spans(line: str) -> tuple[tuple[int, int], ...]:
     """Return the spans of secrets in a line, without overlaps."""
-    spans = [match.span("value") for match in _assignment().finditer(line)]
+    spans = [
+        value.span("value")
+        for key in _KEY.finditer(line)
+        if looks_secret(key["name"])
+        if (value := _SET.match(line, key.end())) is not None
+    ]
     spans += [match.span(str(match.lastgroup)) for match in _ELSEWHERE.finditer(line)]
     apart: list[tuple[int, int]] = []
     for first, last in sorted(spans):
@@ -76,23 +130,22 @@ def secret_spans(line: str) -> tuple[tuple[int, int], ...]:
     return tuple(apart)
 
 
-def redact_text(text: str, secrets: Iterable[SecretValue]) -> str:
-    """Return a text with known secrets masked, plain, in base64 and URL-encoded."""
-    for secret in secrets:
-        for form in _forms(secret.reveal()):
-            text = text.replace(form, MASK)
-    return text
-
-
 def redact_value(value: JSON, mask: Mask) -> JSON:
-    """Return a value with all text inside it masked, keys included."""
+    """Return a value with all text inside it masked, keys included, and fields that look secret."""
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, Mapping):
-        return {mask(str(name)): redact_value(item, mask) for name, item in value.items()}
+        return {
+            mask(str(name)): redact_value(item, _hide if looks_secret(str(name)) else mask)
+            for name, item in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [redact_value(item, mask) for item in value]
     return value
+
+
+def _hide(text: str) -> str:
+    return MASK if text else text
 
 
 def is_redacted(value: JSON) -> bool:
@@ -100,76 +153,13 @@ def is_redacted(value: JSON) -> bool:
     return any(isinstance(item, str) and MASK in item for _, item in walk(value))
 
 
-@lru_cache(maxsize=1024)
-def _forms(value: str) -> tuple[str, ...]:
-    """Return the forms in which a secret may appear, escaped as in messages too, longest first."""
-    if len(value) < SHORTEST_MASKED:
-        return ()
-    raw = value.encode()
-    forms = {
-        value,
-        quote(value, safe=""),
-        base64.b64encode(raw).decode(),
-        base64.urlsafe_b64encode(raw).decode(),
-        base64.b64encode(raw).decode().rstrip("="),
-        value.replace("\n", "\\n"),
-        printable(value),
-        printable(value).replace("'", "\\'"),
-    }
-    return tuple(sorted(forms, key=lambda form: (-len(form), form)))
+def starts_plain_field(line: str) -> bool:
+    """Return whether a line starts with the key of a field that is not secret."""
+    key = _FIRST_KEY.match(line)
+    return key is not None and key["name"] in plain_names()
 
 
-@cache
-def secret_names() -> frozenset[str]:
-    """Return the names of secret fields of all schemas."""
-    nodes = (item for name in schema_names() for item in _fields(known_schema(name)))
-    secret = {name for name, node in nodes if node.get("x-secret") or node.get("x-holds-secrets")}
-    return frozenset(secret) | frozenset(_COMMON_NAMES)
-
-
-def _plain_names() -> frozenset[str]:
-    """Return the names of fields of all schemas that are not secret."""
-    names = {name for schema in schema_names() for name, _ in _fields(known_schema(schema))}
-    return frozenset(names) - secret_names()
-
-
-def _fields(node: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the names and schemas of the fields of a schema, at any depth."""
-    if isinstance(node, dict):
-        for name, below in node.get("properties", {}).items():
-            yield name, below
-            yield from _fields(below)
-        yield from _fields(node.get("additionalProperties"))
-
-
-def _any_of(names: Iterable[str]) -> str:
-    return "|".join(sorted(map(re.escape, names), key=lambda name: (-len(name), name)))
-
-
-@cache
-def _names() -> str:
-    """Return a pattern for the names of secret fields, and similar names."""
-    known, plain = _any_of(secret_names()), _any_of(_plain_names())
-    return rf"(?:{known})(?![\w.-])|(?!(?:{plain})(?![\w.-])){_NAME_IN_FILES}"
-
-
-@cache
-def _assignment() -> re.Pattern[str]:
-    return re.compile(
-        rf"(?P<key>(?<![\w-])[\"']?(?:{_names()})[\"']?\s*:\s+)"
-        # A reference is not a secret, except for a default.
-        r"(?![\"']?\$\{(?:(?!:-)[^}])*\}[\"']?\s*(?:[,}#]|$))"
-        r"(?P<value>\"(?:[^\"\\]|\\.)*\"?|'[^']*'?|(?:\$\{[^}]*\}|[^,}\n])+)"
-    )
-
-
-@cache
-def plain_key() -> re.Pattern[str]:
-    """Return the pattern of a line that starts with the key of a field that is not secret."""
-    return re.compile(rf"\s*(?:-\s+)?[\"']?(?:{_any_of(_plain_names())})[\"']?\s*:")
-
-
-@cache
-def secret_key() -> re.Pattern[str]:
-    """Return the pattern of a line that starts with the key of a secret."""
-    return re.compile(rf"\s*(?:-\s+)?[\"']?(?:{_names()})[\"']?\s*:")
+def starts_secret(line: str) -> bool:
+    """Return whether a line starts with the key of a secret."""
+    key = _FIRST_KEY.match(line)
+    return key is not None and looks_secret(key["name"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from reconciler.errors import Mark
 from reconciler.model.address import Address
+from reconciler.model.json_tree import leaves
 from reconciler.model.values import JSON, Path
 
 
@@ -87,3 +88,8 @@ class Desired:
         # By tuples, since comparing addresses is several times slower.
         place = sorted(self.resources, key=lambda resource: (resource.kind, resource.key))
         return tuple(self.resources[address] for address in place)
+
+    def plain_texts(self) -> Iterator[str]:
+        """Yield every text of the resources that is not secret."""
+        for resource in self.resources.values():
+            yield from (text for _, text in leaves(resource.spec) if isinstance(text, str))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -14,6 +15,7 @@ import orjson
 _SUFFIX = ".schema.json"
 _PARTS = "parts/"
 _RESOURCE = "resource"
+_WORD = re.compile(r"[a-z]+")
 
 
 def _folder() -> Traversable:
@@ -124,6 +126,13 @@ def member_schema(
 def schema_names() -> tuple[str, ...]:
     """Return all names, sorted, without parts."""
     return tuple(name for name in sorted(_names(_folder(), "")) if not name.startswith(_PARTS))
+
+
+@cache
+def schema_words() -> frozenset[str]:
+    """Return the words of all schemas, in lower case: names of fields, values and descriptions."""
+    texts = (orjson.dumps(schema(name)).decode().lower() for name in schema_names())
+    return frozenset(word for text in texts for word in _WORD.findall(text))
 
 
 def nearest_schema(name: str) -> str | None:

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 _BREAKING = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
 _QUOTES = "'\"`"
 _LONGEST_VALUE = 40
+COMMAND = re.compile(r"#(?=#\w*\[)")
+"""The first character of a command that a CI runner executes anywhere in a line, as `##vso[…]`."""
 _NOT_PLAIN = re.compile(r"[^ -~\n]")
 
 
@@ -57,20 +59,27 @@ def quoted(text: str) -> str:
 
 
 def json_shown(value: object) -> str:
-    """Return a JSON value that has the wrong type, for messages: short, and scalars only."""
+    """Return a JSON value that has the wrong type, for messages: short, and scalars only.
+
+    A long text is not cut: its beginning may be that of a secret, which is masked by value.
+    """
     if isinstance(value, Mapping):
         return "an object"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "a list"
     text = json.dumps(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+    if len(text) <= _LONGEST_VALUE:
+        return text
+    return f"a {'text' if isinstance(value, str) else 'number'} of {len(text)} characters"
 
 
 def plain_json(text: str) -> str:
-    """Return the same JSON with characters escaped that could control a terminal.
+    """Return the same JSON with characters escaped that could control a terminal or a CI runner.
 
     A lone surrogate, which JSON readers refuse, becomes the text of its escape.
     """
+    if "##" in text:
+        text = COMMAND.sub(r"\\u0023", text)
     return text if text.isascii() and "\x7f" not in text else _NOT_PLAIN.sub(_escaped, text)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from reconciler.model.change import FieldChange, SecretNote, SecretUse
 from reconciler.model.kind import Kind
 from reconciler.model.resource import Resource
+from reconciler.model.secret_names import looks_like_address
 from reconciler.model.values import Path, SecretRef, secret_refs, value_at
 
 
@@ -50,8 +51,8 @@ def secrets_of_update(
 def _requires_secret(kind: Kind, changed: Path, secret: Path) -> bool:
     """Return whether a PATCH of a changed path must contain the secret at another path.
 
-    So it is if the secret is inside the changed value, if its variant changes its tag, and if it
-    must be sent with a changed field beside it.
+    So it is if the secret is inside the changed value, if its variant changes its tag or its
+    address, and if it must be sent with a changed field beside it.
     """
     if secret[: len(changed)] == changed:
         return True
@@ -59,6 +60,8 @@ def _requires_secret(kind: Kind, changed: Path, secret: Path) -> bool:
     if secret[0] != changed[0] or field is None or field.variant is None:
         return False
     if changed == (field.name, field.variant.tag):
+        return True
+    if changed[1] == field.variant.body and looks_like_address(str(changed[-1])):
         return True
     return any(
         inner.name == changed[-1] and secret[-1] in inner.sent_with

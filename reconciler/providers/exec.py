@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 
@@ -10,6 +11,8 @@ from reconciler.model.values import SecretSource
 from reconciler.providers.provider import FillContext, Provider, SecretContext, without_line_end
 
 SECONDS = 10.0
+SWITCH = "RECONCILER_ALLOW_EXEC"
+"""Commands run only if this variable is 1: files alone cannot start a process."""
 _HOW_TO_ALLOW = "set `policy: {allow_exec_secrets: true}` in reconciler.yaml"
 
 
@@ -24,10 +27,15 @@ def _accepts(_: str, context: FillContext) -> bool:
 def _look_up(source: SecretSource, context: SecretContext) -> str:
     if not context.settings.allow_exec:
         raise SecretUnavailable(f"secret {source} is not allowed by the policy", hint=_HOW_TO_ALLOW)
+    if context.environ.get(SWITCH) != "1":
+        raise SecretUnavailable(
+            f"secret {source} runs a command, and {SWITCH} is not set",
+            hint=f"set {SWITCH}=1 for `apply` if you trust the command",
+        )
     try:
         result = subprocess.run(  # noqa: S603 - the policy allows it, and no shell is used
             shlex.split(source.argument),
-            cwd=context.settings.folder,
+            cwd=_folder(context),
             env=dict(context.environ),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -47,6 +55,13 @@ def _look_up(source: SecretSource, context: SecretContext) -> str:
     raise SecretUnavailable(
         f"secret {source}: {reason}", hint=f"run it manually: {source.argument}"
     )
+
+
+def _folder(context: SecretContext) -> str:
+    """Return the folder in which a command runs."""
+    # The command of the API key also runs for a plan of a pull request, whose files must not run.
+    is_foreign = context.for_api_key and context.settings.trusted.strict
+    return os.sep if is_foreign else context.settings.folder
 
 
 PROVIDER = Provider("exec", "COMMAND", accepts=_accepts, look_up=_look_up, position=4)

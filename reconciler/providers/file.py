@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
 
-from reconciler.errors import Mark, SecretUnavailable
+from reconciler.errors import Mark, SecretUnavailable, UnreadableFile
 from reconciler.model.resolved import FieldOrigin
 from reconciler.model.values import JSON, SecretSource
 from reconciler.providers.provider import FillContext, Provider, SecretContext, without_line_end
+
+MOST_BYTES = 2**20
+"""The largest file that a reference reads."""
+_ROOTS = ("/run/secrets",)
+_TEMPORARY = {"RUNNER_TEMP": "", "CI_PROJECT_DIR": ".tmp", "AGENT_TEMPDIRECTORY": ""}
+"""The temporary folder of the CI job, by a variable and what follows its value."""
 
 
 def _fill(path: str, context: FillContext) -> JSON:
@@ -18,14 +26,20 @@ def _fill(path: str, context: FillContext) -> JSON:
             f"{path} is outside the workspace",
             "move the file into the workspace; for secrets use ${secret:file:PATH}",
         )
-    raw = context.read(path)
+    if is_hidden(path):
+        return _refuse_hidden(path, context)
+    reason = "no such file in the workspace"
     try:
-        if raw is not None:
+        raw = context.read(path)
+        if raw is not None and len(raw) <= MOST_BYTES:
             # Editors and checkouts add a byte order mark, CRLF and a final line break.
             return raw.decode("utf-8-sig").replace("\r\n", "\n").removesuffix("\n")
-        reason = "no such file in the workspace"
+        if raw is not None:
+            reason = f"it has more than {MOST_BYTES >> 20} MB"
     except UnicodeDecodeError:
         reason = "not UTF-8 text"
+    except UnreadableFile as error:
+        return context.refuse("unreadable-file", error.message, "use a regular file")
     return context.refuse(
         "unreadable-file",
         f"cannot read ${{file:{path}}}: {reason}",
@@ -33,20 +47,94 @@ def _fill(path: str, context: FillContext) -> JSON:
     )
 
 
-def _accepts(*_: object) -> bool:
+def is_hidden(path: str) -> bool:
+    """Return whether a part of a path starts with a dot."""
+    return any(part.startswith(".") and part not in (".", "..") for part in path.split("/"))
+
+
+def _refuse_hidden(path: str, context: FillContext) -> JSON:
+    return context.refuse(
+        "hidden-file",
+        f"{path} is hidden, and hidden files may contain credentials",
+        "move the file to a path without parts that start with a dot",
+    )
+
+
+def _accepts(path: str, context: FillContext) -> bool:
+    """Return whether a path is allowed as it is written. Links are judged when it is read."""
+    if context.of_commit:
+        return True
+    roots = _roots((*context.declared.secret_files, *context.trusted.secret_files), context.environ)
+    if any(_is_below(os.path.normpath(path), os.path.normpath(root)) for root in roots):
+        return True
+    if context.is_outside(path):
+        context.refuse(
+            "outside-workspace",
+            f"{path} is outside the workspace and the folders of secrets",
+            f"add its folder to reconciler.yaml: `secret_files: [{PurePosixPath(path).parent}]`",
+        )
+        return False
+    if is_hidden(path):
+        _refuse_hidden(path, context)
+        return False
     return True
 
 
+def _roots(listed: Iterable[str], environ: Mapping[str, str]) -> list[str]:
+    """Return the folders outside the workspace whose files may be read as secrets."""
+    temporary = [environ[name] + suffix for name, suffix in _TEMPORARY.items() if environ.get(name)]
+    return [*listed, *_ROOTS, *temporary]
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return PurePosixPath(path).is_relative_to(folder)
+
+
+def _places(folder: Path, roots: Iterable[str]) -> Iterator[Path]:
+    """Yield the folders of secrets. Relative ones are in the checkout, where links do not count."""
+    for root in roots:
+        place = (folder / root).resolve()
+        if Path(root).is_absolute() or place == Path(os.path.normpath(folder / root)):
+            yield place
+
+
 def _look_up(source: SecretSource, context: SecretContext) -> str:
-    path = Path(context.settings.folder, source.argument)
     try:
-        return without_line_end(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        return without_line_end(_content(source.argument, context))
+    except (OSError, RuntimeError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        # Older Pythons raise RuntimeError for links in a circle.
+        reason = "links in a circle" if isinstance(error, RuntimeError) else reason
         raise SecretUnavailable(
             f"cannot read secret {source}: {reason}",
             hint=f"create the file {source.argument}, and make it readable",
         ) from None
+
+
+def _content(written: str, context: SecretContext) -> str:
+    """Return the text of a file of secrets. Raises SecretUnavailable, OSError, RuntimeError."""
+    folder = Path(context.settings.folder)
+    path = (folder / written).resolve()
+    roots = _roots(context.settings.trusted.secret_files, context.environ)
+    inside = folder.resolve()
+    if not any(path.is_relative_to(place) for place in _places(inside, roots)):
+        if not path.is_relative_to(inside):
+            raise SecretUnavailable(
+                f"{written} is outside the workspace and the folders of secrets",
+                hint="add its folder to `secret_files:` of reconciler.yaml",
+            )
+        if is_hidden(path.relative_to(inside).as_posix()):
+            raise SecretUnavailable(
+                f"{written} is hidden, and hidden files may contain credentials",
+                hint="move the file to a path without parts that start with a dot",
+            )
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode) or about.st_size > MOST_BYTES:
+        raise SecretUnavailable(
+            f"{written} is not a regular file of at most {MOST_BYTES >> 20} MB",
+            hint="use a file that contains only the secret",
+        )
+    return path.read_text(encoding="utf-8")
 
 
 def _origin(path: str, _: Mapping[str, str]) -> FieldOrigin:
@@ -54,5 +142,12 @@ def _origin(path: str, _: Mapping[str, str]) -> FieldOrigin:
 
 
 PROVIDER = Provider(
-    "file", "PATH", fill=_fill, accepts=_accepts, look_up=_look_up, origin=_origin, position=3
+    "file",
+    "PATH",
+    fill=_fill,
+    accepts=_accepts,
+    look_up=_look_up,
+    effortless=True,
+    origin=_origin,
+    position=3,
 )

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from reconciler.model.connection import SecretSettings
 from reconciler.model.resolved import FieldOrigin
+from reconciler.model.trust import Trusted
 from reconciler.model.values import JSON, SecretSource
 
 
@@ -22,7 +23,18 @@ class FillContext:
     allow_exec
         Whether the policy allows secrets from commands.
     assume_env
-        Whether unset environment variables have an unknown value.
+        Whether unset environment variables have an unknown value. Only those of a commit are read.
+    declared
+        The lists of the files that are loaded.
+    trusted
+        The lists that decide what may be read. They are those of the files on a terminal.
+    key_variables
+        The environment variables with the API keys of the workspace.
+    for_api_key
+        Whether the value is the API key. The connection is trusted as a whole.
+    of_commit
+        Whether the files are those of a commit. Lists may have changed since, so a reference that
+        may not be read is no error and has an unknown value.
     expanding
         The variables that are being expanded, outermost first.
     expand
@@ -43,6 +55,11 @@ class FillContext:
     variables: Mapping[str, JSON]
     allow_exec: bool
     assume_env: bool
+    declared: Trusted
+    trusted: Trusted
+    key_variables: frozenset[str]
+    for_api_key: bool
+    of_commit: bool
     expanding: Sequence[str]
     expand: Callable[[str], JSON]
     read: Callable[[str], bytes | None]
@@ -59,10 +76,14 @@ class FillContext:
 
 @dataclass(frozen=True, slots=True)
 class SecretContext:
-    """What a provider can use to look up a secret."""
+    """What a provider can use to look up a secret.
+
+    `for_api_key`: the secret is the API key, whose reference comes from a trusted place.
+    """
 
     settings: SecretSettings
     environ: Mapping[str, str]
+    for_api_key: bool = False
 
 
 Fill: TypeAlias = Callable[[str, FillContext], JSON]

@@ -12,6 +12,8 @@ from reconciler.model.wording import plain_json, printable, several
 from reconciler.render.crop import crop
 from reconciler.render.style import NARROWEST, PLAIN, Colour, Style
 
+_MOST_SHOWN = 100
+_LONGEST_MESSAGE = 2_000
 _COLOURS = {Level.ERROR: Colour.BOLD_RED, Level.WARNING: Colour.YELLOW}
 
 
@@ -19,12 +21,27 @@ def diagnostics_as_text(diagnostics: Sequence[Diagnostic], style: Style = PLAIN)
     """Return `file:line:column: error: message [code]`, the line, a caret, the hint; a count.
 
     Source lines are cropped to the width. The first line of a diagnostic is never wrapped, since
-    editors and `grep` read it.
+    editors and `grep` read it. Of many diagnostics the first are shown.
     """
     if not diagnostics:
         return ""
-    blocks = [_block(diagnostic, style) for diagnostic in diagnostics]
-    return "\n".join([*blocks, counted(diagnostics)]) + "\n"
+    shown, rest = first_of(diagnostics)
+    blocks = [_block(diagnostic, style) for diagnostic in shown]
+    return "\n".join([*blocks, *rest, counted(diagnostics)]) + "\n"
+
+
+def first_of(diagnostics: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], Sequence[str]]:
+    """Return the first diagnostics in their order, errors before warnings, and a line on the rest.
+
+    The first messages would be hard to see in the log of a job otherwise.
+    """
+    if len(diagnostics) <= _MOST_SHOWN:
+        return diagnostics, ()
+    ranked = sorted(diagnostics, key=lambda diagnostic: diagnostic.level is not Level.ERROR)
+    codes = Counter(diagnostic.code for diagnostic in ranked[_MOST_SHOWN:])
+    listed = ", ".join(f"{count:,} {code}" for code, count in codes.most_common())
+    more = f"{len(diagnostics) - _MOST_SHOWN:,} more: {listed}"
+    return ranked[:_MOST_SHOWN], (more, "hint: `reconciler validate --format json` shows all")
 
 
 def counted(diagnostics: Sequence[Diagnostic]) -> str:
@@ -38,7 +55,9 @@ def counted(diagnostics: Sequence[Diagnostic]) -> str:
 def _block(diagnostic: Diagnostic, style: Style) -> str:
     word = style.paint(_COLOURS[diagnostic.level], diagnostic.level.value)
     place = f"{printable(str(diagnostic.at))}: " if diagnostic.at is not None else ""
-    lines = [f"{place}{word}: {printable(diagnostic.message)} [{diagnostic.code}]"]
+    message = diagnostic.message[:_LONGEST_MESSAGE]
+    cut = "…" if message != diagnostic.message else ""
+    lines = [f"{place}{word}: {printable(message)}{cut} [{diagnostic.code}]"]
     if diagnostic.at is not None and diagnostic.line is not None:
         lines += _snippet(diagnostic, diagnostic.at, diagnostic.line, style)
     if diagnostic.hint is not None:

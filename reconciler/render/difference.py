@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 
 from reconciler.model.file_change import FileChange, Formatted, Side
-from reconciler.model.wording import several
+from reconciler.model.wording import printable, several
 from reconciler.render.style import PLAIN, Colour, Style
 
 _CONTEXT = 3
@@ -15,14 +15,14 @@ _CONTEXT = 3
 
 def differences_as_text(changes: Mapping[str, FileChange], style: Style = PLAIN) -> str:
     """Return the unified difference of files, by name. Prints lines with secrets masked."""
-    return "".join(_difference(name, change, style) for name, change in changes.items())
+    return "".join(_difference(printable(name), change, style) for name, change in changes.items())
 
 
 def formatted_as_text(formatted: Formatted, *, diff: bool = False, style: Style = PLAIN) -> str:
     """Return the name of each changed file, or a unified difference of all."""
     if diff:
         return differences_as_text(formatted.changed, style)
-    return "".join(f"{name}\n" for name in formatted.changed)
+    return "".join(f"{printable(name)}\n" for name in formatted.changed)
 
 
 def format_summary(formatted: Formatted, *, written: bool) -> str:

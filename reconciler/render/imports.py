@@ -27,7 +27,7 @@ def imported_as_text(imported: Imported, style: Style = PLAIN) -> str:
     if not imported.written:
         return imported.mask(differences_as_text(imported.changes, style))
     lines = [
-        f'+ {resource.address} "{printable(resource.name)}" in {resource.file}'
+        f'+ {resource.address} "{printable(resource.name)}" in {printable(resource.file)}'
         for resource in imported.adopted
     ]
     if lines:
@@ -81,10 +81,10 @@ def remarks_on_import(imported: Imported) -> str:
         lines.append(f"Ignored by policy.ignore: {listed(names, _MOST)}")
     lines += [f"No live object matches {part}" for part in imported.unmatched]
     lines += [
-        f"{file} can't be extended and is unchanged. New resources are in {beside}"
+        printable(f"{file} can't be extended and is unchanged. New resources are in {beside}")
         for file, beside in imported.beside.items()
     ]
-    lines += [f"Removed from {file}: {printable(what)}" for file, what in imported.gone]
+    lines += [printable(f"Removed from {file}: {what}") for file, what in imported.gone]
     if imported.namesakes:
         pairs = [f"{pair.address} ({pair.elsewhere})" for pair in imported.namesakes]
         lines.append(f"Same name as a resource of another environment: {listed(pairs, _MOST)}")

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from reconciler.errors import Diagnostic, DiagnosticCollector, InvalidConfiguration, ReconcilerError
+from reconciler.errors import (
+    Diagnostic,
+    DiagnosticCollector,
+    InvalidConfiguration,
+    LoadingStopped,
+    ReconcilerError,
+)
 from reconciler.model.address import Address
 from reconciler.model.client_options import ClientOptions
 from reconciler.model.connection import Connection, SecretSettings
 from reconciler.model.kind import Kind
+from reconciler.model.plan import Refusal
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
+from reconciler.model.trust import Trusted
 from reconciler.model.values import JSONObject
 from reconciler.workspace.checks.consistency import check_consistency
 from reconciler.workspace.checks.relations import ResolvedWorkspace
-from reconciler.workspace.client_settings import client_options_of
+from reconciler.workspace.connections import Connected, Unconnected
 from reconciler.workspace.declarations import (
     Declaration,
     Undetermined,
@@ -25,10 +34,12 @@ from reconciler.workspace.declarations import (
     resource_globs,
     undetermined_in,
 )
+from reconciler.workspace.declared_names import declared_names, key_variables
 from reconciler.workspace.layers import EnvironmentContext, resolve
 from reconciler.workspace.origins import variable_places
 from reconciler.workspace.redact_lines import with_lines
 from reconciler.workspace.references import References
+from reconciler.workspace.settings import Deciding
 from reconciler.workspace.snapshots import Snapshots
 from reconciler.workspace.sources import (
     WORKSPACE_FILE,
@@ -37,12 +48,11 @@ from reconciler.workspace.sources import (
     ReadSource,
     Source,
 )
+from reconciler.workspace.trust import TrustedBase
 from reconciler.workspace.workspace_file import (
     Workspace,
     chosen_environment,
-    connection_of,
     mark_prefix_of,
-    missing_of,
     policy_of,
     read_workspace,
     variables_of,
@@ -57,8 +67,14 @@ __all__ = ["FolderSource", "Loaded", "Snapshots", "load", "load_all", "load_at"]
 class Loaded:
     """A workspace for one environment.
 
-    connection, missing
-        Where the environment is. The connection is None if settings are `missing`.
+    policy, own_policy
+        The policy that applies, and that of the files, which may allow more than the trusted one.
+    after_merge
+        What the files change without effect before they are merged to the trusted branch.
+    merge_hint
+        How to let the own policy apply.
+    connected
+        Where the environment is, or why there is no connection.
     diagnostics
         Warnings. Errors raise.
     places, variables
@@ -79,11 +95,11 @@ class Loaded:
 
     desired: Desired
     policy: Policy
-    connection: Connection | None
+    own_policy: Policy
+    connected: Connected
     secrets: SecretSettings
     diagnostics: tuple[Diagnostic, ...]
     environments: tuple[str, ...]
-    missing: tuple[str, ...]
     places: Mapping[Address, Places]
     variables: Places
     declared: Mapping[Address, Declaration] = field(repr=False)  # may hold literal secrets
@@ -92,18 +108,22 @@ class Loaded:
     files: Mapping[str, str] = field(default_factory=dict)
     mark_prefix: str | None = None
     client: ClientOptions = field(default_factory=ClientOptions)
+    after_merge: tuple[Refusal, ...] = ()
+    merge_hint: str = ""
+
+    @property
+    def connection(self) -> Connection | None:
+        """The connection, None without one."""
+        return self.connected if isinstance(self.connected, Connection) else None
 
     def reachable(self) -> Connection:
-        """Return the connection. Raises ReconcilerError that lists the missing settings."""
-        if self.connection is None:
-            raise ReconcilerError(
-                f"environment {self.desired.environment} has no {', no '.join(self.missing)}",
-                hint="add it to the environment in reconciler.yaml, or set the variable",
-            )
-        return self.connection
+        """Return the connection. Raises ReconcilerError that says why there is none."""
+        if isinstance(self.connected, Unconnected):
+            raise ReconcilerError(self.connected.message, hint=self.connected.hint)
+        return self.connected
 
 
-def load(
+def load(  # noqa: PLR0913 - what is read, and how
     folder: Path,
     *,
     kinds: Sequence[Kind],
@@ -111,26 +131,32 @@ def load(
     environ: Mapping[str, str],
     strict: bool = False,
     drafts: Mapping[str, str] | None = None,
+    base: TrustedBase | None = None,
 ) -> Loaded:
     """Return the workspace in a folder for one environment.
 
-    `drafts` are texts by path that replace or add files.
+    `drafts` are texts by path that replace or add files. With a trusted base, its workspace file
+    decides the connection, the policy and what may be read.
 
     Raises:
         InvalidConfiguration: with all diagnostics of the run.
         BadUsage: an unknown environment, or several and none selected.
+        GitUnavailable: the trusted base cannot be read, or its files have errors.
 
     """
     problems = DiagnosticCollector(strict=strict)
     source = ReadSource(DraftSource(FolderSource(folder), drafts or {}))
-    loader = _Loader(folder, source, kinds, environ, problems)
+    loader = _Loader(folder, source, kinds, environ, problems, base=base)
+    texts: Mapping[str, Document] = {}
+    loaded = None
     with collector_paused():
-        files = loader.read()
-        loaded = None
-        if files.workspace.value:
-            name = chosen_environment(files.workspace, environment, environ)
-            loaded = loader.resolve(files, name)
-        diagnostics = with_lines(problems.in_order(), files.documents)
+        with suppress(LoadingStopped):
+            files = loader.read()
+            texts = files.documents
+            if files.workspace.value:
+                name = chosen_environment(files.workspace, environment, environ)
+                loaded = loader.resolve(files, name)
+        diagnostics = with_lines(problems.in_order(), texts)
     if problems.failed or loaded is None:
         raise InvalidConfiguration(diagnostics)
     return replace(loaded, diagnostics=diagnostics, files=source.digests)
@@ -145,13 +171,16 @@ def load_all(
     """
     problems = DiagnosticCollector(strict=strict)
     loader = _Loader(folder, FolderSource(folder), kinds, environ, problems, assume_env=True)
+    texts: Mapping[str, Document] = {}
     with collector_paused():
-        files = loader.read()
-        if files.workspace.value:
-            names = files.workspace.environments
-            for name in names or (chosen_environment(files.workspace, None, environ),):
-                loader.resolve(files, name)
-        return with_lines(problems.in_order(), files.documents)
+        with suppress(LoadingStopped):
+            files = loader.read()
+            texts = files.documents
+            if files.workspace.value:
+                names = files.workspace.environments
+                for name in names or (chosen_environment(files.workspace, None, environ),):
+                    loader.resolve(files, name)
+        return with_lines(problems.in_order(), texts)
 
 
 def load_at(
@@ -161,9 +190,11 @@ def load_at(
     environment: str,
     environ: Mapping[str, str],
     snapshots: Snapshots,
+    trusted: Trusted,
 ) -> Desired:
     """Return the resources of an environment in the files of a commit.
 
+    `trusted` is what references may read.
     They are none without a workspace or the environment. Raises InvalidConfiguration.
     """
     empty = Desired(environment, "", "", {})
@@ -175,7 +206,7 @@ def load_at(
         files = loader.read()
         if environment not in (files.workspace.environments or (environment,)):
             return empty
-        desired = loader.desired(files, loader.context(files, environment))
+        desired = loader.desired(files, loader.context(files, environment, trusted))
     if problems.failed:
         raise InvalidConfiguration(with_lines(problems.in_order(), files.documents))
     return desired
@@ -199,7 +230,7 @@ class _Loader:
     """The steps of loading.
 
     `assume_env` gives unset environment variables an unknown value. `snapshots` are what it shares
-    with other commits.
+    with other commits. `base` is the trusted base.
     """
 
     folder: Path
@@ -209,6 +240,7 @@ class _Loader:
     problems: DiagnosticCollector
     assume_env: bool = False
     snapshots: Snapshots | None = None
+    base: TrustedBase | None = None
 
     def read(self) -> _Files:
         """Return the parsed files and the resources that they declare."""
@@ -223,10 +255,11 @@ class _Loader:
         by_name = {document.file: document for document in (*files, workspace.document)}
         return _Files(workspace, by_name, declared, undetermined)
 
-    def context(self, files: _Files, environment: str) -> EnvironmentContext:
+    def context(self, files: _Files, environment: str, trusted: Trusted) -> EnvironmentContext:
         """Return what resolving the resources of one environment needs."""
         workspace = files.workspace
         policy = policy_of(workspace, environment, self.kinds)
+        declared = declared_names(workspace.value, allow_exec=policy.allow_exec_secrets)
         references = References(
             variables=variables_of(workspace, environment),
             environ=self.environ,
@@ -236,6 +269,10 @@ class _Loader:
             allow_exec=policy.allow_exec_secrets,
             assume_env=self.assume_env,
             literals={} if policy.allow_literal_secrets else None,
+            declared=declared,
+            trusted=trusted,
+            key_variables=key_variables(workspace.value),
+            of_commit=self.snapshots is not None,
         )
         return EnvironmentContext(
             environment=environment,
@@ -256,32 +293,38 @@ class _Loader:
     def resolve(self, files: _Files, environment: str) -> Loaded:
         """Return the workspace for one environment. Errors go to `problems`."""
         workspace = files.workspace
-        policy = policy_of(workspace, environment, self.kinds)
-        context = self.context(files, environment)
+        raw = self.source.read(WORKSPACE_FILE) if self.base is not None else None
+        deciding = Deciding.of(workspace, raw, self.base, self.kinds, environment)
+        context = self.context(files, environment, deciding.lists())
         references = context.references
-        connection = connection_of(workspace, environment, references)
+        decided = deciding.settings(references)
         desired = self.desired(files, context)
+        settings = deciding.after_merge(decided, desired, references)
+        connected = settings.connected
         return Loaded(
-            desired=replace(
-                desired,
-                base_url=connection.base_url if connection is not None else "",
-                organization=connection.organization if connection is not None else "",
-            ),
-            policy=policy,
-            connection=connection,
+            desired=desired
+            if isinstance(connected, Unconnected)
+            else replace(desired, base_url=connected.base_url, organization=connected.organization),
+            policy=settings.policy,
+            own_policy=settings.own_policy,
+            connected=connected,
             secrets=SecretSettings(
-                str(self.folder), references.allow_exec, references.literals or {}
+                str(self.folder),
+                settings.policy.allow_exec_secrets,
+                {**(references.literals or {}), **settings.literals},
+                references.trusted,
             ),
             diagnostics=(),
             environments=workspace.environments,
-            missing=tuple(missing_of(workspace, environment, self.environ)),
             places=context.places,
             variables=references.places,
             declared=files.declared,
             defaults=_defaults(workspace, self.kinds, references),
             globs=resource_globs(workspace),
             mark_prefix=mark_prefix_of(workspace, self.problems),
-            client=client_options_of(workspace, environment, self.problems),
+            client=settings.client,
+            after_merge=settings.after_merge,
+            merge_hint=deciding.merge_hint,
         )
 
 

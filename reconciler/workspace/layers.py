@@ -8,10 +8,12 @@ from typing import Any
 
 from reconciler.errors import DiagnosticCollector
 from reconciler.model.address import Address
+from reconciler.model.json_tree import leaves
 from reconciler.model.kind import Kind
 from reconciler.model.reference import holds_reference
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.schema_files import common_properties
+from reconciler.model.secret_names import holds_secret
 from reconciler.model.suggestion import choice
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text, value_at
 from reconciler.workspace.checks.values import check_fields
@@ -224,9 +226,17 @@ def managed_fields(kind: Kind, merged: Filled, context: EnvironmentContext) -> d
             merged.check.error_at_key("same-field-twice", (name,), message)
             continue
         spec[canonical] = value
-    for path, _ in list(annotated(kind.name, "x-secret", spec)):
+    secret = [path for path, _ in annotated(kind.name, "x-secret", spec)]
+    for path in [*secret, *_urls_with_passwords(kind, spec)]:
         _replace_literal(spec, path, merged, context)
     return spec
+
+
+def _urls_with_passwords(kind: Kind, spec: Mapping[str, JSON]) -> Iterator[Path]:
+    for holder, _ in kind.variants:
+        for path, text in leaves(spec.get(holder.name), (holder.name,)):
+            if text.__class__ is str and "@" in text and holds_secret(text):
+                yield path
 
 
 def _replace_literal(
@@ -234,10 +244,13 @@ def _replace_literal(
 ) -> None:
     """Replace a literal secret by a reference to it, or report it."""
     value = value_at(spec, path)
-    if isinstance(value, SecretRef) or value is None or is_misread(value):
+    if value is None or is_misread(value):
         return
     argument = f"{merged.check.subject}:{path_text(path)}"
-    literal = context.references.literal(argument, value) if str(value).strip() else None
+    if isinstance(value, SecretRef):
+        literal = context.references.without_literals(argument, value)
+    else:
+        literal = context.references.literal(argument, value) if str(value).strip() else None
     if literal is None:
         _report_literal(path, merged)
         return
@@ -252,7 +265,10 @@ def _report_literal(path: Path, merged: Filled) -> None:
     layer, nearest = merged.places.source_of(path)
     written = value_at(layer.value, nearest)
     named = merged.check.named(path)
-    if isinstance(written, str) and holds_reference(written):
+    if isinstance(written, str) and "${secret:" in written:
+        message = f"{named} is a secret and must not be written in a file, not even in part"
+        hint = "use one reference for the whole value, such as ${secret:env:NAME}"
+    elif isinstance(written, str) and holds_reference(written):
         message = f"{named} is a secret, but this reference is filled in as plain text"
         hint = "use ${secret:env:NAME} or ${secret:file:PATH}"
     else:

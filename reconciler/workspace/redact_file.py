@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import yaml
 
-from reconciler.model.redaction import MASK, redact_line, secret_names
+from reconciler.model.redaction import MASK, redact_line
 from reconciler.model.reference import is_reference_without_default
+from reconciler.model.secret_names import looks_secret
 from reconciler.workspace.yaml.document import Document, Node
 from reconciler.workspace.yaml.nodes import NULL_TAG, is_block_text, nodes_in
 
@@ -43,7 +44,7 @@ def redact_file(document: Document) -> tuple[str, ...]:
 def _secrets_of(mapping: Node) -> Iterator[tuple[int, list[Node]]]:
     """Yield the line of the key of each secret field, and its values that may not be shown."""
     for key, value in mapping.value if isinstance(mapping, yaml.MappingNode) else ():
-        if key.value in secret_names():
+        if looks_secret(str(key.value)):
             yield (
                 key.start_mark.line,
                 [

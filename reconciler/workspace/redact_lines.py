@@ -9,13 +9,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 
+from reconciler.codes import meaning
 from reconciler.errors import Diagnostic
-from reconciler.model.redaction import MASK, masked, plain_key, secret_key, secret_spans
+from reconciler.model.redaction import (
+    MASK,
+    masked,
+    secret_spans,
+    starts_plain_field,
+    starts_secret,
+)
 from reconciler.workspace.yaml.document import Document
 
 _ANY_KEY = re.compile(r"\s*(?:-\s+)?[\w.-]+\s*:(?:\s|$)")
 _SHORTEST_CUT, _LONGEST_CUT = 25, 60
 """How many characters of a long value messages show."""
+_MOST_SECRETS = 100
+"""Secrets of a line to look for in messages. With more, messages show no values at all."""
 _NULLS = frozenset({"", "~", "null"})
 _BLOCK = re.compile(r":\s*[|>][0-9+-]*\s*$")
 
@@ -91,11 +100,11 @@ class _Text:
                 above.pop()
             holder = next((secret for left, secret in reversed(above) if left < indent), False)
             # With invalid indentation, the end of a block is unknown: rather mask too much.
-            key = plain_key() if self.document.unread else _ANY_KEY
-            if holder or (block and not key.match(line)):
+            is_key = starts_plain_field if self.document.unread else _ANY_KEY.match
+            if holder or (block and not is_key(line)):
                 inside.add(number)
             if line.strip():
-                secret = secret_key().match(line) is not None
+                secret = starts_secret(line)
                 above.append((indent, secret))
                 block = block or (secret and _BLOCK.search(line) is not None)
         return frozenset(inside)
@@ -109,6 +118,9 @@ def _with_line(diagnostic: Diagnostic, texts: Mapping[str, _Text]) -> Diagnostic
     start = diagnostic.at.column - 1
     marked = (shown.moved(start), shown.moved(start + diagnostic.at.length, end=True))
     message, hint = diagnostic.message, diagnostic.hint
+    if len(shown.hidden) > _MOST_SECRETS:
+        title = meaning(diagnostic.code).title
+        return replace(diagnostic, line=shown.line, marked=marked, message=title, hint=None)
     for value in shown.hidden:
         if value[:_SHORTEST_CUT] in f"{message}\n{hint}":
             whole = _whole(value)

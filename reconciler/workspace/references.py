@@ -6,16 +6,18 @@ The client looks up a secret when a request needs it: validation and plans need 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from reconciler.errors import DiagnosticCollector, Mark
+from reconciler.errors import DiagnosticCollector, LoadingStopped, Mark
 from reconciler.model.json_tree import map_leaves
 from reconciler.model.reference import Reference, escaped_text, parts_of
 from reconciler.model.suggestion import nearest
+from reconciler.model.trust import Trusted
 from reconciler.model.values import JSON, Path, SecretRef, SecretSource, SecretValue
 from reconciler.providers import FillContext, plain_names, plain_usage, providers, secret_usage
 from reconciler.providers.env import NAME as ENV_NAME
+from reconciler.workspace.expansion import MAX_TEXT, TOO_DEEP, TOO_MANY, Expansion
 from reconciler.workspace.sources import Source, leaves_workspace
 from reconciler.workspace.yaml.document import Places, Unknown, UnknownText, is_misread
 
@@ -29,7 +31,9 @@ class References:
 
     `places` are those of variables: an error in a variable is reported there, once. `assume_env`
     gives unset environment variables an unknown value, so that checks do not depend on the machine.
-    `literals` collects literal secrets; None where the policy forbids them.
+    `literals` collects literal secrets; None where the policy forbids them. `declared` are the
+    lists of the loaded files, `trusted` those that decide. `key_variables` are the environment
+    variables with API keys. The files are those of a commit if `of_commit`.
     """
 
     variables: Mapping[str, JSON]
@@ -40,6 +44,12 @@ class References:
     allow_exec: bool = False
     assume_env: bool = False
     literals: dict[str, SecretValue] | None = None
+    declared: Trusted = field(default_factory=Trusted)
+    trusted: Trusted = field(default_factory=Trusted)
+    key_variables: frozenset[str] = frozenset()
+    for_api_key: bool = False
+    of_commit: bool = False
+    expansion: Expansion = field(default_factory=Expansion)
     _expanding: list[str] = field(default_factory=list)
     _cached: dict[str, JSON] = field(default_factory=dict)
 
@@ -54,12 +64,32 @@ class References:
             return self._text(value, lambda: place(path))
         return value
 
+    def for_key(self) -> References:
+        """Return these references for the API key, which may come from other places."""
+        return replace(self, for_api_key=True, _cached={})
+
     def literal(self, argument: str, value: JSON) -> SecretRef | None:
         """Return a reference to a literal secret, None if the policy forbids those."""
         if self.literals is None:
             return None
         self.literals[argument] = SecretValue(str(value))
         return SecretRef.of("literal", argument)
+
+    def without_literals(self, argument: str, value: SecretRef) -> SecretRef | None:
+        """Return a secret with references to its literal parts, None if the policy forbids those.
+
+        Text without letters and digits separates secrets, and is no literal.
+        """
+        parts: list[str | SecretSource] = []
+        for number, part in enumerate(value.parts):
+            if isinstance(part, SecretSource) or not any(map(str.isalnum, part)):
+                parts.append(part)
+                continue
+            literal = self.literal(f"{argument}[{number}]", part)
+            if literal is None:
+                return None
+            parts += literal.parts
+        return SecretRef(tuple(parts))
 
     def _inside(self, value: Any, place: Callable[[Path], Mark], path: Path) -> JSON:
         items = value.items() if isinstance(value, dict) else enumerate(value)
@@ -76,13 +106,27 @@ class References:
     def _text(self, text: str, at: Callable[[], Mark]) -> JSON:
         """Return a text with its references filled in, cached if without errors: texts repeat."""
         filled = self._cached.get(text)
-        if filled is not None:
-            return filled
-        before = len(self.problems.diagnostics)
-        filled = self._filled(text, at)
-        if len(self.problems.diagnostics) == before:
-            self._cached[text] = filled
-        return filled
+        if filled is None:
+            before = len(self.problems.diagnostics)
+            try:
+                filled = self._filled(text, at)
+            except RecursionError:
+                if self._expanding:
+                    raise
+                filled = self._too_large(text, TOO_DEEP, at)
+            if len(self.problems.diagnostics) == before:
+                self._cached[text] = filled
+        reason = self.expansion.refused(filled)
+        if self.expansion.is_exceeded:
+            self.problems.error("too-large-value", TOO_MANY, at=at())
+            raise LoadingStopped(TOO_MANY)
+        return filled if reason is None else self._too_large(text, reason, at)
+
+    def _too_large(self, text: str, reason: str, at: Callable[[], Mark]) -> JSON:
+        """Report a text that expands to too much, once: variables repeat it."""
+        self.problems.error("too-large-value", reason, at=at())
+        self._cached[text] = _FAILED
+        return _FAILED
 
     def _context(self, at: Callable[[], Mark]) -> FillContext:
         return FillContext(
@@ -90,6 +134,11 @@ class References:
             variables=self.variables,
             allow_exec=self.allow_exec,
             assume_env=self.assume_env,
+            declared=self.declared,
+            trusted=self.trusted,
+            key_variables=self.key_variables,
+            for_api_key=self.for_api_key,
+            of_commit=self.of_commit,
             expanding=self._expanding,
             expand=self._expand,
             read=self.source.read,
@@ -111,7 +160,13 @@ class References:
     def _filled(self, text: str, at: Callable[[], Mark]) -> JSON:
         parts: list[JSON] = []
         context = self._context(at)
+        length = 0
         for part in parts_of(text):
+            length += len(parts[-1]) if parts and isinstance(parts[-1], str) else 0
+            if length > MAX_TEXT:
+                return self._too_large(
+                    text, f"references expand to more than {MAX_TEXT:,} characters", at
+                )
             if isinstance(part, str):
                 parts.append(part)
             elif part.closed:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import Protocol
 
-from reconciler.errors import ReconcilerError
+from reconciler.errors import ReconcilerError, UnreadableFile
+from reconciler.model.wording import printable
+from reconciler.providers.file import is_hidden
+from reconciler.workspace.git.repository import Repository
+from reconciler.workspace.limits import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FOLDER_DEPTH
 
 WORKSPACE_FILE = "reconciler.yaml"
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
-
-_REGEX_OF = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-_WILDCARD = re.compile(r"\*\*/|\*\*|.", re.DOTALL)
 
 
 class Source(Protocol):
@@ -26,7 +31,10 @@ class Source(Protocol):
         ...
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file, None if it does not exist or cannot be read."""
+        """Return the content of a file, None if there is none in the folder.
+
+        Raises UnreadableFile for one that exists and cannot be read.
+        """
         ...
 
 
@@ -39,30 +47,91 @@ class FolderSource:
             raise ReconcilerError(
                 f"folder {folder} does not exist", hint="use -C to name the workspace folder"
             )
+        _check_place(folder)
+
+    @cached_property
+    def _root(self) -> Path:
+        return self.folder.resolve()
 
     def names(self) -> Sequence[str]:
-        """Return every file below the folder, without hidden and vendored folders."""
-        return sorted(self._walk(self.folder, ""))
+        """Return every file below the folder, without hidden and vendored folders.
 
-    def _walk(self, folder: Path, prefix: str) -> Iterable[str]:
-        for entry in folder.iterdir():
-            if entry.is_dir() and is_passed_over(entry.name):
-                continue
-            if entry.is_dir() and not entry.is_symlink():
-                yield from self._walk(entry, f"{prefix}{entry.name}/")
-            elif not entry.is_dir():
-                yield f"{prefix}{entry.name}"
+        Raises ReconcilerError for a folder that cannot be read, and for too many files.
+        """
+        return sorted(self._walk())
+
+    def _walk(self) -> Iterator[str]:
+        waiting = [""]
+        entries = 0
+        while waiting:
+            prefix = waiting.pop()
+            for entry in self._entries(prefix):
+                entries += 1
+                if entries > MAX_ENTRIES:
+                    raise ReconcilerError(
+                        f"more than {MAX_ENTRIES:,} files and folders in the workspace",
+                        hint="move reconciler.yaml and its files into a folder of their own",
+                    )
+                if not _is_folder(entry):
+                    yield f"{prefix}{entry.name}"
+                elif not is_passed_over(entry.name) and not entry.is_symlink():
+                    waiting.append(f"{prefix}{entry.name}/")
+
+    def _entries(self, prefix: str) -> Sequence[os.DirEntry[str]]:
+        if prefix.count("/") > MAX_FOLDER_DEPTH:
+            raise ReconcilerError(f"folder {prefix} is more than {MAX_FOLDER_DEPTH} levels deep")
+        try:
+            with os.scandir(self.folder / prefix) as entries:
+                return list(entries)
+        except OSError as error:
+            raise ReconcilerError(
+                f"cannot read folder {prefix or self.folder}: {error.strerror}",
+                hint="make it readable, or move it out of the workspace",
+            ) from None
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file. Links out of the folder are not followed."""
-        path = self.folder / name
+        """Return the content of a regular file.
+
+        Links out of the folder, and to hidden files, are not followed.
+        """
         try:
-            if not path.resolve().is_relative_to(self.folder.resolve()):
+            path = (self.folder / name).resolve()
+            if not path.is_relative_to(self._root):
                 return None
+            if is_hidden(path.relative_to(self._root).as_posix()) and not is_hidden(name):
+                return None
+            about = path.stat()
+            if not stat.S_ISREG(about.st_mode):
+                raise UnreadableFile(f"cannot read {name}: not a regular file")
+            if about.st_size > MAX_FILE_BYTES:
+                raise too_large(name, about.st_size)
             return path.read_bytes()
-        except (OSError, RuntimeError):
+        except PermissionError as error:
+            raise UnreadableFile(f"cannot read {name}: {error.strerror}") from None
+        except RuntimeError:
             # Older Pythons raise RuntimeError for links in a circle.
+            raise _looping(name) from None
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno == errno.ELOOP:
+                raise _looping(name) from None
+            # A name may be too long, or contain a NUL.
             return None
+
+
+def _check_place(folder: Path) -> None:
+    """Raise ReconcilerError for a folder that a link in a git repository places outside of it.
+
+    A pull request could otherwise show the files of another folder.
+    """
+    path = Path(os.path.normpath(folder.absolute()))
+    for place in (path, *path.parents):
+        if place.is_symlink():
+            owner = Repository.containing(place.parent)
+            if owner is not None and not place.resolve().is_relative_to(owner.root):
+                raise ReconcilerError(
+                    f"{printable(str(place))} is a link out of its git repository",
+                    hint="use -C with the folder that it refers to",
+                )
 
 
 class DraftSource:
@@ -111,11 +180,22 @@ def is_passed_over(folder: str) -> bool:
     return folder in _SKIPPED or folder.startswith(".")
 
 
-def matching(names: Sequence[str], glob: str) -> list[str]:
-    """Return the names that a glob matches. `**` matches zero or more folders."""
-    regex = _WILDCARD.sub(lambda match: _REGEX_OF.get(match[0]) or re.escape(match[0]), glob)
-    pattern = re.compile(regex)
-    return [name for name in names if pattern.fullmatch(name)]
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # Links in a circle.
+        return False
+
+
+def _looping(name: str) -> UnreadableFile:
+    return UnreadableFile(f"cannot read {name}: links in a circle")
+
+
+def too_large(name: str, size: int) -> UnreadableFile:
+    """Return the error for a file that is larger than the limit."""
+    return UnreadableFile(
+        f"{name} has {size:,} bytes: the limit is {MAX_FILE_BYTES:,} bytes", code="file-too-large"
+    )
 
 
 def leaves_workspace(glob: str) -> bool:

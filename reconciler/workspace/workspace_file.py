@@ -6,15 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
-from reconciler.errors import BadUsage, DiagnosticCollector, Mark
-from reconciler.model.connection import Connection, is_loopback
+from reconciler.errors import BadUsage, DiagnosticCollector, Mark, UnreadableFile
 from reconciler.model.kind import Kind
 from reconciler.model.policy import Policy
 from reconciler.model.suggestion import choice
-from reconciler.model.values import JSON, Path, SecretRef, value_at
-from reconciler.workspace.references import References
+from reconciler.model.values import JSON, Path, value_at
+from reconciler.workspace.limits import MAX_ENVIRONMENTS
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.sources import WORKSPACE_FILE, Source
 from reconciler.workspace.yaml.document import Document, Unknown
@@ -25,12 +23,6 @@ IMPLICIT_ENVIRONMENT = "default"
 
 _REF_PREFIX = re.compile(r"refs(/[A-Za-z0-9_][A-Za-z0-9_-]*)+")
 _OTHER_REFS = ("refs/heads/", "refs/remotes/")
-_VARIABLES = {
-    "base_url": "RECONCILER_BASE_URL",
-    "organization": "RECONCILER_ORGANIZATION",
-    "api_key": "RECONCILER_API_KEY",
-}
-"""Environment variables for what an environment of the file does not set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +51,11 @@ def read_workspace(
     source: Source, problems: DiagnosticCollector, *, parse: Parse = parse
 ) -> Workspace:
     """Return the workspace of a source. A missing file is reported."""
-    raw = source.read(WORKSPACE_FILE)
+    try:
+        raw = source.read(WORKSPACE_FILE)
+    except UnreadableFile as error:
+        problems.error(error.code, error.message, at=Mark(WORKSPACE_FILE))
+        return Workspace(Document(WORKSPACE_FILE, unread=True), {})
     if raw is None:
         problems.error("no-workspace", f"no {WORKSPACE_FILE} in this folder")
         return Workspace(Document(WORKSPACE_FILE), {})
@@ -75,7 +71,15 @@ def read_workspace(
         return Workspace(document, {})
     context = CheckContext("the workspace", document.mark, document.key_mark, problems)
     check("workspace", document.value, context)
-    return Workspace(document, document.value)
+    workspace = Workspace(document, document.value)
+    if (number := len(workspace.environments)) > MAX_ENVIRONMENTS:
+        problems.error(
+            "workspace-too-large",
+            f"{number:,} environments: the limit is {MAX_ENVIRONMENTS}",
+            at=document.mark(("environments",)),
+        )
+        return Workspace(document, {})
+    return workspace
 
 
 def chosen_environment(workspace: Workspace, asked: str | None, environ: Mapping[str, str]) -> str:
@@ -130,105 +134,3 @@ def mark_prefix_of(workspace: Workspace, problems: DiagnosticCollector) -> str |
             at=workspace.mark(path),
         )
     return prefix
-
-
-def connection_of(
-    workspace: Workspace, environment: str, references: References
-) -> Connection | None:
-    """Return the connection of an environment, None if settings are missing."""
-    base_url = _text_of(workspace, environment, "base_url", references)
-    organization = _text_of(workspace, environment, "organization", references)
-    key = _key_of(workspace, environment, references)
-    if base_url is not None and not isinstance(base_url, Unknown):
-        _check_url(workspace, environment, base_url, references.problems)
-    if base_url is None or organization is None or key is None:
-        return None
-    return Connection(environment, base_url.rstrip("/"), organization, key)
-
-
-def missing_of(workspace: Workspace, environment: str, environ: Mapping[str, str]) -> list[str]:
-    """Return the settings that an environment lacks, in words."""
-    entry = workspace.section("environments", environment)
-    return [
-        f"`{name}` (or the variable {variable})"
-        for name, variable in _VARIABLES.items()
-        if entry.get(name) is None and not environ.get(variable)
-    ]
-
-
-def _text_of(
-    workspace: Workspace, environment: str, name: str, references: References
-) -> str | None:
-    path = ("environments", environment, name)
-    value = value_at(workspace.value, path)
-    resolved: JSON = None
-    if isinstance(value, str):
-        resolved = references.resolved(value, workspace.mark, path)
-    if isinstance(resolved, SecretRef):
-        references.problems.error(
-            "secret-in-plain-field",
-            f"`{name}` of environment {environment} must not be a secret: plans print it",
-            at=workspace.mark(path),
-        )
-        resolved = None
-    text = resolved if resolved is None or isinstance(resolved, str) else str(resolved)
-    return text or references.environ.get(_VARIABLES[name])
-
-
-def _key_of(workspace: Workspace, environment: str, references: References) -> SecretRef | None:
-    """Return the API key as a reference, which is looked up by the first request."""
-    path = ("environments", environment, "api_key")
-    written = workspace.section("environments", environment).get("api_key")
-    if written is None:
-        variable = _VARIABLES["api_key"]
-        return SecretRef.of("env", variable) if references.environ.get(variable) else None
-    if isinstance(written, Unknown):
-        return None
-    text = str(written).replace("${env:", "${secret:env:")
-    resolved = references.resolved(text, workspace.mark, path)
-    if isinstance(resolved, SecretRef):
-        return resolved
-    if resolved is None or isinstance(resolved, Unknown):
-        return None
-    literal = references.literal(f"environments.{environment}:api_key", resolved)
-    if literal is None:
-        references.problems.error(
-            "literal-secret",
-            f"`api_key` of environment {environment} must not be written in a file",
-            at=workspace.mark(path),
-            hint="revoke it, and use a reference such as ${env:API_KEY}",
-        )
-    return literal
-
-
-def _check_url(
-    workspace: Workspace, environment: str, base_url: str, problems: DiagnosticCollector
-) -> None:
-    at = workspace.mark(("environments", environment, "base_url"))
-    try:
-        parts = urlsplit(base_url)
-        host = parts.hostname
-        _ = parts.port  # Raises ValueError for an invalid port.
-    except ValueError:
-        parts, host = urlsplit(""), None
-    invalid = parts.query or parts.fragment or any(character.isspace() for character in base_url)
-    if parts.scheme not in ("http", "https") or not host or invalid:
-        problems.error(
-            "bad-url",
-            f"invalid base_url '{base_url}' of environment {environment}",
-            at=at,
-            hint="use a URL such as https://eu.posthog.com",
-        )
-    elif parts.username or parts.password:
-        problems.error(
-            "bad-url",
-            f"base_url of environment {environment} contains a user name or password",
-            at=at,
-            hint="remove them; only `api_key` is sent",
-        )
-    elif parts.scheme == "http" and not is_loopback(host):
-        problems.warning(
-            "clear-text",
-            f"base_url of environment {environment} uses http: the API key is sent unencrypted",
-            at=at,
-        )

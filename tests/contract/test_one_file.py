@@ -20,6 +20,7 @@ WORKSPACE = """\
 version: 1
 environments:
   staging: {base_url: "http://127.0.0.1:1", organization: o, api_key: "${env:KEY}"}
+secrets: [QUEUE_KEY]
 """
 VAULT = '''\
 """`${vault:PATH}` and `${secret:vault:PATH}`: a provider that a test adds."""

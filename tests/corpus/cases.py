@@ -180,6 +180,16 @@ _ODD: Mapping[str, Mapping[str, bytes]] = {
         "lake.bin": b"\xff\xfe\x00lake",
         "lake.yaml": b"projects: {lake: {name: '${file:lake.bin}'}}\n",
     },
+    "patterns-101": {"reconciler.yaml": b"version: 1\nresources:\n" + b"  - '*.yaml'\n" * 101},
+    "environments-501": {
+        "reconciler.yaml": b"version: 1\nenvironments:\n"
+        + b"".join(b"  e%d: {}\n" % number for number in range(501))
+    },
+    "variables-tenfold": {
+        "reconciler.yaml": b"version: 1\nvars:\n  v0: lake\n"
+        + b"".join(b"  v%d: '%s'\n" % (n, b"${var:v%d}" % (n - 1) * 10) for n in range(1, 9)),
+        "lake.yaml": b"projects: {lake: {name: '${var:v8}'}}\n",
+    },
     "file-name-with-line-end": {"a\x1b[31m\n::error::forged.yaml": b"a: no\n"},
 }
 

@@ -22,7 +22,7 @@ FORMATS = {"json": resolved_as_json, "txt": resolved_as_text}
 
 
 def _rendered(environment: str, address: str = ADDRESS, *, output_format: str = "txt") -> str:
-    options = WorkspaceOptions(HERE / "workspace", environment=environment)
+    options = WorkspaceOptions(HERE / "workspace", environment=environment, trust_workspace=True)
     resource, _ = resolved(address, options, Runtime(environ={}, now=lambda: NOW))
     return FORMATS[output_format](resource)
 
@@ -41,7 +41,10 @@ def test_a_resolved_export_reads_as_expected(
 def test_the_text_is_a_file_with_the_same_values(
     environment: str, address: str, tmp_path: Path
 ) -> None:
-    files = {"reconciler.yaml": "version: 1\n", "a.yaml": _rendered(environment, address)}
+    files = {
+        "reconciler.yaml": "version: 1\nsecrets: [AWS_KEY, STAGING_AWS]\n",
+        "a.yaml": _rendered(environment, address),
+    }
     if address == ADDRESS:
         files["b.yaml"] = _rendered(environment, "project.web")
     again = load(write(tmp_path, files), kinds=all_kinds(), environment=None, environ={})

@@ -199,7 +199,7 @@ def test_state_absent_deletes_and_max_deletes_refuses(
     emulator.clear_requests()
     ran = reconciler("apply", "-C", applied, "--auto-approve", environ=environ)
     assert ran.code == 5
-    assert "reconciler.yaml:12:16" in ran.out
+    assert "reconciler.yaml:32:16" in ran.out
     assert "hint: raise" in ran.out
     assert emulator.writes() == []
 

@@ -97,7 +97,7 @@ def test_a_failed_write_leaves_all_files_unchanged(shop: RunningEmulator, tmp_pa
     (folder / "projects/shop.yaml").mkdir(parents=True)
     ran = run(folder, shop)
     assert ran.code == 1
-    assert "projects/shop.yaml cannot be written: it is a folder" in ran.err
+    assert "cannot read projects/shop.yaml: not a regular file" in ran.err
     assert files(folder) == ["reconciler.yaml"]
     (folder / "projects/shop.yaml").rmdir()
     (folder / "projects").rmdir()
@@ -185,7 +185,7 @@ def test_a_dry_run_prints_a_patch_and_the_rest_on_stderr(
     ran = run(folder, shop, "--dry-run", "--layout", "single")
     assert ran.code == 0, ran.err
     assert "Would import: 2 projects, 2 batch_exports into 1 file (1 existing)" in ran.err
-    assert "  ORDERS_PASSWORD  batch_export.orders\n" in ran.err
+    assert "  RECONCILER_SECRET_ORDERS_PASSWORD  batch_export.orders\n" in ran.err
     assert SECRET not in ran.out + ran.err
     assert (folder / "resources.yaml").read_text() == there
     fresh = workspace(tmp_path / "fresh")
@@ -211,8 +211,8 @@ def test_json_for_scripts_keeps_its_keys(shop: RunningEmulator, tmp_path: Path) 
             {"address": "batch_export.orders", "name": "Orders", "file": "projects/shop.yaml"}
         ],
         "secrets": [
-            {"variable": "ORDERS_PASSWORD", "address": "batch_export.orders"},
-            {"variable": "ORDERS_USER", "address": "batch_export.orders"},
+            {"variable": "RECONCILER_SECRET_ORDERS_PASSWORD", "address": "batch_export.orders"},
+            {"variable": "RECONCILER_SECRET_ORDERS_USER", "address": "batch_export.orders"},
         ],
         "left_out": [],
         "not_imported": [],
@@ -276,8 +276,10 @@ def test_force_keeps_settings_of_files_and_reports_dropped_ones(
         .replace("  orders:\n", "  # ours\n  orders:\n    lifecycle: {protect: true}\n", 1)
         .replace("    interval: hour\n", "    interval: hour\n    secret_version: 2\n", 1)
         .replace("h.example.com", "${var:host}", 1)
-        .replace("${secret:env:ORDERS_PASSWORD}", SECRET)
-        .replace("${secret:env:ORDERS_USER}", "${secret:env:MINE}")
+        .replace("${secret:env:RECONCILER_SECRET_ORDERS_PASSWORD}", SECRET)
+        .replace(
+            "${secret:env:RECONCILER_SECRET_ORDERS_USER}", "${secret:env:RECONCILER_SECRET_MINE}"
+        )
     )
     path.write_text(edited)
     ran = run(folder, shop, "--project", "shop", "--force")
@@ -287,14 +289,14 @@ def test_force_keeps_settings_of_files_and_reports_dropped_ones(
     assert orders["secret_version"] == 2
     config = orders["destination"]["config"]
     assert config["host"] == "h.example.com"
-    assert config["user"] == "${secret:env:MINE}"
-    assert config["password"] == "${secret:env:ORDERS_PASSWORD}"
+    assert config["user"] == "${secret:env:RECONCILER_SECRET_MINE}"
+    assert config["password"] == "${secret:env:RECONCILER_SECRET_ORDERS_PASSWORD}"
     removed = [line for line in ran.err.splitlines() if line.startswith("Removed from")]
     assert any("${var:host} in destination.config.host" in line for line in removed)
     assert any("literal secret in destination.config.password" in line for line in removed)
     assert any("1 line of comments" in line for line in removed)
     assert SECRET not in ran.out + ran.err + path.read_text()
-    assert "  ORDERS_PASSWORD  batch_export.orders\n" in ran.out
+    assert "  RECONCILER_SECRET_ORDERS_PASSWORD  batch_export.orders\n" in ran.out
     assert "MINE" not in ran.out
 
 
@@ -335,13 +337,13 @@ def test_a_name_that_contains_a_secret_is_neither_written_nor_printed(tmp_path: 
     there = (
         "batch_exports:\n  mine:\n    project: {name: Shop}\n    name: Mine\n    interval: hour\n"
         "    destination: {type: HTTP, config: {url: 'https://eu.i.posthog.com/batch/', "
-        "token: '${secret:env:TOKEN}'}}\n"
+        "token: '${secret:env:RECONCILER_SECRET_TOKEN}'}}\n"
     )
     projects = {"Shop": [export(f"Lake {SECRET}")], SECRET: [export("Orders")]}
     with service(tmp_path, projects) as running:
         folder = workspace(tmp_path, **{"mine.yaml": there})
         for options in (("--dry-run",), ("--format", "json", "--dry-run"), ()):
-            ran = run(folder, running, *options, TOKEN=SECRET)
+            ran = run(folder, running, *options, RECONCILER_SECRET_TOKEN=SECRET)
             assert ran.code == 1
             assert SECRET not in ran.out + ran.err
         assert "its name contains the value of a secret" in ran.err
@@ -380,8 +382,9 @@ def test_a_deleted_export_is_created_again_with_its_secrets(
     assert "1 to create" in ran.out
     applied = reconciler("apply", "-C", folder, "--auto-approve", environ=shop.environ())
     assert applied.code == 1
-    assert "set the environment variable ORDERS_PASSWORD" in applied.err
-    given = {**shop.environ(), "ORDERS_PASSWORD": "p4ss", "ORDERS_USER": "u5er"}
+    assert "set the environment variable RECONCILER_SECRET_ORDERS_PASSWORD" in applied.err
+    secrets = {"RECONCILER_SECRET_ORDERS_PASSWORD": "p4ss", "RECONCILER_SECRET_ORDERS_USER": "u5er"}
+    given = {**shop.environ(), **secrets}
     assert reconciler("apply", "-C", folder, "--auto-approve", environ=given).code == 0
     assert planned(folder, shop).code == 0
 

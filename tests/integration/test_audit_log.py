@@ -12,7 +12,7 @@ from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 
 FILES = {
-    "reconciler.yaml": "version: 1\n",
+    "reconciler.yaml": "version: 1\nsecrets: [P, U]\n",
     "all.yaml": """\
 projects:
   web: {name: Web}
@@ -113,7 +113,9 @@ def test_a_secret_from_a_command_is_masked_in_the_logged_plan(
     secret = 'from"a command'
     environ = {**emulator.environ(), "U": "user-name", "P": secret}
     (workspace / "secret.txt").write_text(secret)
-    (workspace / "reconciler.yaml").write_text("version: 1\npolicy: {allow_exec_secrets: true}\n")
+    (workspace / "reconciler.yaml").write_text(
+        "version: 1\nsecrets: [P, U]\npolicy: {allow_exec_secrets: true}\n"
+    )
     apply = ("apply", "-C", workspace, "--auto-approve")
     assert reconciler(*apply, environ=environ).code == 0
     put_live(emulator, {"table_name": f"x {secret} y"})
@@ -121,7 +123,13 @@ def test_a_secret_from_a_command_is_masked_in_the_logged_plan(
     path.write_text(path.read_text().replace("${secret:env:P}", "${secret:exec:cat secret.txt}"))
     log = workspace.parent / "audit.jsonl"
     rotate = "--rotate-secrets"
-    applied = reconciler(*apply, rotate, "--log-file", log, environ={**environ, "P": ""})
+    applied = reconciler(
+        *apply,
+        rotate,
+        "--log-file",
+        log,
+        environ={**environ, "P": "", "RECONCILER_ALLOW_EXEC": "1"},
+    )
     assert applied.code == 0, applied.err
     assert leaks(log, secret) == []
 

@@ -86,7 +86,8 @@ def test_after_each_change_of_every_field_a_plan_is_empty(
     dialect: str, running: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = tmp_path / "workspace"
-    environ = {**running.environ(), "U": "user-name", "P": "pass-word"}
+    environ = {**running.environ(), "RECONCILER_SECRET_U": "user-name"}
+    environ["RECONCILER_SECRET_P"] = "pass-word"
     for stage in range(3):
         files = {
             "reconciler.yaml": "version: 1\n",

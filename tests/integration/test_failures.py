@@ -10,7 +10,7 @@ from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 
 WORKSPACE = {
-    "reconciler.yaml": "version: 1\n",
+    "reconciler.yaml": "version: 1\nsecrets: [KEY, KEY_ID]\n",
     "exports.yaml": """\
 projects:
   web: {name: Web}

@@ -15,7 +15,12 @@ from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
 
 REF = "refs/reconciler/w/default"
-SECRETS = {"ONE": "first-value-1", "TWO": "second-value-2", "ID": "an-access-key"}
+SETTINGS = "version: 1\nsecrets: [ONE, TWO, ID]\npolicy: {prune: git, max_deletes: 9}\n"
+SECRETS = {
+    "RECONCILER_SECRET_ONE": "first-value-1",
+    "RECONCILER_SECRET_TWO": "second-value-2",
+    "RECONCILER_SECRET_ID": "an-access-key",
+}
 
 
 @dataclass(frozen=True)
@@ -79,8 +84,8 @@ def secret_in(variable: str) -> dict[str, Any]:
         "bucket_name": "b",
         "region": "r",
         "prefix": "p",
-        "aws_access_key_id": "${secret:env:ID}",
-        "aws_secret_access_key": f"${{secret:env:{variable}}}",
+        "aws_access_key_id": "${secret:env:RECONCILER_SECRET_ID}",
+        "aws_secret_access_key": f"${{secret:env:RECONCILER_SECRET_{variable}}}",
     }
     return {"destination": {"type": "S3", "config": config}}
 
@@ -93,9 +98,7 @@ def before(commit: str) -> dict[str, str]:
 @pytest.fixture
 def repo(tmp_path: Path, emulator: RunningEmulator) -> Iterator[Repo]:
     git = Git.init(tmp_path / "repo")
-    folder = write(
-        git.folder / "w", {"reconciler.yaml": "version: 1\npolicy: {prune: git, max_deletes: 9}\n"}
-    )
+    folder = write(git.folder / "w", {"reconciler.yaml": SETTINGS})
     git.commit("start")
     yield Repo(git, git.bare(tmp_path / "origin.git"), emulator, folder)
     emulator.admin("DELETE", "faults")

@@ -210,11 +210,11 @@ def test_objects_with_the_same_name_are_pinned_by_id(
 def test_the_secrets_to_set_are_listed(populated: RunningEmulator, tmp_path: Path) -> None:
     folder = new_workspace(tmp_path)
     ran = run(folder, populated, "--project", "Shop")
-    assert "  SHOP_LAKE_PASSWORD" not in ran.out
-    assert "  LAKE_PASSWORD  batch_export.lake\n" in ran.out
+    assert "  RECONCILER_SECRET_SHOP_LAKE_PASSWORD" not in ran.out
+    assert "  RECONCILER_SECRET_LAKE_PASSWORD  batch_export.lake\n" in ran.out
     config = resources(folder)["batch_exports"]["lake"]["destination"]["config"]
-    assert config["password"] == "${secret:env:LAKE_PASSWORD}"
-    assert config["user"] == "${secret:env:LAKE_USER}"
+    assert config["password"] == "${secret:env:RECONCILER_SECRET_LAKE_PASSWORD}"
+    assert config["user"] == "${secret:env:RECONCILER_SECRET_LAKE_USER}"
 
 
 def test_with_a_git_base_the_plan_is_empty_too(populated: RunningEmulator, tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ def test_values_that_differ_from_defaults_are_written(
         "  batch_export:\n"
         "    paused: true\n"
         "    end_at: 2030-01-01T00:00:00Z\n"
-        "    destination: {config: {port: 1, user: '${secret:env:SHARED}'}}\n"
+        "    destination: {config: {port: 1, user: '${secret:env:RECONCILER_SECRET_SHARED}'}}\n"
     )
     folder = new_workspace(tmp_path, defaults)
     ran = run(folder, populated)
@@ -404,13 +404,13 @@ def test_a_secret_in_a_plain_field_is_not_written(
     declared = (
         "batch_exports:\n  mine:\n    project: {name: Shop}\n    name: Mine\n    interval: hour\n"
         "    destination: {type: HTTP, config: {url: 'https://x.example', "
-        "token: '${secret:env:TOKEN}'}}\n"
+        "token: '${secret:env:RECONCILER_SECRET_TOKEN}'}}\n"
     )
     folder = new_workspace(tmp_path, **{"mine.yaml": declared})
     pasted = an_export("Pasted")
     pasted["destination"]["config"]["table_name"] = f"t_{SECRET}"
     populated.call("POST", f"/api/projects/{populated.project_id}/batch_exports/", pasted)
-    environ = {**populated.environ(), "TOKEN": SECRET}
+    environ = {**populated.environ(), "RECONCILER_SECRET_TOKEN": SECRET}
     ran = reconciler("import", "-C", folder, "--name", "Pasted", environ=environ)
     assert ran.code == 0, ran.err
     assert "destination.config.table_name: it contains the value of a secret" in ran.err

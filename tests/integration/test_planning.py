@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator, start_emulator
+from tests.support.git import Git
 
 NOOP = {"type": "NoOp", "config": {}}
 
@@ -47,7 +48,11 @@ def apply(folder: Path, running: RunningEmulator, *more: str):
         folder,
         "--auto-approve",
         *more,
-        environ={**running.environ(), "ID": "user-name", "KEY": "pass-word"},
+        environ={
+            **running.environ(),
+            "RECONCILER_SECRET_ID": "user-name",
+            "RECONCILER_SECRET_KEY": "pass-word",
+        },
     )
 
 
@@ -57,6 +62,7 @@ def test_a_git_base_separates_removals_changes_and_drift(
     write(workspace, files(a={}, b={}, c={}))
     git(workspace.parent, "init", "-b", "main")
     commit(workspace, "one")
+    Git(workspace.parent).trust()
     assert apply(workspace, emulator).code == 0
     stray = {"name": "stray", "interval": "hour", "destination": NOOP}
     project = emulator.exports()["a"]["team_id"]
@@ -109,7 +115,10 @@ def test_a_replacement_creates_first_and_keeps_unmanaged_fields(
     path = f"/api/projects/{old['team_id']}/batch_exports/{old['id']}/"
     settings = {"paused": True, "end_at": "2030-01-01T00:00:00Z"}
     newest.call("PATCH", path, settings).raise_for_status()
-    capture = {"url": "https://eu.i.posthog.com/batch/", "token": "${secret:env:KEY}"}
+    capture = {
+        "url": "https://eu.i.posthog.com/batch/",
+        "token": "${secret:env:RECONCILER_SECRET_KEY}",
+    }
     write(workspace, files(a={"destination": {"type": "HTTP", "config": capture}}))
     refused = apply(workspace, newest)
     assert refused.code == 5

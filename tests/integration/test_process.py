@@ -80,10 +80,10 @@ def test_a_run_in_process_restores_the_state_of_the_process(
         return (dict(os.environ), Path.cwd(), *handlers, sys.argv, sys.stdout, sys.stderr)
 
     before = state()
-    environ = {**emulator.environ(), "NAME": "x"}
+    environ = {**emulator.environ(), "RECONCILER_VAR_NAME": "x"}
     assert reconciler("apply", "-C", workspace, "--auto-approve", environ=environ).code == 0
     assert reconciler("plan", "-C", workspace / "none", environ=environ).code == 1
     assert state() == before
     # A variable of one run is unknown to the next.
-    write(workspace, {"lake.yaml": "projects: {web: {name: '${env:NAME}'}}\n"})
+    write(workspace, {"lake.yaml": "projects: {web: {name: '${env:RECONCILER_VAR_NAME}'}}\n"})
     assert reconciler("validate", "-C", workspace, "-e", "default").code == 1

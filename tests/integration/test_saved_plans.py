@@ -137,7 +137,7 @@ def test_a_file_that_is_not_a_plan_is_reported_with_its_name_and_a_hint(
 
 # A plan of creates, updates, a pause, an unpause and a delete, which can be applied again.
 
-SECRETS = {"OLD": "an-old-value", "NEW": "a-new-value"}
+SECRETS = {"RECONCILER_SECRET_OLD": "an-old-value", "RECONCILER_SECRET_NEW": "a-new-value"}
 
 
 def exports(**parts: dict[str, Any]) -> str:
@@ -156,7 +156,7 @@ def exports(**parts: dict[str, Any]) -> str:
 
 def with_secret(variable: str) -> dict[str, Any]:
     config = {"bucket_name": "b", "region": "r", "prefix": "p", "aws_access_key_id": "k"}
-    secret = f"${{secret:env:{variable}}}"
+    secret = f"${{secret:env:RECONCILER_SECRET_{variable}}}"
     config = {**config, "aws_access_key_id": secret, "aws_secret_access_key": secret}
     return {"destination": {"type": "S3", "config": config}}
 
@@ -182,6 +182,7 @@ class Saved:
         self.git = Git.init(self.folder)
         write(self.folder, {"reconciler.yaml": "version: 1\n", "all.yaml": START})
         self.git.commit("start")
+        self.git.trust()
         assert self.run("apply", "--auto-approve").code == 0
         write(self.folder, {"all.yaml": END})
         planned = self.run("plan", "--out", self.file)

@@ -10,7 +10,7 @@ from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 
 FILES = {
-    "reconciler.yaml": "version: 1\n",
+    "reconciler.yaml": "version: 1\nsecrets: [P, U]\n",
     "all.yaml": """\
 projects:
   web: {name: Web}
@@ -103,7 +103,7 @@ def test_undo_of_a_create_is_subject_to_the_guards(
     refused = reconciler("plan", "-C", workspace, "--undo", log, environ=environ)
     assert refused.code == 5
     assert "allow_project_deletion" in refused.out
-    allowed = "version: 1\npolicy: {allow_project_deletion: true}\n"
+    allowed = "version: 1\nsecrets: [P, U]\npolicy: {allow_project_deletion: true}\n"
     (workspace / "reconciler.yaml").write_text(allowed)
     undo(workspace, environ, log)
     assert emulator.exports() == {}

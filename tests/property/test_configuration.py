@@ -38,6 +38,7 @@ def _tree(folder: Path) -> Files:
 ACME = _tree(ROOT / "examples/acme")
 SMALL = {
     **BASE,
+    "reconciler.yaml": BASE["reconciler.yaml"].replace(b"env: [", b"env: [BUCKET, "),
     "exports.yaml": b"""\
 batch_exports:
   lake: &lake

@@ -29,7 +29,7 @@ from tests.support.worlds import (
 )
 
 _HOSTILE = st.text(
-    st.sampled_from("ab'\"`\\ \n\r\t\x1b\x85\x9b\u2028\u202e\u00e9"), min_size=5, max_size=12
+    st.sampled_from("ab'\"`\\ \n\r\t\x1b\x85\x9b\u2028\u202e\u00e9"), min_size=6, max_size=12
 ).filter(str.strip)
 
 

@@ -18,7 +18,6 @@ from reconciler.commands.runtime import PlanRequest, Runtime, WorkspaceOptions
 from reconciler.errors import ReconcilerError
 from reconciler.model.event import Event, Failed, Report, Twins
 from reconciler.model.plan import Plan
-from reconciler.planning.planner import PlanOptions
 from tests.reliability.accounting import normal
 from tests.reliability.scenarios import ENVIRON, Scenario
 from tests.reliability.service import KEY, ORGANIZATION, START, Line, Service, running_service
@@ -76,7 +75,9 @@ class Applier:
 
     def request(self) -> PlanRequest:
         return PlanRequest(
-            WorkspaceOptions(self.folder), PlanOptions(), base=self.base, no_base=self.base is None
+            WorkspaceOptions(self.folder, trust_workspace=True),
+            base=self.base,
+            no_base=self.base is None,
         )
 
     async def apply(self) -> Ran:

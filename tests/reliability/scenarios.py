@@ -15,8 +15,8 @@ from tests.reliability.service import KEY, ORGANIZATION
 from tests.support.cli import write
 
 DIALECTS = ("interface", "2025", "2026")
-ENVIRON = {"TOKEN": "tok-1", "TOKEN_2": "tok-2"}
-"""The secrets that configurations refer to."""
+ENVIRON = {"RECONCILER_SECRET_TOKEN": "tok-1"}
+"""The secret that configurations refer to."""
 _WORKSPACE = {"version": 1, "policy": {"prune": "git", "allow_replace": True}}
 _GIT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -73,7 +73,7 @@ def _files(resources: Mapping[str, Any]) -> dict[str, str]:
 
 def _commit(folder: Path, message: str) -> None:
     _git(folder, "add", "reconciler.yaml", "all.yaml")
-    _git(folder, "commit", "-q", "-m", message)
+    _git(folder, "commit", "-q", "--allow-empty", "-m", message)
 
 
 def _git(folder: Path, *words: str) -> None:
@@ -138,9 +138,12 @@ def noop(argument: str, **fields: Any) -> dict[str, Any]:
     return {"interval": "hour", "paused": False, "destination": destination, **fields}
 
 
-def http(secret: str = "TOKEN", path: str = "batch", **fields: Any) -> dict[str, Any]:
+def http(**fields: Any) -> dict[str, Any]:
     """Return an export with a secret."""
-    config = {"url": "https://eu.i.posthog.com/batch/", "token": f"${{secret:env:{secret}}}"}
+    config = {
+        "url": "https://eu.i.posthog.com/batch/",
+        "token": "${secret:env:RECONCILER_SECRET_TOKEN}",
+    }
     return {"interval": "day", "destination": {"type": "HTTP", "config": config}, **fields}
 
 

@@ -54,8 +54,8 @@ class Bench:
 
     async def apply(self, line: Line, log: Path, **signalled: object) -> tuple[int, str]:
         """Apply as a process; return its exit code and what it printed."""
-        words = ["apply", "-C", self.folder, "--auto-approve", "--base", "HEAD~1"]
-        command = await self.forks.start(line, *words, "--log-file", log)
+        words = ["apply", "-C", self.folder, "--trust-workspace", "--auto-approve"]
+        command = await self.forks.start(line, *words, "--base", "HEAD~1", "--log-file", log)
         if number := signalled.get("number"):
             line.signal = partial(command.signal, number)
         code = await command.run()

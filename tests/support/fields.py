@@ -21,12 +21,12 @@ SQL = {
     "schema": ["s", "t"],
     "table_name": ["x", "y"],
     "port": [5433, 5434],
-    "user": ["${secret:env:U}"] * 2,
-    "password": ["${secret:env:P}"] * 2,
+    "user": ["${secret:env:RECONCILER_SECRET_U}"] * 2,
+    "password": ["${secret:env:RECONCILER_SECRET_P}"] * 2,
 }
 AWS_KEYS = {
-    "aws_access_key_id": ["${secret:env:U}"] * 2,
-    "aws_secret_access_key": ["${secret:env:P}"] * 2,
+    "aws_access_key_id": ["${secret:env:RECONCILER_SECRET_U}"] * 2,
+    "aws_secret_access_key": ["${secret:env:RECONCILER_SECRET_P}"] * 2,
 }
 ENCRYPTED = {"encryption": ["AES256", "aws:kms", None], "kms_key_id": ["k", "l", None]}
 SNOWFLAKE = {
@@ -57,11 +57,11 @@ INLINE: dict[str, dict[str, list[Any]]] = {
     "Snowflake": {
         **SNOWFLAKE,
         "account": ["a", "b"],
-        "user": ["${secret:env:U}"] * 2,
+        "user": ["${secret:env:RECONCILER_SECRET_U}"] * 2,
         "authentication_type": ["password", "keypair"],
-        "password": ["${secret:env:P}"] * 2,
-        "private_key": ["${secret:env:P}"] * 2,
-        "private_key_passphrase": ["${secret:env:P}"] * 2,
+        "password": ["${secret:env:RECONCILER_SECRET_P}"] * 2,
+        "private_key": ["${secret:env:RECONCILER_SECRET_P}"] * 2,
+        "private_key_passphrase": ["${secret:env:RECONCILER_SECRET_P}"] * 2,
     },
     "Postgres": {**SQL, "has_self_signed_cert": [True, False]},
     "Redshift": {
@@ -75,8 +75,8 @@ INLINE: dict[str, dict[str, list[Any]]] = {
                 "s3_key_prefix": "p",
                 "authorization": "role",
                 "bucket_credentials": {
-                    "aws_access_key_id": "${secret:env:U}",
-                    "aws_secret_access_key": "${secret:env:P}",
+                    "aws_access_key_id": "${secret:env:RECONCILER_SECRET_U}",
+                    "aws_secret_access_key": "${secret:env:RECONCILER_SECRET_P}",
                 },
             }
             for bucket in ("b", "c")
@@ -88,13 +88,13 @@ INLINE: dict[str, dict[str, list[Any]]] = {
         "table_id": ["t", "u"],
         "use_json_type": [True, False],
         **{
-            name: ["${secret:env:P}"] * 2
+            name: ["${secret:env:RECONCILER_SECRET_P}"] * 2
             for name in ("private_key", "private_key_id", "token_uri", "client_email")
         },
     },
     "HTTP": {
         "url": ["https://eu.i.posthog.com/batch/", "https://us.i.posthog.com/batch/"],
-        "token": ["${secret:env:P}"] * 2,
+        "token": ["${secret:env:RECONCILER_SECRET_P}"] * 2,
     },
     "NoOp": {"arg": ["a", "b"]},
     "Databricks": DATABRICKS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -78,7 +79,18 @@ async def mocked(
     **settings: Any,
 ) -> AsyncIterator[Transport]:
     """Yield a transport whose responses come from a function, for what no service produces."""
-    async with httpx.AsyncClient(transport=httpx.MockTransport(handler)) as client:
+
+    async def answered(request: httpx.Request) -> httpx.Response:
+        response = handler(request)
+        if inspect.isawaitable(response):
+            response = await response
+        if not response.is_stream_consumed:
+            return response
+        # The body of a response that was made from a value can't be read as a stream.
+        stream = httpx.ByteStream(response.content)
+        return httpx.Response(response.status_code, headers=response.headers, stream=stream)
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answered)) as client:
         transport = Transport(
             client,
             Connection("test", "https://service.example", "org", KEY),

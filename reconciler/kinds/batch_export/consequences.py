@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from reconciler.kinds.batch_export.destinations import PLACES
+from reconciler.kinds.batch_export.destinations import DESTINATION, PLACES
 from reconciler.model.change import Action, Severity
 from reconciler.model.field_types import Instant
 from reconciler.model.live import Dialect
 from reconciler.model.rule import Outcome, RuleContext, Rules
+from reconciler.model.secret_names import looks_like_address
 from reconciler.model.values import JSON, MISSING, value_at
 from reconciler.model.wording import quoted
 
@@ -97,6 +98,37 @@ def destination_moved(context: RuleContext) -> Outcome:
         f"exported data stays at the old {' and '.join(moved)}; new runs write to the new location "
         "only"
     )
+
+
+@RULES.rule("credentials-to-new-address", Severity.DANGER, on=_CHANGES)
+def credentials_to_new_address(context: RuleContext) -> Outcome:
+    """Credentials of the destination are sent to another host; they are sent again with it."""
+    destination = _wanted(context, "destination")
+    if not _has_credentials(destination) or context.field("destination", "type") is not None:
+        return None
+    moved = [
+        f"{_address(change.after)} (was {_address(change.before)})"
+        for change in context.fields
+        if change.path[:2] == ("destination", "config") and len(change.path) == 3
+        if looks_like_address(str(change.path[-1])) and not change.secret
+    ]
+    return f"credentials of {context.address} go to {' and '.join(moved)}" if moved else None
+
+
+def _has_credentials(destination: JSON) -> bool:
+    """Return whether a destination may have credentials: one of an unknown type may."""
+    if not isinstance(destination, Mapping):
+        return False
+    fields = DESTINATION.variants.get(str(destination.get("type")))
+    if fields is None or any(destination.get(extra.name) for extra in DESTINATION.extras):
+        return True
+    return any(field.secret for field in fields)
+
+
+def _address(value: JSON) -> str:
+    if value in (None, MISSING):
+        return "the default address"
+    return quoted(", ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
 @RULES.rule("destination-type-changed", Severity.WARNING, on=_CHANGES)

@@ -121,6 +121,8 @@ class RefusalForm(Form, frozen=True, kw_only=True):
     """Place of the rule, null for a default."""
     allow: str | None
     """How to allow it."""
+    after_merge: bool = False
+    """Whether only the policy of the trusted branch is violated, and the files lift it."""
 
     @classmethod
     def of(cls, refusal: Refusal) -> RefusalForm:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from reconciler.model.change import Consequence, Severity
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Refusal
 from reconciler.model.wording import printable, several
 from reconciler.render.formats.base import Format
 from reconciler.render.plan.document import Document, Entry, document_of
@@ -24,8 +24,12 @@ _LONGEST_LINE = 500
 _LONGEST_BLOCK = 8_000
 _ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
 _SPECIAL = re.compile(
-    r"[\\`*\[\]#|~<>@$&]|:(?=\S)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|(?<=www)\.", re.IGNORECASE
+    r"[\\`*\[\]#|~<>@$&]|:(?=\S)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|(?<=www)\."
+    r"|!(?=\d)|%(?=[\w\"'])|(?<=\bGH)-(?=\d)|(?<=\b[0-9a-f]{39})[0-9a-f]\b",
+    re.IGNORECASE,
 )
+_REFERENCE = re.compile(r"[@#-]|[!$&](?=\d)|[%~](?=[\w\"'])")
+"""The sign of a mention, or of a link to an issue, a merge request, a milestone or a label."""
 
 
 def plan_as_markdown(plan: Plan) -> str:
@@ -77,9 +81,18 @@ def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
 
 
 def _violations(document: Document) -> Iterator[str]:
-    if document.violations:
+    refused = [violation for violation in document.violations if not violation.after_merge]
+    later = [violation for violation in document.violations if violation.after_merge]
+    if refused:
         yield "> [!CAUTION]\n> **Refused by policy. Nothing will be applied.**"
-    for violation in document.violations:
+        yield from _listed(refused)
+    if later:
+        yield "\n" * bool(refused) + "> [!WARNING]\n> **Danger: takes effect after the merge.**"
+        yield from _listed(later)
+
+
+def _listed(violations: Sequence[Refusal]) -> Iterator[str]:
+    for violation in violations:
         place = f" ({violation.at})" if violation.at is not None else ""
         message = f"{place}: {shortened(violation.message, _LONGEST_LINE)}"
         hint = _inline(shortened(violation.allow or "", _LONGEST_LINE))
@@ -93,7 +106,7 @@ def _details(entry: Entry) -> str:
     # A limit of its own, so that a huge change does not displace all others.
     lines, missing = _within(diff, _LONGEST_BLOCK)
     lines += [f"  … {missing} more lines in the plan file"] if missing else []
-    fence, title = _fence(lines), html.escape(shortened(entry.title))
+    fence, title = _fence(lines), html.escape(shortened(entry.title)).replace("#", "&#35;")
     block = [
         "<details>",
         f"<summary>{SIGNS[action].text} {action.value} <code>{title}</code></summary>",
@@ -143,9 +156,11 @@ def _inline(text: str) -> str:
 
 
 def _entity(match: re.Match[str]) -> str:
-    # Forges look for mentions and issues after they decode entities. A zero-width space breaks
-    # both.
-    broken = "&#8203;" if match[0] in "@#" else ""
+    # Forges look for mentions, issues and commits after they decode entities. A zero-width space
+    # breaks them: after a sign, and before the last digit of a commit.
+    if match[0].isalnum():
+        return f"&#8203;{match[0]}"
+    broken = "&#8203;" if _REFERENCE.match(match.string, match.start()) else ""
     return f"&#{ord(match[0])};{broken}"
 
 

@@ -17,6 +17,8 @@ _SIGNED = {LineKind.ADDED: ("+", Colour.GREEN), LineKind.REMOVED: ("-", Colour.R
 _LONGEST_TITLE = 200
 _LONGEST_VALUE = 2_000
 _MOST_ADDRESSES = 5
+_REFUSED = "Refused by policy: "
+_AFTER_MERGE = "Danger, takes effect after the merge: "
 
 
 def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
@@ -93,7 +95,8 @@ def _unmanaged(document: Document, options: RenderOptions) -> Iterator[str]:
 def _violations(document: Document, style: Style) -> Iterator[str]:
     for violation in document.violations:
         headline = f"{violation.message} [{violation.rule}]"
-        yield from _wrapped(headline, "Refused by policy: ", style, Colour.BOLD_RED)
+        first = _AFTER_MERGE if violation.after_merge else _REFUSED
+        yield from _wrapped(headline, first, style, Colour.BOLD_RED)
         if violation.at is not None:
             yield from _wrapped(f"rule: {violation.at}", "    ", style)
         yield from _wrapped(listed(violation.addresses, _MOST_ADDRESSES), "    ", style)

@@ -81,7 +81,7 @@ def trusted_ref(repository: Repository, environ: Mapping[str, str]) -> str | Non
                 f"{TRUST_VARIABLE} is {quoted(named)}, not a full name",
                 hint="use one such as refs/remotes/origin/main",
             )
-        if repository.commit(named) is None:
+        if repository.tip(named) is None:
             raise GitUnavailable(
                 f"the trusted branch {quoted(named)} of {TRUST_VARIABLE} does not exist",
                 hint=f"fetch it, or correct {TRUST_VARIABLE}",
@@ -90,7 +90,7 @@ def trusted_ref(repository: Repository, environ: Mapping[str, str]) -> str | Non
     default = default_branch_of(environ) or repository.symbolic_target(
         f"refs/remotes/{REMOTE}/{HEAD}"
     )
-    return default if default is not None and repository.commit(default) is not None else None
+    return default if default is not None and repository.tip(default) is not None else None
 
 
 def _parts(repository: Repository) -> list[str]:

@@ -11,12 +11,19 @@ import orjson
 
 TRUST_VARIABLE = "RECONCILER_TRUST_REF"
 _REMOTE = "refs/remotes/origin/"
+_JOB_VARIABLES = ("CI", "TF_BUILD", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID")
+"""Variables that hosts set in jobs. Most set CI; Azure, TeamCity and CodeBuild do not."""
 _ZEROS = re.compile(r"0+$")
+
+
+def is_job(environ: Mapping[str, str]) -> bool:
+    """Return whether the variables are those of a CI job."""
+    return any(environ.get(name) for name in _JOB_VARIABLES)
 
 
 def target_of(environ: Mapping[str, str]) -> str | None:
     """Return the target branch of a pull request, or its merge base, None for other jobs."""
-    if not _is_job(environ):
+    if not is_job(environ):
         return None
     candidates = (
         _branch(environ.get("GITHUB_BASE_REF")),
@@ -31,7 +38,7 @@ def target_of(environ: Mapping[str, str]) -> str | None:
 
 def before_push_of(environ: Mapping[str, str]) -> str | None:
     """Return the commit before a push, None for other jobs and for a new branch."""
-    if not _is_job(environ):
+    if not is_job(environ):
         return None
     before = environ.get("CI_COMMIT_BEFORE_SHA")
     if environ.get("GITHUB_EVENT_NAME") == "push":
@@ -44,10 +51,6 @@ def default_branch_of(environ: Mapping[str, str]) -> str | None:
     repository = _github_event(environ).get("repository")
     name = repository.get("default_branch") if isinstance(repository, dict) else None
     return _branch(name if isinstance(name, str) else environ.get("CI_DEFAULT_BRANCH"))
-
-
-def _is_job(environ: Mapping[str, str]) -> bool:
-    return bool(environ.get("CI") or environ.get("TF_BUILD"))
 
 
 def _branch(name: str | None) -> str | None:

@@ -7,6 +7,7 @@ looks for one, since the files of a pull request could look like a repository.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,10 @@ from reconciler.model.wording import printable
 
 HEAD = "HEAD"
 _SECONDS = 60.0
+_LINK = "120000"
+"""The mode of links in a tree."""
+_SUBMODULE = re.compile(r"\.git/(worktrees/[^/]+/)?modules/")
+"""What the `.git` file of a submodule contains."""
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 _ISOLATED = {
     "GIT_NO_REPLACE_OBJECTS": "1",
@@ -78,6 +83,34 @@ class Repository:
         ended = self._run("rev-parse", *name)
         return _line(ended) if ended.returncode == 0 else None
 
+    def tip(self, ref: str) -> str | None:
+        """Return the id of the commit of a reference with exactly this full name."""
+        # rev-parse also looks below refs/tags and refs/heads.
+        ended = self._run("show-ref", "--verify", "--hash", "--", ref)
+        return self.commit(_line(ended)) if ended.returncode == 0 else None
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether it may be a submodule: then its references came with the files of another one."""
+        git = self.root / ".git"
+        link = git.read_text(errors="replace") if git.is_file() else ""
+        inside = any((parent / ".git").exists() for parent in self.root.parents)
+        return inside or _SUBMODULE.search(link) is not None
+
+    def file(self, commit: str, name: str) -> bytes | None:
+        """Return a file of the workspace in a commit, None if it does not exist.
+
+        Raises GitUnavailable for a link or a folder.
+        """
+        path = f"{self.path}/{name}" if self.path else name
+        listed = _checked(self._run("ls-tree", "-z", "--full-tree", commit, "--", path)).stdout
+        if not listed:
+            return None
+        mode, kind, blob = listed.partition(b"\t")[0].decode().split()
+        if kind != "blob" or mode == _LINK:
+            raise GitUnavailable(f"{printable(path)} in {commit[:7]} is not a regular file")
+        return self.blobs([blob])[blob]
+
     def head(self) -> str | None:
         """Return the id of HEAD, None before the first commit."""
         return self.commit(HEAD)
@@ -137,8 +170,19 @@ class Repository:
             about, _, path = line.partition(b"\t")
             mode, kind, blob = about.decode().split()
             if kind == "blob":
-                entries[os.fsdecode(path)] = Entry(blob, mode == "120000")
+                entries[os.fsdecode(path)] = Entry(blob, mode == _LINK)
         return entries
+
+    def sizes(self, ids: Iterable[str]) -> Mapping[str, int]:
+        """Return the sizes of blobs in bytes by id."""
+        wanted = "".join(f"{blob}\n" for blob in ids)
+        check = "--batch-check=%(objectname) %(objectsize)"
+        ended = self._run("cat-file", check, stdin=wanted.encode())
+        if b"promisor" in ended.stderr:
+            raise _partial_clone()
+        lines = _checked(ended).stdout.splitlines()
+        sizes = dict(line.decode().split(" ") for line in lines)
+        return {blob: int(size) for blob, size in sizes.items() if size.isdigit()}
 
     def blobs(self, ids: Iterable[str]) -> Mapping[str, bytes]:
         """Return the contents of blobs by id."""

@@ -8,8 +8,10 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from posixpath import dirname, join, normpath
 
+from reconciler.providers.file import is_hidden
 from reconciler.workspace.git.repository import Entry, Repository
-from reconciler.workspace.sources import is_passed_over
+from reconciler.workspace.limits import MAX_FILE_BYTES, MAX_TOTAL_BYTES
+from reconciler.workspace.sources import is_passed_over, too_large
 
 _YAML = (".yaml", ".yml")
 _MOST_LINKS = 10
@@ -21,16 +23,26 @@ class Blobs:
 
     repository: Repository
     _contents: dict[str, bytes] = field(default_factory=dict)
+    _sizes: dict[str, int] = field(default_factory=dict)
 
     def prepare(self, ids: Iterable[str]) -> None:
-        """Read several blobs at once."""
-        missing = {blob for blob in ids if blob not in self._contents}
-        if missing:
-            self._contents |= self.repository.blobs(sorted(missing))
+        """Read several blobs at once, without those that are too large, alone or together."""
+        missing = sorted({blob for blob in ids if blob not in self._sizes})
+        if not missing:
+            return
+        sizes = {**dict.fromkeys(missing, 0), **self.repository.sizes(missing)}
+        self._sizes |= sizes
+        small = [blob for blob in missing if sizes[blob] <= MAX_FILE_BYTES]
+        if sum(sizes[blob] for blob in small) <= MAX_TOTAL_BYTES:
+            self._contents |= self.repository.blobs(small)
 
-    def read(self, blob: str) -> bytes:
-        """Return the content of a blob."""
+    def read(self, blob: str, name: str) -> bytes:
+        """Return the content of a blob, the file `name`. Raises UnreadableFile if it is large."""
         self.prepare((blob,))
+        if self._sizes[blob] > MAX_FILE_BYTES:
+            raise too_large(name, self._sizes[blob])
+        if blob not in self._contents:
+            self._contents |= self.repository.blobs((blob,))
         return self._contents[blob]
 
 
@@ -66,17 +78,22 @@ class GitSource:
         return self._names
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file. Links out of the workspace are not followed."""
+        """Return the content of a file. Links to hidden files or out of the workspace have none.
+
+        Raises UnreadableFile for a file that is too large.
+        """
         path = normpath(name)
         for _ in range(_MOST_LINKS):
             entry = self._entries.get(path)
             if entry is None:
                 return None
             if not entry.is_link:
-                return self.blobs.read(entry.blob)
+                return self.blobs.read(entry.blob, name)
             path = self._target(path)
+            if is_hidden(path):
+                return None
         return None
 
     def _target(self, link: str) -> str:
-        text = self.blobs.read(self._entries[link].blob).decode(errors="replace")
+        text = self.blobs.read(self._entries[link].blob, link).decode(errors="replace")
         return normpath(join(dirname(link), text))

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from reconciler.model.schema_files import schema
+from reconciler.model.json_tree import leaves
+from reconciler.model.schema_files import schema, schema_names
+from reconciler.model.secret_names import looks_secret
 from reconciler.model.values import JSON, MISSING, Path, value_at
 
 
@@ -40,6 +42,7 @@ class Annotated:
     below: Mapping[str, Annotated] = field(default_factory=dict)
 
 
+_SECRET = "x-secret"  # noqa: S105 - a word of schemas
 FREE = Annotated()
 """The annotations of a part that no schema describes."""
 HOLDS_SECRETS = Annotated(secret=True)
@@ -82,6 +85,17 @@ def annotated(name: str, annotation: str, value: JSON) -> Iterator[tuple[Path, M
             if inner is not None and _carriers(inner, annotation):
                 for deeper, node_below in annotated(inner, annotation, holder[body]):
                     yield (*path, body, *deeper), node_below
+            elif annotation == _SECRET and inner not in schema_names():
+                for deeper in _secret_by_name(holder[body]):
+                    yield (*path, body, *deeper), {_SECRET: True}
+
+
+def _secret_by_name(value: JSON) -> Iterator[Path]:
+    """Yield the paths of fields that look secret, below a type that no schema describes."""
+    for path, item in leaves(value):
+        name = next((part for part in reversed(path) if isinstance(part, str)), "")
+        if not isinstance(item, bool) and looks_secret(name):
+            yield path
 
 
 @cache

@@ -8,19 +8,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from math import isfinite
+from typing import Unpack
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from reconciler.errors import DiagnosticCollector
+from reconciler.errors import Details, DiagnosticCollector
 from reconciler.model.reference import holds_reference
 from reconciler.model.values import JSON
+from reconciler.workspace.limits import MAX_DEPTH, MAX_NODES
 from reconciler.workspace.yaml.document import Document, Nodes, Unknown
 from reconciler.workspace.yaml.nodes import MERGE_TAG, PREFIX, TEXT_TAG
 
-MAX_NODES = 2_000_000
-"""Limit of nodes with aliases expanded: an alias bomb is small as text and huge as a value."""
-MAX_DEPTH = 60
 TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
+TOO_MANY = f"more than {MAX_NODES:,} values"
 
 _DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"([-+]?(0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?")
@@ -37,8 +37,9 @@ _NULLS = frozenset({"", "~", "null"})
 def construct(file: str, text: str, node: Node | None, problems: DiagnosticCollector) -> Document:
     """Return the document of a file's nodes. Errors in its values go to `problems`."""
     nodes = Nodes(file, text, node)
-    value = _Constructor(nodes, problems).value(node, 0) if node is not None else None
-    return Document(file, value, text, keys=nodes.upper_keys())
+    constructor = _Constructor(nodes, problems)
+    value = constructor.value(node, 0) if node is not None else None
+    return Document(file, value, text, keys=nodes.upper_keys(), nodes=constructor.nodes)
 
 
 @dataclass(slots=True)
@@ -48,9 +49,14 @@ class _Constructor:
     nodes: int = 0
     above: set[int] = field(default_factory=set)
     gave_up: bool = False
+    reported: set[tuple[int, str]] = field(default_factory=set)
 
-    def error(self, code: str, message: str, node: Node, *, hint: str | None = None) -> None:
-        self.problems.error(code, message, at=self.places.mark_of(node), hint=hint)
+    def error(self, code: str, message: str, node: Node, **details: Unpack[Details]) -> None:
+        """Report an error once, however many aliases the node has."""
+        if (id(node), code) not in self.reported:
+            self.reported.add((id(node), code))
+            details["at"] = self.places.mark_of(node)
+            self.problems.error(code, message, **details)
 
     def value(self, node: Node, depth: int) -> JSON:
         if node.__class__ is ScalarNode:
@@ -79,9 +85,7 @@ class _Constructor:
             self.error("too-deep", TOO_DEEP, node)
             return False
         if self.nodes > MAX_NODES:
-            self.error(
-                "alias-bomb", f"more than {MAX_NODES:,} values after aliases are expanded", node
-            )
+            self.error("alias-bomb", f"{TOO_MANY} after aliases are expanded", node)
             self.gave_up = True
         return not self.gave_up
 
@@ -123,10 +127,10 @@ class _Constructor:
 
     def _report_duplicate(self, node: MappingNode, again: ScalarNode) -> None:
         first, _ = self.places.members(node)[again.value]
-        self.problems.error(
+        self.error(
             "duplicate-key",
             f"duplicate key '{again.value}'",
-            at=self.places.mark_of(again),
+            again,
             related=((self.places.mark_of(first), "first defined here"),),
         )
 
@@ -135,6 +139,8 @@ class _Constructor:
         for source in node.value if node.__class__ is SequenceNode else [node]:
             value = self.value(source, depth + 1)
             if isinstance(value, dict):
+                # Its own merged members are copied again.
+                self.nodes += len(value)
                 for key, item in value.items():
                     into.setdefault(key, item)
             elif not isinstance(value, Unknown):

@@ -112,7 +112,8 @@ class Document:
     """One YAML document: its value and text. Its nodes are composed again when needed.
 
     `unread` is True for a file that cannot be parsed, which is reported; False for an empty one.
-    `keys` are the places of resources, which are always needed.
+    `keys` are the places of resources, which are always needed. `nodes` is the number of values
+    with aliases expanded.
     """
 
     file: str
@@ -120,6 +121,7 @@ class Document:
     text: str = field(default="", repr=False)
     unread: bool = False
     keys: Mapping[Path, Mark] = field(default_factory=dict, repr=False)
+    nodes: int = 0
 
     @cached_property
     def _nodes(self) -> Nodes:

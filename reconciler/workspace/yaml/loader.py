@@ -16,20 +16,22 @@ import yaml
 from yaml.reader import ReaderError
 
 from reconciler.errors import DiagnosticCollector, Mark
-from reconciler.workspace.yaml.construct import TOO_DEEP, construct
+from reconciler.workspace.limits import MAX_FILE_BYTES, MAX_TAG_LINES
+from reconciler.workspace.sources import too_large
+from reconciler.workspace.yaml.construct import TOO_DEEP, TOO_MANY, construct
 from reconciler.workspace.yaml.document import Document
-from reconciler.workspace.yaml.nodes import TooDeep, compose
+from reconciler.workspace.yaml.nodes import TooDeep, TooMany, compose
 
 Parse: TypeAlias = Callable[[bytes, str, DiagnosticCollector], Document]
 """Return the document of a file from its content and name; errors go to the collector."""
 
-MAX_BYTES = 10_000_000
 _BYTE_ORDER_MARK = "\ufeff"
 _NO_BREAK_SPACE = "\xa0"
 _NOT_YAML = re.compile(
     r"[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 """Characters that YAML does not allow unescaped, and a byte order mark inside a text."""
+_TAG_LINE = re.compile("(?:^|[\n\r\x85\u2028\u2029])%TAG")
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
@@ -46,6 +48,12 @@ def parse(raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
             "byte order mark inside the file",
             at=_place(file, text, text.index(_BYTE_ORDER_MARK)),
         )
+    if "%TAG" in text and len(_TAG_LINE.findall(text)) > MAX_TAG_LINES:
+        message = f"invalid YAML: more than {MAX_TAG_LINES} lines with %TAG"
+        problems.error(
+            "bad-yaml", message, at=Mark(file), hint="remove them; tags are not supported"
+        )
+        return unread
     try:
         with collector_paused():
             return construct(file, text, compose(text), problems)
@@ -54,6 +62,8 @@ def parse(raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
             _report_syntax(error, text, unread, problems)
     except TooDeep as error:
         problems.error("too-deep", TOO_DEEP, at=Mark(file, *error.args))
+    except TooMany as error:
+        problems.error("file-too-large", TOO_MANY, at=Mark(file, *error.args))
     except RecursionError:
         problems.error("too-deep", TOO_DEEP, at=Mark(file))
     return unread
@@ -72,12 +82,9 @@ def collector_paused() -> Iterator[None]:
 
 
 def _decoded(raw: bytes, file: str, problems: DiagnosticCollector) -> str | None:
-    if len(raw) > MAX_BYTES:
-        problems.error(
-            "file-too-large",
-            f"file of {len(raw):,} bytes is too large: the limit is {MAX_BYTES:,} bytes",
-            at=Mark(file),
-        )
+    if len(raw) > MAX_FILE_BYTES:
+        error = too_large(file, len(raw))
+        problems.error(error.code, error.message, at=Mark(file))
         return None
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in raw[:4]:
         wide = b"\0\0" in raw[:4]

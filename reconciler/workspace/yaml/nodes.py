@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from reconciler.workspace.limits import MAX_NODES
+
 if TYPE_CHECKING:
     from yaml import SafeLoader as _Parser
 else:
@@ -35,10 +37,15 @@ class TooDeep(Exception):
     """Composing stopped at a line and column, counted from 1."""
 
 
+class TooMany(Exception):
+    """Composing stopped at a line and column, counted from 1: too many nodes."""
+
+
 class _Loader(_Parser):
     """The parser. Tags are cached within a file, since keys and words repeat."""
 
     depth = 0
+    nodes = 0
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
@@ -47,8 +54,11 @@ class _Loader(_Parser):
     def descend_resolver(self, parent: Node, index: Any) -> None:  # noqa: ARG002
         """Enter a node. Called by PyYAML."""
         self.depth += 1
+        self.nodes += 1
         if self.depth > _MAX_DEPTH:
             raise TooDeep(parent.start_mark.line + 1, parent.start_mark.column + 1)
+        if self.nodes > MAX_NODES:
+            raise TooMany(parent.start_mark.line + 1, parent.start_mark.column + 1)
 
     def ascend_resolver(self) -> None:
         """Leave a node. Called by PyYAML."""
@@ -78,7 +88,7 @@ def _tag_of(text: str) -> str:
 def compose(text: str) -> Node | None:
     """Return the root node of a text, None for an empty one.
 
-    Raises yaml.YAMLError, TooDeep, and RecursionError where PyYAML has no C parser.
+    Raises yaml.YAMLError, TooDeep, TooMany, and RecursionError where PyYAML has no C parser.
     """
     return yaml.compose(text, Loader=_Loader)
 

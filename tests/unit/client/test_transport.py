@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reconciler.client import ClientSettings, exchange, open_transport
+from reconciler.client import ClientSettings, network, open_transport
 from reconciler.errors import (
     AmbiguousOutcome,
     Invalid,
@@ -188,7 +188,7 @@ def test_plain_http_reads_no_certificate_authorities(
     """Reading them takes longer than a short command. A missing file shows whether they are."""
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing.pem"))
     assert send(emulator, read(emulator)).status == 200
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ReconcilerError, match="certificate authorities can't be read"):
         send(emulator, read(emulator), base_url="https://127.0.0.1:1")
 
 
@@ -277,8 +277,8 @@ def test_a_connection_that_was_idle_too_long_is_not_used_again(
     monkeypatch: pytest.MonkeyPatch, idle_seconds: float, connections: int
 ) -> None:
     """The embedded service does not show its connections."""
-    assert exchange.IDLE_SECONDS == 2.0
-    monkeypatch.setattr(exchange, "IDLE_SECONDS", idle_seconds)
+    assert network.IDLE_SECONDS == 2.0
+    monkeypatch.setattr(network, "IDLE_SECONDS", idle_seconds)
     accepted: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -110,7 +110,15 @@ plans = st.builds(
     ignored=objects,
     notes=st.lists(st.builds(Note, words, texts), max_size=2).map(tuple),
     refusals=st.lists(
-        st.builds(Refusal, words, texts, st.lists(addresses, max_size=2).map(tuple), marks, maybe),
+        st.builds(
+            Refusal,
+            words,
+            texts,
+            st.lists(addresses, max_size=2).map(tuple),
+            marks,
+            maybe,
+            st.booleans(),
+        ),
         max_size=2,
     ).map(tuple),
     selection=st.builds(Selection, globs, globs, globs, globs),

@@ -3,8 +3,27 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from reconciler.model.policy import Policy
+from reconciler.model.policy import Limit, Policy, Prune
+
+_SCOPES = ("*", "project", "batch_export", "project.web")
+_LOOSENESS = [Prune.NEVER, Prune.GIT, Prune.UNMANAGED]
+_limits = st.none() | st.builds(Limit, st.integers(0, 20), st.booleans())
+_policies = st.builds(
+    Policy,
+    prune=st.dictionaries(st.sampled_from(_SCOPES), st.sampled_from(Prune)),
+    ignore=st.sampled_from([(), ("a*",), ("b*", "a*")]),
+    max_deletes=_limits,
+    max_changes=_limits,
+    deletable=st.frozensets(st.just("project")),
+    allow_replace=st.booleans(),
+    deny=st.sampled_from([(), ("history-lost",)]),
+    allow_literal_secrets=st.booleans(),
+    allow_exec_secrets=st.booleans(),
+    withdraw=st.booleans(),
+)
 
 
 @pytest.mark.parametrize(
@@ -15,3 +34,33 @@ def test_exports_are_withdrawn_unless_the_policy_says_never(
     written: dict[str, str], *, withdraw: bool
 ) -> None:
     assert Policy.read(written, switches={}, marks={}).withdraw is withdraw
+
+
+@given(_policies, _policies, st.integers(0, 30), st.integers(0, 30))
+def test_security_25_the_stricter_policy_allows_nothing_that_the_trusted_one_does_not(
+    own: Policy, trusted: Policy, count: int, total: int
+) -> None:
+    stricter = own.stricter(trusted)
+    for kind, parent in (
+        ("project", None),
+        ("batch_export", "project.web"),
+        ("batch_export", None),
+    ):
+        mode = _LOOSENESS.index(stricter.prune_of(kind, parent))
+        for policy in (own, trusted):
+            assert mode <= _LOOSENESS.index(policy.prune_of(kind, parent))
+    for name in ("max_deletes", "max_changes"):
+        limit, allowed = getattr(stricter, name), getattr(trusted, name)
+        if limit is None or limit.allows(count, total=total):
+            assert allowed is None or allowed.allows(count, total=total)
+    for name in ("allow_replace", "allow_literal_secrets", "allow_exec_secrets", "withdraw"):
+        assert getattr(stricter, name) is (getattr(own, name) and getattr(trusted, name))
+    assert {*stricter.ignore, *stricter.deny} == {
+        *own.ignore, *own.deny, *trusted.ignore, *trusted.deny
+    }  # fmt: skip
+    assert stricter.deletable == own.deletable & trusted.deletable
+
+
+@given(_policies)
+def test_a_policy_is_as_strict_as_itself(policy: Policy) -> None:
+    assert policy.stricter(policy) == policy

@@ -103,7 +103,7 @@ def test_codes_in_use_and_described_codes_are_the_same() -> None:
     sources = "\n".join(
         path.read_text(encoding="utf-8")
         for folder in ("workspace", "authoring", "providers", "kinds", "commands")
-        for path in (ROOT / "reconciler" / folder).rglob("*.py")
+        for path in (*(ROOT / "reconciler" / folder).rglob("*.py"), ROOT / "reconciler/errors.py")
     )
     used = re.findall(r'(?:\.|_)(?:error|warning|refuse)\(\s*"([a-z0-9-]+)"', sources)
     assert sorted(set(used) - set(codes())) == []

@@ -36,6 +36,38 @@ def test_the_repository_is_the_first_one_upwards(tmp_path: Path) -> None:
     assert repository_of(tmp_path / "link").path == "b"
 
 
+@pytest.mark.parametrize(
+    ("git_dir", "is_nested"),
+    [
+        ("/repo/.git/worktrees/two", False),
+        ("/home/modules/repo/.git/worktrees/two", False),
+        ("../.git/modules/two", True),
+        ("/repo/.git/worktrees/one/modules/two", True),
+    ],
+)
+def test_security_24_a_submodule_is_recognised_by_its_git_file(
+    tmp_path: Path, git_dir: str, *, is_nested: bool
+) -> None:
+    (tmp_path / ".git").write_text(f"gitdir: {git_dir}\n")
+    assert Repository(tmp_path, "").is_nested is is_nested
+
+
+def test_security_24_a_repository_inside_another_one_is_recognised(tmp_path: Path) -> None:
+    Git.init(tmp_path)
+    inner = Git.init(tmp_path / "a/b")
+    assert Repository(inner.folder, "").is_nested
+
+
+def test_security_25_only_the_full_name_of_a_reference_counts(tmp_path: Path) -> None:
+    git = Git.init(tmp_path)
+    git.commit()
+    repository = Repository(tmp_path, "")
+    git.run("tag", "refs/remotes/origin/main")
+    assert repository.tip("refs/remotes/origin/main") is None
+    git.trust()
+    assert repository.tip("refs/remotes/origin/main") == git.head()
+
+
 def test_a_linked_worktree_is_a_repository(tmp_path: Path) -> None:
     git = Git.init(tmp_path / "one")
     first = git.commit()

@@ -26,6 +26,11 @@ from reconciler.workspace.yaml.loader import parse
 from tests.support.cli import write
 
 KINDS = all_kinds()
+WORKSPACE = """\
+version: 1
+env: [A, NAME, UNSET]
+secrets: [X, Z]
+"""
 EXPORT = """\
 batch_exports:
   lake:
@@ -207,6 +212,8 @@ vars: {bucket: common, port: 5433}
 environments:
   staging: {vars: {bucket: "${env:WHERE:-stage}-b"}}
   production: {}
+env: [WHERE]
+secrets: [U]
 """,
         "a.yaml": """\
 batch_exports:
@@ -217,7 +224,7 @@ batch_exports:
     destination:
       type: Postgres
       config: {host: h, database: d, port: "${var:port}", user: "${secret:env:U}",
-               password: "x${secret:file:p}y"}
+               password: "${secret:file:p}:${secret:env:U}"}
     overrides: {staging: {paused: true, destination: {config: {host: h2}}}}
 """,
     }
@@ -229,7 +236,7 @@ batch_exports:
     assert resource.spec["paused"] is True
     assert (config["host"], config["database"], config["port"]) == ("h2", "d", 5433)
     assert config["user"] == SecretRef.of("env", "U")
-    assert str(config["password"]) == "x${secret:file:p}y"
+    assert str(config["password"]) == "${secret:file:p}:${secret:env:U}"
     assert resource.marks[("paused",)].line == 10
     assert resource.marks[("model",)].file == "reconciler.yaml"
     with pytest.raises(BadUsage, match="no environment selected"):
@@ -283,7 +290,7 @@ batch_exports:
     ],
 )
 def test_a_mistake_in_a_resource_is_told(tmp_path: Path, old: str, new: str, code: str) -> None:
-    found = codes(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": EXPORT.replace(old, new)})
+    found = codes(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": EXPORT.replace(old, new)})
     expected = {"exec-not-allowed"} if code == "unknown-reference-or-exec" else {code}
     assert expected <= found
 
@@ -311,7 +318,7 @@ def test_a_mistake_in_a_resource_is_told(tmp_path: Path, old: str, new: str, cod
     ],
 )
 def test_one_mistake_is_told_once(tmp_path: Path, old: str, new: str, code: str) -> None:
-    files = {"reconciler.yaml": "version: 1\n", "a.yaml": EXPORT.replace(old, new)}
+    files = {"reconciler.yaml": WORKSPACE, "a.yaml": EXPORT.replace(old, new)}
     write(tmp_path, files)
     assert [each.code for each in load_all(tmp_path, kinds=KINDS, environ={})] == [code]
 
@@ -327,20 +334,20 @@ def test_one_mistake_is_told_once(tmp_path: Path, old: str, new: str, code: str)
 )
 def test_a_secret_deep_inside_a_plain_field_is_told(tmp_path: Path, field: str) -> None:
     text = EXPORT.replace("interval: hour", f"interval: hour\n    {field}")
-    found = codes(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text})
+    found = codes(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": text})
     assert found - {"feature-flag"} == {"secret-in-plain-field"}
 
 
 def test_secrets_of_a_type_that_is_not_known_are_no_mistake(tmp_path: Path) -> None:
-    body = "{type: Kafka, config: {password: '${secret:env:X}', nested: {a: '${secret:env:Y}'}}}"
+    body = "{type: Kafka, config: {password: '${secret:env:X}', nested: {a: '${secret:env:Z}'}}}"
     text = EXPORT.replace("{type: NoOp, config: {}}", body)
-    found = loaded(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text})
+    found = loaded(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": text})
     assert [each.code for each in found.diagnostics] == ["unknown-value"]
 
 
 def test_a_variable_that_is_no_text_is_told(tmp_path: Path) -> None:
     text = EXPORT.replace("name: Lake", "name: ${env:NAME}")
-    files = {"reconciler.yaml": "version: 1\n", "a.yaml": text}
+    files = {"reconciler.yaml": WORKSPACE, "a.yaml": text}
     assert codes(tmp_path, files, {"NAME": "caf\udce9"}) == {"not-text"}
 
 
@@ -349,7 +356,7 @@ def test_what_hangs_on_a_variable_of_another_machine_is_not_judged(tmp_path: Pat
     text = EXPORT.replace("interval: hour", f"interval: hour\n    {fields}\n    paused: ${{env:A}}")
     body = "{type: HTTP, config: {url: u, token: '${env:A}'}}"
     text = text.replace("{type: NoOp, config: {}}", body)
-    write(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text})
+    write(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": text})
     found = load_all(tmp_path, kinds=KINDS, environ={})
     assert {each.code for each in found} == {"wrong-type", "literal-secret"}
 
@@ -358,7 +365,7 @@ def test_many_declared_keys_are_listed_in_part(tmp_path: Path) -> None:
     projects = "".join(f"  p{number}: {{name: P{number}}}\n" for number in range(30))
     text = f"projects:\n{projects}" + EXPORT.replace("{id: 1}", "elsewhere")
     with pytest.raises(InvalidConfiguration) as told:
-        loaded(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text})
+        loaded(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": text})
     (problem,) = told.value.diagnostics
     assert "p0, p1, p10" in (problem.hint or "")
     assert "and 10 more" in (problem.hint or "")
@@ -491,7 +498,7 @@ def test_validating_all_environments_needs_no_variables_of_the_machine(tmp_path:
     write(
         tmp_path,
         {
-            "reconciler.yaml": "version: 1\nenvironments:\n"
+            "reconciler.yaml": "version: 1\nenv: [U]\nenvironments:\n"
             "  a: {api_key: '${env:K}'}\n  b: {base_url: '${env:U}'}\n",
             "a.yaml": EXPORT,
         },
@@ -535,7 +542,7 @@ def test_a_destination_of_another_type_is_not_merged_with_what_it_overrides(
         "    overrides:\n"
         "      default: {destination: {type: NoOp, config: {arg: x}}}\n"
     )
-    found = loaded(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": text})
+    found = loaded(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": text})
     (lake,) = found.desired.in_order()
     assert lake.spec["destination"] == {"type": "NoOp", "config": {"arg": "x"}}
 

@@ -52,6 +52,8 @@ policy: {allow_literal_secrets: true}
 vars: {word: sesame-two}
 defaults: {batch_export: {destination: {config: {password: sesame-one, user: "${secret:env:U}"}}}}
 environments: {staging: {}}
+env: [SET, X]
+secrets: [U]
 """,
         "a.yaml": POSTGRES.replace(
             "CONFIG",
@@ -74,12 +76,13 @@ environments: {staging: {}}
 
 
 def test_a_known_secret_in_a_plain_field_is_hidden(tmp_path: Path) -> None:
-    config = '{host: "${env:OOPS}", database: d, user: "${secret:env:OOPS}", password: "${var:p}"}'
+    config = '{host: "${env:HOST}", database: d, user: "${secret:env:OOPS}", password: "${var:p}"}'
     files = {
-        "reconciler.yaml": 'version: 1\nvars: {p: "${secret:env:P}"}\n',
+        "reconciler.yaml": 'version: 1\nvars: {p: "${secret:env:P}"}\n'
+        "env: [HOST]\nsecrets: [OOPS, P]\n",
         "a.yaml": POSTGRES.replace("CONFIG", config),
     }
-    found = by_name(show(tmp_path, files, environ={"OOPS": "hunter2"}))
+    found = by_name(show(tmp_path, files, environ={"HOST": "hunter2", "OOPS": "hunter2"}))
     assert found["destination.config.host"].value == "***"
     assert found["destination.config.user"].value == "${secret:env:OOPS}"
     password = found["destination.config.password"]
@@ -92,6 +95,7 @@ def test_a_variable_that_is_a_mapping_gives_its_place_to_all_below_it(tmp_path: 
         "reconciler.yaml": """\
 version: 1
 vars: {host: "db.${env:ZONE:-eu}", where: {host: "${var:host}", database: d}}
+env: [ZONE]
 """,
         "a.yaml": POSTGRES.replace("CONFIG", '"${var:where}"'),
     }

@@ -12,6 +12,7 @@ import yaml
 from reconciler.errors import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
 from reconciler.model.schema_files import schema, schema_names
+from reconciler.model.trust import Trusted
 from reconciler.model.values import Path as Place
 from reconciler.workspace import FolderSource, Snapshots, load, load_all, load_at
 from tests.support.cli import write
@@ -62,7 +63,9 @@ def workspace(
         "batch_exports": exports or {"lake": export()},
     }
     return {
-        "reconciler.yaml": dumped({"version": 1, **(own or {})}),
+        "reconciler.yaml": dumped(
+            {"version": 1, "env": ["UNSET"], "secrets": ["S"], **(own or {})}
+        ),
         "a.yaml": dumped(resources),
     }
 
@@ -360,5 +363,12 @@ def test_a_git_base_is_there_without_its_variables(tmp_path: Path) -> None:
     fields = {"interval": "VALUE", "start_at": "VALUE", "project": "VALUE"}
     write(tmp_path, pair(fields, {}, UNSET))
     source = FolderSource(tmp_path)
-    desired = load_at(source, kinds=KINDS, environment="default", environ={}, snapshots=Snapshots())
+    desired = load_at(
+        source,
+        kinds=KINDS,
+        environment="default",
+        environ={},
+        snapshots=Snapshots(),
+        trusted=Trusted(),
+    )
     assert len(desired.resources) == 4

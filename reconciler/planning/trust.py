@@ -1,0 +1,33 @@
+"""Compare a plan with that of the trusted policy: what only the loaded files allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from reconciler.model.plan import Plan, Refusal
+from reconciler.model.wording import several
+
+
+def with_violations(plan: Plan, trusted: Plan, others: Sequence[Refusal], *, hint: str) -> Plan:
+    """Return a plan with the violations of the trusted policy that its own policy allows.
+
+    `trusted` is the plan of the trusted policy. `others` were known before. `hint` says how to let
+    the own policy apply.
+    """
+    own = {(refusal.rule, refusal.addresses) for refusal in plan.refusals}
+    lifted = [
+        replace(refusal, allow=hint, after_merge=True)
+        for refusal in trusted.refusals
+        if (refusal.rule, refusal.addresses) not in own
+    ]
+    planned = {(change.address, change.action) for change in trusted.changes}
+    pruned = tuple(
+        change.address
+        for change in plan.changes
+        if change.action.destructive and (change.address, change.action) not in planned
+    )
+    if pruned:
+        message = f"{several(len(pruned), 'object')} would be pruned"
+        lifted.append(Refusal("prune", message, pruned, allow=hint, after_merge=True))
+    return replace(plan, refusals=(*plan.refusals, *others, *lifted))

@@ -1,0 +1,219 @@
+"""Find the connection of an environment: the address, the organization and the API key.
+
+The variable of the API key has precedence over the file. The address of that key comes from its
+variable too, if it is set: the file may only agree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+from reconciler.errors import DiagnosticCollector
+from reconciler.model.connection import Connection, is_loopback
+from reconciler.model.plan import Refusal
+from reconciler.model.values import JSON, SecretRef, value_at
+from reconciler.model.wording import quoted
+from reconciler.workspace.references import References
+from reconciler.workspace.workspace_file import Workspace
+from reconciler.workspace.yaml.document import Unknown
+
+_NOT_IN_URL = re.compile(r"[\s?#\\]")
+_API_PATH = re.compile(r"/api(/|$)")
+_KEY = "RECONCILER_API_KEY"
+_VARIABLES = {"base_url": "RECONCILER_BASE_URL", "organization": "RECONCILER_ORGANIZATION"}
+
+
+@dataclass(frozen=True, slots=True)
+class Unconnected:
+    """Why an environment has no connection, and the fix. `disagrees`: a file and a variable do."""
+
+    message: str
+    hint: str
+    disagrees: bool = False
+
+
+Connected: TypeAlias = Connection | Unconnected
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """The connection of an environment, and what its file sets: text by name of the setting."""
+
+    connected: Connected
+    written: Mapping[str, str]
+
+
+def connection_of(
+    workspace: Workspace, environment: str, references: References, *, in_job: bool = False
+) -> Configured:
+    """Return the connection of an environment.
+
+    `in_job`: with the variable of the API key, the others are required.
+    """
+    environ = references.environ
+    texts = {name: _text_of(workspace, environment, name, references) for name in _VARIABLES}
+    written = {name: text for name, text in texts.items() if text}
+    key = _key_of(workspace, environment, references)
+    settings = dict(written)
+    for name, variable in _VARIABLES.items():
+        value = environ.get(variable)
+        if value and (environ.get(_KEY) or name not in written):
+            settings[name] = value
+    base_url, organization = settings.get("base_url"), settings.get("organization")
+    if base_url and not isinstance(base_url, Unknown):
+        _check_url(workspace, environment, base_url, references.problems)
+    connected: Connected | None = None
+    used_key = key
+    if environ.get(_KEY):
+        used_key = SecretRef.of("env", _KEY)
+        connected = _disagreement(environment, written, environ, in_job=in_job)
+    if connected is None and base_url and organization and used_key is not None:
+        connected = Connection(environment, base_url.rstrip("/"), organization, used_key)
+    return Configured(
+        connected or _missing(workspace, environment, environ),
+        written | ({"api_key": str(key)} if key is not None else {}),
+    )
+
+
+def changed_connection(
+    workspace: Workspace, environment: str, own: Configured, trusted: Configured
+) -> Iterator[Refusal]:
+    """Yield what a workspace file sets and the one of the trusted branch does not."""
+    for name, new in own.written.items():
+        used = (
+            "" if isinstance(trusted.connected, Unconnected) else getattr(trusted.connected, name)
+        )
+        old = trusted.written.get(name) or str(used)
+        if new.rstrip("/") not in (old.rstrip("/"), str(used)):
+            before = f" from {quoted(old)}" if old else ""
+            yield Refusal(
+                "connection",
+                f"`{name}` changes{before} to {quoted(new)}",
+                at=workspace.mark(("environments", environment, name)),
+            )
+
+
+def _disagreement(
+    environment: str,
+    written: Mapping[str, str],
+    environ: Mapping[str, str],
+    *,
+    in_job: bool,
+) -> Unconnected | None:
+    """Return why the API key of the variable has no address, None if it has one."""
+    for name, variable in _VARIABLES.items():
+        value, own = environ.get(variable), written.get(name)
+        if not value and in_job:
+            return Unconnected(
+                f"{_KEY} is set, but {variable} is not",
+                f"set {variable} in the job, next to the key: files do not decide where it is sent",
+                disagrees=True,
+            )
+        if value and own and not isinstance(own, Unknown) and own.rstrip("/") != value.rstrip("/"):
+            return Unconnected(
+                f"`{name}` of environment {environment} is {quoted(own)}, but {variable} is "
+                f"{quoted(value)}",
+                f"correct one of them, or unset {_KEY} to use the key of the environment",
+                disagrees=True,
+            )
+    return None
+
+
+def _missing(workspace: Workspace, environment: str, environ: Mapping[str, str]) -> Unconnected:
+    entry = workspace.section("environments", environment)
+    missing = [
+        f"no `{name}` (or the variable {variable})"
+        for name, variable in {**_VARIABLES, "api_key": _KEY}.items()
+        if entry.get(name) is None and not environ.get(variable)
+    ]
+    return Unconnected(
+        f"environment {environment} has {', '.join(missing)}",
+        "add it to the environment in reconciler.yaml, or set the variable",
+    )
+
+
+def _text_of(
+    workspace: Workspace, environment: str, name: str, references: References
+) -> str | None:
+    """Return a setting of the file, empty or None without one."""
+    path = ("environments", environment, name)
+    value = value_at(workspace.value, path)
+    resolved: JSON = None
+    if isinstance(value, str):
+        resolved = references.resolved(value, workspace.mark, path)
+    if isinstance(resolved, SecretRef):
+        references.problems.error(
+            "secret-in-plain-field",
+            f"`{name}` of environment {environment} must not be a secret: plans print it",
+            at=workspace.mark(path),
+        )
+        resolved = None
+    return resolved if resolved is None or isinstance(resolved, str) else str(resolved)
+
+
+def _key_of(workspace: Workspace, environment: str, references: References) -> SecretRef | None:
+    """Return the API key of the file as a reference, which is looked up by the first request."""
+    path = ("environments", environment, "api_key")
+    written = workspace.section("environments", environment).get("api_key")
+    if written is None or isinstance(written, Unknown):
+        return None
+    text = str(written).replace("${env:", "${secret:env:")
+    resolved = references.for_key().resolved(text, workspace.mark, path)
+    if isinstance(resolved, SecretRef):
+        return resolved
+    if resolved is None or isinstance(resolved, Unknown):
+        return None
+    literal = references.literal(f"environments.{environment}:api_key", resolved)
+    if literal is None:
+        references.problems.error(
+            "literal-secret",
+            f"`api_key` of environment {environment} must not be written in a file",
+            at=workspace.mark(path),
+            hint="revoke it, and use a reference such as ${env:API_KEY}",
+        )
+    return literal
+
+
+def _check_url(
+    workspace: Workspace, environment: str, base_url: str, problems: DiagnosticCollector
+) -> None:
+    at = workspace.mark(("environments", environment, "base_url"))
+    try:
+        parts = urlsplit(base_url)
+        host = parts.hostname
+        _ = parts.port  # Raises ValueError for an invalid port.
+    except ValueError:
+        parts, host = urlsplit(""), None
+    if "@" in base_url:
+        # The value is not shown: it may contain a password.
+        problems.error(
+            "bad-url",
+            f"base_url of environment {environment} contains a user name or password",
+            at=at,
+            hint="remove them; only `api_key` is sent",
+        )
+    elif parts.scheme not in ("http", "https") or not host or _NOT_IN_URL.search(base_url):
+        problems.error(
+            "bad-url",
+            f"invalid base_url {quoted(base_url)} of environment {environment}",
+            at=at,
+            hint="use a URL such as https://eu.posthog.com",
+        )
+    elif _API_PATH.search(parts.path):
+        problems.error(
+            "bad-url",
+            f"base_url of environment {environment} contains the path of the API",
+            at=at,
+            hint="remove `/api`; it is added to each request",
+        )
+    elif parts.scheme == "http" and not is_loopback(host):
+        problems.warning(
+            "clear-text",
+            f"base_url of environment {environment} uses http: the API key is not sent without "
+            "--insecure-http",
+            at=at,
+        )

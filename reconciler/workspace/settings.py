@@ -1,0 +1,217 @@
+"""The settings of an environment that the trusted files decide, and what the loaded ones change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from reconciler.errors import DiagnosticCollector
+from reconciler.model.address import Address
+from reconciler.model.client_options import ClientOptions
+from reconciler.model.kind import Kind
+from reconciler.model.plan import Refusal
+from reconciler.model.policy import Policy
+from reconciler.model.resource import Desired
+from reconciler.model.trust import Trusted
+from reconciler.model.values import SecretSource, SecretValue, secret_refs
+from reconciler.model.wording import listed, several
+from reconciler.providers.env import SECRET_PREFIX
+from reconciler.workspace.client_settings import client_options_of
+from reconciler.workspace.connections import (
+    Configured,
+    Connected,
+    Unconnected,
+    changed_connection,
+    connection_of,
+)
+from reconciler.workspace.declared_names import declared_names, key_variables
+from reconciler.workspace.origins import variable_places
+from reconciler.workspace.references import References
+from reconciler.workspace.trust import TrustedBase, declares
+from reconciler.workspace.workspace_file import Workspace, policy_of, variables_of
+
+_MOST_LISTED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a command may do.
+
+    policy, own_policy
+        The policy that applies, and that of the loaded files, which may allow more.
+    connected
+        The connection, or why there is none.
+    client
+        How requests are made.
+    literals
+        Literal secrets of the connection.
+    after_merge
+        What the loaded files change without effect before the merge.
+    """
+
+    policy: Policy
+    own_policy: Policy
+    connected: Connected
+    client: ClientOptions
+    literals: Mapping[str, SecretValue] = field(default_factory=dict)
+    after_merge: tuple[Refusal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """The loaded workspace file and the one that decides: the same one, or that of the base."""
+
+    own: Workspace
+    trusted: Workspace
+    base: TrustedBase | None
+    kinds: Sequence[Kind]
+    environment: str
+
+    @classmethod
+    def of(
+        cls,
+        own: Workspace,
+        raw: bytes | None,
+        base: TrustedBase | None,
+        kinds: Sequence[Kind],
+        environment: str,
+    ) -> Deciding:
+        """Return the workspace files of an environment. `raw` is the content of the own one."""
+        trusted = own if base is None else base.workspace(own, raw)
+        return cls(own, trusted, base, kinds, environment)
+
+    @property
+    def allowed(self) -> Policy:
+        """The policy of the file that decides, the strictest one without the environment."""
+        if not declares(self.trusted, self.environment):
+            return Policy.strictest() if self.base is not None else Policy()
+        return policy_of(self.trusted, self.environment, self.kinds)
+
+    @property
+    def merge_hint(self) -> str:
+        """How to let what the loaded files change take effect."""
+        if self.base is None:
+            return ""
+        return self.base.fix or f"merge it to {self.base.name} first"
+
+    def lists(self) -> Trusted:
+        """Return what references may read."""
+        declared = declared_names(self.trusted.value, allow_exec=self.allowed.allow_exec_secrets)
+        branch = self.base.branch if self.base is not None else None
+        return replace(declared, strict=self.base is not None, branch=branch)
+
+    def settings(self, references: References) -> Settings:
+        """Return the settings. `references` are those of the loaded files and collect their errors.
+
+        Raises GitUnavailable for errors in the files of the base.
+        """
+        in_job = self.base is not None and self.base.in_job
+        policy = policy_of(self.own, self.environment, self.kinds)
+        configured = connection_of(self.own, self.environment, references, in_job=in_job)
+        client = client_options_of(self.own, self.environment, references.problems)
+        if self.base is None:
+            return Settings(policy, policy, configured.connected, client)
+        return self._of_base(self.base, policy, configured, references)
+
+    def _of_base(
+        self, base: TrustedBase, policy: Policy, own: Configured, loaded: References
+    ) -> Settings:
+        """Return the settings of the base, with what the loaded files change."""
+        problems = DiagnosticCollector()
+        references = replace(
+            loaded,
+            variables=variables_of(self.trusted, self.environment),
+            source=base.source,
+            problems=problems,
+            places=variable_places(self.trusted, self.environment),
+            allow_exec=self.allowed.allow_exec_secrets,
+            literals={} if self.allowed.allow_literal_secrets else None,
+            declared=loaded.trusted,
+            key_variables=key_variables(self.trusted.value),
+            _expanding=[],
+            _cached={},
+        )
+        trusted = connection_of(self.trusted, self.environment, references, in_job=base.in_job)
+        client = client_options_of(self.trusted, self.environment, problems)
+        if not loaded.problems.failed:
+            base.check(problems)
+        changes = changed_connection(self.own, self.environment, own, trusted)
+        return Settings(
+            policy=policy.stricter(self.allowed),
+            own_policy=policy,
+            connected=self._explained(own.connected, trusted.connected, base),
+            client=client,
+            literals=references.literals or {},
+            after_merge=tuple(changes),
+        )
+
+    def _explained(self, own: Connected, connection: Connected, base: TrustedBase) -> Connected:
+        """Return the connection, or why there is none, with what to do about it."""
+        if isinstance(own, Unconnected) and own.disagrees:
+            return own
+        is_declared = declares(self.trusted, self.environment)
+        if not isinstance(connection, Unconnected) or connection.disagrees or is_declared:
+            return connection
+        return Unconnected(
+            f"{connection.message}; {base.problem or f'{base.name} does not declare it'}",
+            f"{base.fix or 'merge it first'}, set the variables, or trust the files of this "
+            "folder with --trust-workspace",
+        )
+
+    def after_merge(self, settings: Settings, desired: Desired, loaded: References) -> Settings:
+        """Return the settings with all that the loaded files change, and the way to allow it."""
+        if self.base is None:
+            return settings
+        changes = (*settings.after_merge, *_secrets(settings, desired, loaded))
+        after_merge = (
+            replace(change, allow=self.merge_hint, after_merge=True) for change in changes
+        )
+        return replace(settings, after_merge=tuple(after_merge))
+
+
+def _secrets(settings: Settings, desired: Desired, loaded: References) -> Iterator[Refusal]:
+    """Yield the secrets that the trusted files do not allow."""
+    policy, own = settings.policy, settings.own_policy
+    if loaded.literals and not policy.allow_literal_secrets:
+        count = several(len(loaded.literals), "literal secret")
+        yield Refusal(
+            "allow_literal_secrets",
+            f"{count} in the configuration",
+            at=own.marks.get("allow_literal_secrets"),
+        )
+    used: dict[SecretSource, set[Address]] = {}
+    for resource in desired.in_order():
+        for _, ref in secret_refs(resource.spec):
+            for source in ref.sources:
+                used.setdefault(source, set()).add(resource.address)
+    if own.allow_exec_secrets and not policy.allow_exec_secrets:
+        commands = {source for source in used if source.source == "exec"}
+        yield Refusal(
+            "allow_exec_secrets",
+            "secrets may run commands",
+            _addresses(used, commands),
+            own.marks.get("allow_exec_secrets"),
+        )
+    folders = set(loaded.declared.secret_files) - set(loaded.trusted.secret_files)
+    files = {source for source in used if source.source == "file"}
+    if folders and files:
+        listed_folders = listed(sorted(folders), _MOST_LISTED)
+        yield Refusal(
+            "secret_files", f"new in `secret_files:`: {listed_folders}", _addresses(used, files)
+        )
+    names = {
+        source
+        for source in used
+        if source.source == "env"
+        and not source.argument.startswith(SECRET_PREFIX)
+        and source.argument not in loaded.trusted.secrets
+    }
+    if names:
+        listed_names = listed(sorted(source.argument for source in names), _MOST_LISTED)
+        yield Refusal("secrets", f"new in `secrets:`: {listed_names}", _addresses(used, names))
+
+
+def _addresses(
+    used: Mapping[SecretSource, set[Address]], sources: set[SecretSource]
+) -> tuple[Address, ...]:
+    return tuple(sorted({address for source in sources for address in used[source]}))

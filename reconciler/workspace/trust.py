@@ -1,0 +1,137 @@
+"""Decide whose settings count: those of the loaded files, or those of the trusted branch.
+
+A pull request may propose any file, so without a terminal its files do not choose where the API key
+goes, what may be read, and what the policy allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from reconciler.errors import DiagnosticCollector, GitUnavailable, Level
+from reconciler.workspace.git.applied import trusted_ref
+from reconciler.workspace.git.ci import is_job
+from reconciler.workspace.git.repository import Repository
+from reconciler.workspace.git.source import Blobs, GitSource
+from reconciler.workspace.sources import WORKSPACE_FILE, Source
+from reconciler.workspace.workspace_file import Workspace, read_workspace
+from reconciler.workspace.yaml.document import Document
+
+_FETCH = "fetch the default branch (fetch-depth: 0 in the checkout step)"
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedBase:
+    """The tip of the trusted branch, or why there is none.
+
+    branch, commit
+        The full name of the branch, and its commit. None if there is none.
+    in_job
+        Whether this is a CI job.
+    problem, fix
+        Why there is no trusted branch, and what to do, empty if there is one.
+    """
+
+    repository: Repository | None = None
+    branch: str | None = None
+    commit: str | None = None
+    in_job: bool = False
+    problem: str = ""
+    fix: str = ""
+
+    @property
+    def source(self) -> Source:
+        """The files of the workspace at the tip."""
+        if self.repository is None or self.commit is None:
+            return _NoFiles()
+        (tree,) = self.repository.trees([self.commit])
+        return GitSource(Blobs(self.repository), tree)
+
+    @property
+    def name(self) -> str:
+        """The branch in words."""
+        return self.branch or "the trusted branch"
+
+    def workspace(self, own: Workspace, raw: bytes | None) -> Workspace:
+        """Return the workspace file of the tip: the own one if it is the same, empty without one.
+
+        `raw` is the content of the own one. Raises GitUnavailable for one that cannot be used.
+        """
+        content = None
+        if self.repository is not None and self.commit is not None:
+            content = self.repository.file(self.commit, WORKSPACE_FILE)
+        if content is None:
+            return Workspace(Document(WORKSPACE_FILE), {})
+        if content == raw:
+            return own
+        problems = DiagnosticCollector()
+        workspace = read_workspace(_OneFile(content), problems)
+        self.check(problems)
+        return workspace
+
+    def check(self, problems: DiagnosticCollector) -> None:
+        """Raise GitUnavailable with the first error in the files of the tip."""
+        errors = (item for item in problems.in_order() if item.level is Level.ERROR)
+        first = next(errors, None)
+        if first is not None:
+            place = f"{first.at}: " if first.at is not None else ""
+            raise GitUnavailable(
+                f"errors in the files of {self.name}: {place}{first.message} [{first.code}]",
+                hint="correct them there, or trust the files of this folder with --trust-workspace",
+            )
+
+
+def trusted_base(
+    folder: Path, environ: Mapping[str, str], *, interactive: bool
+) -> TrustedBase | None:
+    """Return the trusted base, None where the loaded files decide themselves.
+
+    They do on a terminal, and in a folder without a repository; never in a CI job.
+
+    Raises GitUnavailable, and BadUsage for an invalid RECONCILER_TRUST_REF.
+    """
+    in_job = is_job(environ)
+    repository = Repository.containing(folder)
+    if not in_job and (interactive or repository is None):
+        return None
+    if repository is None:
+        problem, fix = "this folder is not in a git repository", "check it out with git"
+    elif repository.is_nested:
+        problem = "this repository is inside another one, as a submodule is"
+        fix = "move the workspace to the outer repository"
+    elif (branch := trusted_ref(repository, environ)) is None:
+        problem = "the default branch is not in this clone"
+        fix = f"{_FETCH}, or set RECONCILER_TRUST_REF"
+    else:
+        return TrustedBase(repository, branch, repository.tip(branch), in_job)
+    return TrustedBase(in_job=in_job, problem=problem, fix=fix)
+
+
+def declares(workspace: Workspace, environment: str) -> bool:
+    """Return whether a workspace file declares an environment."""
+    return bool(workspace.value) and environment in (workspace.environments or (environment,))
+
+
+@dataclass(frozen=True, slots=True)
+class _OneFile:
+    """A source with only the workspace file."""
+
+    content: bytes
+
+    def names(self) -> list[str]:
+        return [WORKSPACE_FILE]
+
+    def read(self, name: str) -> bytes | None:
+        return self.content if name == WORKSPACE_FILE else None
+
+
+class _NoFiles:
+    """A source without files."""
+
+    def names(self) -> list[str]:
+        return []
+
+    def read(self, _: str) -> bytes | None:
+        return None

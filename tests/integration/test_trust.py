@@ -1,0 +1,436 @@
+"""Who decides where the API key goes and what is allowed: real repositories and CI variables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.session import Session
+from reconciler.model.client_options import ClientOptions
+from tests.conftest import StartService
+from tests.security.witness import Listener, listener
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
+
+CI = {"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_BASE_REF": "main"}
+KEY = "PIPELINE_KEY"
+EVIL = "https://evil.example"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+WEB = "projects: {web: {name: Web}}\n"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A clone of a repository with the workspace `w` in a CI job, the service, and a listener."""
+
+    git: Git
+    origin: Git
+    folder: Path
+    running: RunningEmulator
+    evil: Listener
+
+    def settings(self, extra: str = "", **fields: str) -> str:
+        """Return a workspace file whose key comes from the variable of the pipeline."""
+        entry = {
+            "base_url": self.running.base_url,
+            "organization": self.running.organization,
+            "api_key": f"${{env:{KEY}}}",
+            **fields,
+        }
+        return f"version: 1\nenvironments: {json.dumps({'prod': entry})}\n{extra}"
+
+    def merge(self, files: dict[str, str]) -> None:
+        """Commit files on the trusted branch."""
+        write(self.folder, files)
+        self.git.commit("merged")
+        self.git.run("push", "--quiet", "origin", "HEAD:main")
+
+    def propose(self, files: dict[str, str]) -> None:
+        """Commit files on the branch of a pull request."""
+        self.git.run("checkout", "--quiet", "-B", "proposal")
+        write(self.folder, files)
+        self.git.commit("proposed")
+
+    def environ(self, **more: str) -> dict[str, str]:
+        """Return the variables of the job, with the API key in one of its own."""
+        return {**CI, KEY: self.running.api_key, **more}
+
+    def run(self, *words: str | Path, **more: str) -> Ran:
+        """Run a command on the workspace in the job."""
+        command, *rest = words
+        return reconciler(command, "-C", self.folder, *rest, environ=self.environ(**more))
+
+    def plan(self, *words: str, **more: str) -> Ran:
+        """Run `plan`."""
+        return self.run("plan", *words, **more)
+
+    def document(self, *words: str, **more: str) -> dict[str, Any]:
+        """Return the plan as JSON. The policy must not refuse it."""
+        ran = self.plan("--format", "json", *words, **more)
+        assert ran.code == 0, ran.err
+        return dict(json.loads(ran.out))
+
+    def dangers(self, **more: str) -> dict[str, str]:
+        """Return the messages of what takes effect after the merge, by rule."""
+        refusals = self.document(**more)["refusals"]
+        assert all(refusal["after_merge"] for refusal in refusals)
+        return {refusal["rule"]: refusal["message"] for refusal in refusals}
+
+
+@pytest.fixture
+def job(tmp_path: Path, emulator: RunningEmulator) -> Iterator[Job]:
+    git = Git.init(tmp_path / "repo")
+    folder = git.folder / "w"
+    folder.mkdir()
+    with listener() as evil:
+        made = Job(git, git, folder, emulator, evil)
+        write(folder, {"reconciler.yaml": made.settings(), "web.yaml": WEB})
+        git.commit("start")
+        yield Job(git, git.bare(tmp_path / "origin.git"), folder, emulator, evil)
+
+
+def moved(job: Job) -> dict[str, str]:
+    return {"reconciler.yaml": job.settings(base_url=job.evil.url)}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan",),
+        ("plan", "--base", "HEAD"),
+        ("import", "--dry-run"),
+        ("backfill", "batch_export.lake", "--start", "2026-01-01", "--end", "2026-01-02"),
+        ("show", "--resolved", "project.web"),
+        ("apply", "--auto-approve"),
+    ],
+)
+def test_security_2_a_pull_request_does_not_move_the_key(job: Job, words: tuple[str, ...]) -> None:
+    job.propose(moved(job))
+    ran = job.run(*words)
+    assert job.evil.requests == []
+    if words[0] == "apply":
+        assert ran.code == 5
+        assert job.running.writes() == []
+
+
+def test_security_2_the_plan_names_the_new_address(job: Job) -> None:
+    job.propose(moved(job))
+    assert job.evil.url in job.dangers()["connection"]
+    text = job.plan().out
+    assert "Danger, takes effect after the merge: `base_url` changes" in text
+    assert "hint: merge it to refs/remotes/origin/main first" in text
+    markdown = job.plan("--format", "markdown").out
+    assert "> **Danger: takes effect after the merge.**" in markdown
+    assert "Refused by policy" not in text + markdown
+
+
+def test_security_2_the_plan_names_an_address_without_the_other_settings(job: Job) -> None:
+    job.propose(
+        {"reconciler.yaml": f"version: 1\nenvironments: {{prod: {{base_url: '{EVIL}'}}}}\n"}
+    )
+    assert EVIL in job.dangers()["connection"]
+
+
+def test_security_1_the_plan_names_a_key_from_a_command(job: Job) -> None:
+    job.merge({"reconciler.yaml": "version: 1\n"})
+    text = job.settings("policy: {allow_exec_secrets: true}\n", api_key="${secret:exec:touch x}")
+    job.propose({"reconciler.yaml": text})
+    dangers = job.dangers(**job.running.environ())
+    assert "secret:exec:touch x" in dangers["connection"]
+    assert dangers["allow_exec_secrets"] == "secrets may run commands"
+
+
+def test_security_1_a_trusted_command_does_not_run_a_script_of_the_pull_request(
+    job: Job, tmp_path: Path
+) -> None:
+    key = {"api_key": "${secret:exec:sh key.sh}"}
+    text = job.settings("policy: {allow_exec_secrets: true}\n", **key)
+    job.merge({"reconciler.yaml": text})
+    job.propose({"key.sh": f"touch {tmp_path}/ran\n"})
+    assert job.plan(RECONCILER_ALLOW_EXEC="1").code == 1
+    assert not (tmp_path / "ran").exists()
+    job.run("plan", "--trust-workspace", RECONCILER_ALLOW_EXEC="1")
+    assert (tmp_path / "ran").exists()
+
+
+def test_security_2_the_organization_and_the_key_come_from_the_trusted_branch(job: Job) -> None:
+    text = job.settings(organization="${env:GITHUB_SHA}", api_key="${env:OTHER}")
+    job.propose({"reconciler.yaml": "env: [GITHUB_SHA]\n" + text})
+    ran = job.plan(GITHUB_SHA="c4n4ry", OTHER="c4n4ry-key")
+    assert "c4n4ry" not in ran.out
+    assert "not listed in `env:` of refs/remotes/origin/main" in ran.err
+
+
+def test_security_2_a_file_that_disagrees_with_the_variables_is_an_error(job: Job) -> None:
+    job.merge({"reconciler.yaml": job.settings(), "web.yaml": WEB})
+    job.propose(moved(job))
+    ran = job.plan(**job.running.environ())
+    assert ran.code == 1
+    assert job.evil.url in ran.err
+    assert "RECONCILER_BASE_URL" in ran.err
+    assert job.evil.requests == []
+
+
+def test_security_2_the_key_of_a_variable_needs_its_address_in_a_job(job: Job) -> None:
+    ran = job.plan(RECONCILER_API_KEY=job.running.api_key)
+    assert ran.code == 1
+    assert "RECONCILER_API_KEY is set, but RECONCILER_BASE_URL is not" in ran.err
+    assert job.plan(**job.running.environ()).code == 0
+
+
+def test_the_variable_of_the_key_has_precedence_over_the_file(job: Job) -> None:
+    variables = {**job.running.environ(), KEY: "phx_wrong"}
+    assert job.plan(**variables).code == 0
+
+
+@pytest.mark.parametrize(
+    "command", [("plan",), ("import", "--dry-run"), ("apply", "--auto-approve")]
+)
+def test_security_1_commands_of_a_pull_request_do_not_run(
+    job: Job, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    key = f"${{secret:exec:sh -c 'touch {tmp_path}/ran; echo k'}}"
+    text = job.settings("policy: {allow_exec_secrets: true}\n", api_key=key)
+    job.propose({"reconciler.yaml": text})
+    job.run(*command, RECONCILER_ALLOW_EXEC="1")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_security_25_a_tag_named_like_the_trusted_branch_is_not_used(job: Job) -> None:
+    job.propose(moved(job))
+    for name in ("origin/main", "refs/remotes/origin/main"):
+        job.git.run("tag", name)
+    job.plan()
+    job.plan(RECONCILER_TRUST_REF="refs/remotes/origin/main")
+    assert job.evil.requests == []
+    job.git.run("update-ref", "-d", "refs/remotes/origin/main")
+    job.plan()
+    ran = job.plan(RECONCILER_TRUST_REF="refs/remotes/origin/main")
+    assert ran.code == 1
+    assert "does not exist" in ran.err
+    assert job.evil.requests == []
+
+
+def test_security_25_an_old_merge_base_does_not_bring_its_settings(job: Job) -> None:
+    job.merge(moved(job))
+    old = job.git.head()
+    job.merge({"reconciler.yaml": job.settings()})
+    job.git.run("checkout", "--quiet", "-B", "proposal", old)
+    job.git.commit("proposed")
+    assert "changes from" in job.dangers()["connection"]
+    assert job.evil.requests == []
+
+
+def test_security_25_a_workspace_that_is_not_on_the_trusted_branch_has_no_connection(
+    job: Job,
+) -> None:
+    job.propose({"../new/reconciler.yaml": job.settings(base_url=job.evil.url)})
+    ran = reconciler("plan", "-C", job.git.folder / "new", environ=job.environ())
+    assert ran.code == 1
+    assert "refs/remotes/origin/main does not declare it" in ran.err
+    assert "--trust-workspace" in ran.err
+    assert job.evil.requests == []
+
+
+def test_security_25_an_invalid_file_on_the_trusted_branch_is_an_error(job: Job) -> None:
+    job.merge({"reconciler.yaml": "version: 1\npolicy: {prune: sometimes}\n"})
+    job.propose(moved(job))
+    ran = job.plan()
+    assert ran.code == 1
+    assert "errors in the files of refs/remotes/origin/main: reconciler.yaml:2" in ran.err
+    assert job.evil.requests == []
+
+
+def test_security_25_a_link_on_the_trusted_branch_is_an_error(job: Job) -> None:
+    (job.folder / "reconciler.yaml").unlink()
+    (job.folder / "reconciler.yaml").symlink_to("web.yaml")
+    job.merge({})
+    (job.folder / "reconciler.yaml").unlink()
+    job.propose(moved(job))
+    ran = job.plan()
+    assert ran.code == 1
+    assert "is not a regular file" in ran.err
+
+
+def test_security_24_a_submodule_in_place_of_the_folder_gives_no_trusted_base(
+    job: Job, tmp_path: Path
+) -> None:
+    other = Git.init(tmp_path / "other")
+    write(other.folder, {"reconciler.yaml": job.settings(base_url=job.evil.url), "web.yaml": WEB})
+    other.commit("start")
+    job.git.run("rm", "-r", "--quiet", "w")
+    allow = ("-c", "protocol.file.allow=always")
+    job.git.run(*allow, "submodule", "--quiet", "add", str(other.folder), "w")
+    job.git.commit("proposed")
+    ran = job.plan()
+    assert ran.code == 1
+    assert "this repository is inside another one" in ran.err
+    assert job.evil.requests == []
+
+
+LOOSE = "policy: {prune: true, max_deletes: 9, allow_project_deletion: true}\n"
+
+
+def test_security_25_a_loosened_policy_is_a_danger_and_apply_refuses_it(job: Job) -> None:
+    job.merge({"reconciler.yaml": job.settings("policy: {max_deletes: 0}\n"), "web.yaml": WEB})
+    job.propose({"reconciler.yaml": job.settings(LOOSE)})
+    planned = job.document()
+    deleted = [change for change in planned["changes"] if change["action"] == "delete"]
+    assert deleted
+    rules = {refusal["rule"] for refusal in planned["refusals"] if refusal["after_merge"]}
+    assert rules == {"prune"}
+    assert job.plan("--detailed-exitcode").code == 2
+    ran = job.run("apply", "--auto-approve")
+    assert ran.code == 5
+    assert job.running.writes() == []
+
+
+def test_a_violation_of_both_policies_is_refused_as_before(job: Job) -> None:
+    strict = job.settings("policy: {max_changes: 0}\n")
+    job.merge({"reconciler.yaml": strict})
+    job.propose(
+        {"reconciler.yaml": strict + "# changed\n", "more.yaml": "projects: {b: {name: B}}\n"}
+    )
+    assert job.plan().code == 5
+
+
+def test_a_stricter_policy_of_a_pull_request_applies_at_once(job: Job) -> None:
+    text = job.settings("policy: {max_changes: 0}\n")
+    job.propose({"reconciler.yaml": text, "more.yaml": "projects: {b: {name: B}}\n"})
+    assert job.plan().code == 5
+
+
+def test_a_limit_that_a_pull_request_raises_takes_effect_after_the_merge(job: Job) -> None:
+    job.merge({"reconciler.yaml": job.settings("policy: {max_changes: 0}\n")})
+    job.propose({"reconciler.yaml": job.settings("policy: {max_changes: 9}\n")})
+    assert list(job.dangers()) == ["max_changes"]
+    job.git.run("push", "--quiet", "origin", "HEAD:main")
+    assert job.document()["refusals"] == []
+    assert job.run("apply", "--auto-approve").code == 0
+
+
+def test_security_1_the_switch_of_literal_secrets_takes_effect_after_the_merge(job: Job) -> None:
+    config = (
+        "{bucket_name: b, region: r, prefix: p, aws_access_key_id: one, aws_secret_access_key: two}"
+    )
+    export = (
+        "batch_exports:\n  lake:\n    project: web\n    name: Lake\n    interval: hour\n"
+        f"    destination: {{type: S3, config: {config}}}\n"
+    )
+    text = job.settings("policy: {allow_literal_secrets: true}\n")
+    job.propose({"reconciler.yaml": text, "lake.yaml": export})
+    assert list(job.dangers()) == ["allow_literal_secrets"]
+    assert job.run("apply", "--auto-approve").code == 5
+
+
+def test_a_new_secret_name_takes_effect_after_the_merge(job: Job) -> None:
+    config = (
+        "{bucket_name: b, region: r, prefix: p, aws_access_key_id: '${secret:env:ONE}', "
+        "aws_secret_access_key: '${secret:env:TWO}'}"
+    )
+    export = (
+        "batch_exports:\n  lake:\n    project: web\n    name: Lake\n    interval: hour\n"
+        f"    destination: {{type: S3, config: {config}}}\n"
+    )
+    job.merge({"reconciler.yaml": job.settings("secrets: [ONE]\n")})
+    job.propose({"reconciler.yaml": job.settings("secrets: [ONE, TWO]\n"), "lake.yaml": export})
+    assert job.dangers() == {"secrets": "new in `secrets:`: TWO"}
+    assert job.run("apply", "--auto-approve", ONE="value-1", TWO="value-2").code == 5
+
+
+def test_settings_of_the_client_come_from_the_trusted_branch(job: Job) -> None:
+    job.merge({"reconciler.yaml": job.settings("client: {parallelism: 2}\n")})
+    job.propose({"reconciler.yaml": job.settings("client: {parallelism: 64, rate: false}\n")})
+    session = Session.open(
+        WorkspaceOptions(job.folder), Runtime(environ=job.environ(), now=lambda: NOW)
+    )
+    assert session.loaded.client == ClientOptions(parallelism=2)
+
+
+def test_trust_workspace_uses_the_files(job: Job) -> None:
+    other = job.settings("policy: {max_changes: 9}\n", base_url=f"{job.running.base_url}/")
+    job.merge(
+        {"reconciler.yaml": job.settings("policy: {max_changes: 0}\n", base_url=job.evil.url)}
+    )
+    job.propose({"reconciler.yaml": other})
+    assert job.run("apply", "--auto-approve", "--trust-workspace").code == 0
+    assert job.evil.requests == []
+
+
+def test_a_push_to_the_trusted_branch_applies_what_was_merged(job: Job) -> None:
+    job.merge({"reconciler.yaml": job.settings("policy: {allow_replace: true}\n")})
+    ran = job.run("apply", "--auto-approve")
+    assert ran.code == 0, ran.err
+
+
+def test_a_clone_without_the_trusted_branch_has_the_strictest_policy(job: Job) -> None:
+    job.git.run("remote", "remove", "origin")
+    ran = job.plan()
+    assert ran.code == 1
+    assert "the default branch is not in this clone" in ran.err
+    assert "fetch the default branch" in ran.err
+    assert job.plan("--no-base", **job.running.environ()).code == 0
+
+
+@pytest.mark.parametrize("host", ["CI", "TF_BUILD", "JENKINS_URL"])
+def test_a_job_without_a_repository_uses_only_variables(
+    tmp_path: Path, job: Job, host: str
+) -> None:
+    folder = write(tmp_path / "plain", {"reconciler.yaml": job.settings(), "web.yaml": WEB})
+    environ = {KEY: job.running.api_key}
+    assert reconciler("plan", "-C", folder, environ=environ).code == 0
+    ran = reconciler("plan", "-C", folder, environ={**environ, host: "true"})
+    assert ran.code == 1
+    assert "this folder is not in a git repository" in ran.err
+    variables = {**environ, **job.running.environ(), host: "true"}
+    assert reconciler("plan", "-C", folder, environ=variables).code == 0
+
+
+def test_without_a_terminal_the_trusted_branch_decides_outside_of_ci(job: Job) -> None:
+    job.propose(moved(job))
+    reconciler("plan", "-C", job.folder, environ={KEY: job.running.api_key})
+    assert job.evil.requests == []
+
+
+def test_init_with_import_uses_its_options_in_a_repository(job: Job) -> None:
+    running = job.running
+    names = {"--base-url": running.base_url, "--organization": running.organization}
+    options = [word for pair in names.items() for word in pair]
+    ran = reconciler(
+        "init", "-C", job.git.folder / "new", "--import", "--api-key-variable", KEY, *options,
+        environ=job.environ(),
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    job.propose({"reconciler.yaml": job.settings(base_url=job.evil.url)})
+    assert reconciler("init", "-C", job.folder, "--import", environ=job.environ()).code == 1
+    assert job.evil.requests == []
+
+
+def test_a_plan_in_a_job_warns_about_a_key_that_may_write(
+    tmp_path: Path, service_of: StartService
+) -> None:
+    running = service_of(None, "--dialect", "2026")
+    folder = write(tmp_path, {"reconciler.yaml": "version: 1\n", "web.yaml": WEB})
+    command = ("plan", "-C", folder, "--format", "json")
+    outside = reconciler(*command, environ=running.environ())
+    assert "key-may-write" not in outside.out
+    in_job = reconciler(*command, environ={**running.environ(), "CI": "true"})
+    assert {note["code"] for note in json.loads(in_job.out)["notes"]} >= {"key-may-write"}
+
+
+def test_the_environment_is_decided_by_its_own_policy_on_the_trusted_branch(job: Job) -> None:
+    entry = json.loads(job.settings().splitlines()[1].partition(": ")[2])["prod"]
+    text = f"version: 1\nenvironments: {json.dumps({'prod': entry, 'other': entry})}\n"
+    job.propose({"reconciler.yaml": text})
+    ran = job.plan("-e", "other")
+    assert ran.code == 1
+    assert "refs/remotes/origin/main does not declare it" in ran.err
+    assert job.plan("-e", "prod").code == 0

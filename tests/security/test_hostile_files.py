@@ -1,0 +1,400 @@
+"""Test files that are written to hang the reader, or to fill its memory or its output.
+
+What is bounded is counted: files, bytes, nodes, steps and lines, never time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+import stat
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from reconciler import errors
+from reconciler.errors import Diagnostic, Level, Mark, ReconcilerError, UnreadableFile
+from reconciler.kinds import all_kinds
+from reconciler.model.globs import PathGlob, TooComplex
+from reconciler.render.diagnostics import diagnostics_as_text
+from reconciler.render.formats.github import diagnostics_as_github
+from reconciler.workspace import limits, load_all
+from reconciler.workspace.expansion import Expansion
+from reconciler.workspace.git.repository import Repository
+from reconciler.workspace.git.source import Blobs, GitSource
+from reconciler.workspace.sources import FolderSource
+from reconciler.workspace.yaml.loader import parse
+from tests.conftest import LONG, ROOT
+from tests.support.cli import reconciler, write
+from tests.support.git import Git
+
+WORKSPACE = "version: 1\n"
+PROJECT = "projects: {web: {name: '${var:v9}'}}\n"
+
+
+def checked(folder: Path, files: Mapping[str, str | bytes]) -> dict[str, Diagnostic]:
+    """Return a diagnostic for each code of a workspace."""
+    for name, content in {"reconciler.yaml": WORKSPACE, **files}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    diagnostics = load_all(folder, kinds=all_kinds(), environ={})
+    return {diagnostic.code: diagnostic for diagnostic in reversed(diagnostics)}
+
+
+def limit(monkeypatch: pytest.MonkeyPatch, module: str, **limits_of: int) -> None:
+    """Lower limits of a module, so that small files reach them."""
+    for name, value in limits_of.items():
+        monkeypatch.setattr(sys.modules[module], name, value)
+
+
+def variables(*, as_text: bool) -> str:
+    """Return a workspace whose variables repeat the one before ten times."""
+    lines = ["vars:", "  v0: lake"]
+    for number in range(1, 10):
+        before = f"${{var:v{number - 1}}}"
+        tenfold = f"'{before * 10}'" if as_text else f"[{', '.join([repr(before)] * 10)}]"
+        lines.append(f"  v{number}: {tenfold}")
+    return WORKSPACE + "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("glob", ["*a" * 9 + "b", "**/" * 9 + "b", "?*" * 9 + "b", "**a" * 60])
+def test_security_13_patterns_do_not_backtrack(glob: str) -> None:
+    pattern = PathGlob(glob)
+    assert not pattern.matches("a" * 64 + "/" + "a" * 4000 + "c")
+    assert not pattern.matches("/".join("a" * 40) + "b" + "c")
+    assert len(pattern._steps) < 100
+
+
+def test_security_13_a_pattern_with_too_many_ways_is_refused() -> None:
+    pattern = PathGlob("*a" + "?" * 40)
+    dice = random.Random(12)  # noqa: S311 - not a secret
+    names = ["".join(dice.choice("ab") for _ in range(250)) for _ in range(1000)]
+    with pytest.raises(TooComplex):
+        [pattern.matches(name) for name in names]
+    with pytest.raises(TooComplex):
+        PathGlob("a" * 501)
+
+
+@pytest.mark.parametrize(
+    "globs", [["*a" * 9 + "b"], ["a" * 501], [f"{n}*" for n in range(101)], ["a"] * 1001]
+)
+def test_security_13_patterns_are_bounded(tmp_path: Path, globs: list[str]) -> None:
+    workspace = WORKSPACE + f"resources: {json.dumps(globs)}\n"
+    codes = checked(tmp_path, {"reconciler.yaml": workspace, "a" * 65: ""})
+    assert codes.keys() == ({"no-files"} if globs[0].startswith("*a*") else {"bad-pattern"})
+
+
+def test_security_13_a_pipe_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    codes = checked(tmp_path, {})
+    assert "pipe.yaml: not a regular file" in codes["unreadable-file"].message
+    for command in ("validate", "fmt", "plan"):
+        assert reconciler(command, "-C", tmp_path, environ={}).code == 1
+
+
+def test_security_13_a_socket_and_a_folder_are_not_read(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(tmp_path / "s.yaml"))
+        source = FolderSource(tmp_path)
+        with pytest.raises(UnreadableFile, match="not a regular file"):
+            source.read("s.yaml")
+    with pytest.raises(UnreadableFile, match="not a regular file"):
+        source.read(".")
+
+
+def test_security_13_a_pipe_as_workspace_file_is_reported(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "reconciler.yaml")
+    ran = reconciler("validate", "-C", tmp_path, environ={})
+    assert ran.code == 1
+    assert "not a regular file" in ran.out + ran.err
+
+
+def test_security_13_a_large_file_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "large.yaml").open("wb") as file:
+        file.truncate(900_000_000)  # Sparse: it has a size and no content.
+    codes = checked(tmp_path, {})
+    assert "900,000,000 bytes" in codes["file-too-large"].message
+    with pytest.raises(UnreadableFile):
+        FolderSource(tmp_path).read("large.yaml")
+
+
+def test_security_13_all_files_together_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, "reconciler.workspace.declarations", MAX_TOTAL_BYTES=100)
+    files = {f"{n}.yaml": "# lake\n" * 10 for n in range(9)}
+    assert checked(tmp_path, files)["workspace-too-large"].at == Mark("1.yaml")
+    limit(monkeypatch, "reconciler.workspace.declarations", MAX_FILES=8)
+    assert "9 resource files" in checked(tmp_path, files)["workspace-too-large"].message
+
+
+def test_security_13_values_of_all_files_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, "reconciler.workspace.declarations", MAX_TOTAL_NODES=30)
+    files = {
+        f"{n}.yaml": f"projects: {{p{n}: {{name: P{n}, fields: [1, 2, 3]}}}}" for n in range(9)
+    }
+    at = checked(tmp_path, files)["workspace-too-large"].at
+    assert at is not None
+    assert at.file < "5.yaml"
+
+
+def test_security_13_folders_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = tmp_path.joinpath(*["d"] * (limits.MAX_FOLDER_DEPTH + 1))
+    deep.mkdir(parents=True)
+    with pytest.raises(ReconcilerError, match="levels deep"):
+        FolderSource(tmp_path).names()
+    deep.rmdir()
+    assert FolderSource(tmp_path).names() == []
+    limit(monkeypatch, "reconciler.workspace.sources", MAX_ENTRIES=50)
+    with pytest.raises(ReconcilerError, match="more than 50 files and folders"):
+        FolderSource(tmp_path).names()
+
+
+def test_security_13_links_in_a_circle_end(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").symlink_to("b.yaml")
+    (tmp_path / "b.yaml").symlink_to("a.yaml")
+    (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "root").symlink_to("/", target_is_directory=True)
+    assert FolderSource(tmp_path).names() == ["a.yaml", "b.yaml"]
+    assert checked(tmp_path, {})["unreadable-file"].at == Mark("a.yaml")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root reads everything")
+def test_an_unreadable_folder_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "locked").mkdir(mode=0)
+    with pytest.raises(ReconcilerError, match="cannot read folder locked/"):
+        FolderSource(tmp_path).names()
+    (tmp_path / "locked").chmod(stat.S_IRWXU)
+
+
+def test_security_13_a_commit_is_read_within_the_same_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, "reconciler.workspace.git.source", MAX_FILE_BYTES=20)
+    limit(monkeypatch, "reconciler.workspace.sources", MAX_FILE_BYTES=20)
+    git = Git.init(tmp_path / "repository")
+    write(git.folder, {"a.yaml": "a: 1\n", "b.yaml": "b: 1 # " + "lake" * 9})
+    (git.folder / "c.yaml").symlink_to("../../outside.yaml")
+    (git.folder / "d.yaml").symlink_to("/etc/hosts")
+    git.commit()
+    repository = Repository.containing(git.folder)
+    assert repository is not None
+    (tree,) = repository.trees(["HEAD"])
+    source = GitSource(Blobs(repository), tree)
+    assert source.read("a.yaml") == b"a: 1\n"
+    assert source.read("c.yaml") is source.read("d.yaml") is None
+    with pytest.raises(UnreadableFile, match=r"b\.yaml has 43 bytes"):
+        source.read("b.yaml")
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_security_13_variables_do_not_explode(tmp_path: Path, as_text: bool) -> None:
+    workspace = variables(as_text=as_text)
+    codes = checked(tmp_path, {"reconciler.yaml": workspace, "a.yaml": PROJECT})
+    at = codes["too-large-value"].at
+    assert at is not None
+    assert at.file == "reconciler.yaml"
+
+
+def test_security_13_what_references_expand_to_is_bounded_in_total(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limit(monkeypatch, "reconciler.workspace.expansion", MAX_TOTAL_EXPANDED=25)
+    expansion, value = Expansion(), [["lake"] * 8]
+    assert expansion.refused(value) is None
+    assert expansion.refused(value) is None
+    assert not expansion.is_exceeded
+    assert expansion.refused(value) is None
+    assert expansion.is_exceeded
+    assert "levels deep" in str(Expansion().refused(nested(limits.MAX_DEPTH + 1)))
+
+
+def test_security_13_loading_stops_when_references_expand_to_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, "reconciler.workspace.expansion", MAX_TOTAL_EXPANDED=25)
+    workspace = f"{WORKSPACE}vars: {{v9: lake}}\n"
+    files = {
+        "a.yaml": "projects:\n"
+        + "".join(f"  p{n}: {{name: '${{var:v9}} {n}'}}\n" for n in range(50))
+    }
+    codes = checked(tmp_path, {"reconciler.yaml": workspace, **files})
+    assert list(codes) == ["too-large-value"]
+    assert "in total" in codes["too-large-value"].message
+
+
+def nested(depth: int) -> list[object]:
+    value: list[object] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_security_13_a_long_chain_of_variables_is_reported(tmp_path: Path) -> None:
+    chain = "".join(f"  v{n}: ['${{var:v{n - 1}}}']\n" for n in range(10, 700))
+    workspace = f"{WORKSPACE}vars:\n  v9: lake\n{chain}"
+    use = PROJECT.replace("v9", "v699")
+    assert "too-large-value" in checked(tmp_path, {"reconciler.yaml": workspace, "a.yaml": use})
+
+
+def test_security_13_one_text_with_many_references_is_bounded(tmp_path: Path) -> None:
+    workspace = f"{WORKSPACE}vars: {{v9: {'x' * 100_000}}}\n"
+    use = PROJECT.replace("${var:v9}", "${var:v9}" * 1_000)
+    assert "too-large-value" in checked(tmp_path, {"reconciler.yaml": workspace, "a.yaml": use})
+
+
+def merge_chain(keys: int, links: int) -> str:
+    first = "a0: &a0 {" + ", ".join(f"k{n}: x" for n in range(keys)) + "}\n"
+    return first + "\n".join(f"a{n}: &a{n} {{<<: *a{n - 1}}}" for n in range(1, links))
+
+
+def alias_bomb(merged: str) -> str:
+    lines = ["a0: &a0 {k: x}"]
+    lines += [f"a{n}: &a{n} {{{merged}: [{', '.join([f'*a{n - 1}'] * 10)}]}}" for n in range(1, 9)]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (merge_chain(1_000, 50), "alias-bomb"),
+        (alias_bomb("'<<'"), "alias-bomb"),
+        (alias_bomb("<<"), "alias-bomb"),
+        ("[" + "[]," * 30_000 + "]", "file-too-large"),
+        ("[" + "".join(f"&a{n} x," for n in range(30_000)) + "]", "file-too-large"),
+        ("".join(f"%TAG !a{n}! tag:x\n" for n in range(50)) + "---\na: 1\n", "bad-yaml"),
+        ("{a: " * 20_000, "too-deep"),
+    ],
+)
+def test_security_13_yaml_bombs_are_bounded(
+    text: str, code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for module in ("construct", "nodes"):
+        limit(monkeypatch, f"reconciler.workspace.yaml.{module}", MAX_NODES=20_000)
+    diagnostic = checked(tmp_path, {"a.yaml": text})[code]
+    assert diagnostic.at is not None
+    assert diagnostic.at.file == "a.yaml"
+
+
+def test_security_13_the_nodes_of_a_document_are_counted_with_merged_ones() -> None:
+    document = parse(merge_chain(100, 10).encode(), "a.yaml", errors.DiagnosticCollector())
+    assert 100 * 9 < document.nodes < 100 * 10 * 10
+
+
+def test_security_13_an_error_is_reported_once_for_all_aliases(tmp_path: Path) -> None:
+    text = "a: &a [no]\nb: [" + "*a, " * 1_000 + "]"
+    write(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": text})
+    diagnostics = load_all(tmp_path, kinds=all_kinds(), environ={})
+    assert [diagnostic.code for diagnostic in diagnostics].count("ambiguous-boolean") == 1
+
+
+def test_security_13_environments_are_bounded(tmp_path: Path) -> None:
+    names = "".join(f"  e{n}: {{}}\n" for n in range(limits.MAX_ENVIRONMENTS + 1))
+    codes = checked(tmp_path, {"reconciler.yaml": f"{WORKSPACE}environments:\n{names}"})
+    assert "501 environments" in codes["workspace-too-large"].message
+
+
+def many(count: int) -> list[Diagnostic]:
+    warnings = [Diagnostic("no-files", Level.WARNING, "w", at=Mark("a.yaml")) for _ in range(150)]
+    long = "lake" * 9_999
+    errors = [
+        Diagnostic("unknown-field", Level.ERROR, long, at=Mark("b.yaml", n)) for n in range(count)
+    ]
+    return [*warnings, *errors]
+
+
+def test_security_13_the_output_for_100000_errors_is_short() -> None:
+    text = diagnostics_as_text(many(100_000))
+    assert len(text) < 300_000
+    assert text.count("error: lake") == 100
+    assert "100,050 more: 99,900 unknown-field, 150 no-files\n" in text
+    assert text.endswith("100000 errors, 150 warnings in 2 files\n")
+    assert diagnostics_as_github(many(1_000)).count("::error ") == 100
+
+
+def test_security_13_json_has_every_diagnostic(tmp_path: Path) -> None:
+    files = {"reconciler.yaml": WORKSPACE, "a.yaml": "".join(f"k{n}: 1\n" for n in range(300))}
+    write(tmp_path, files)
+    for output, path in (("json", "diagnostics"), ("sarif", "runs")):
+        ran = reconciler("validate", "-C", tmp_path, "--format", output, environ={})
+        content = json.loads(ran.out)[path]
+        assert len(content if output == "json" else content[0]["results"]) == 300
+
+
+def test_security_13_loading_stops_after_too_many_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert errors.MAX_DIAGNOSTICS == 100_000
+    monkeypatch.setattr("reconciler.errors.MAX_DIAGNOSTICS", 100)
+    write(
+        tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": "".join("k: no\n" for _ in range(300))}
+    )
+    for command in ("validate", "plan", "fmt"):
+        ran = reconciler(command, "-C", tmp_path, environ={})
+        assert ran.code == 1
+        assert "stopped after 100 errors and warnings" in ran.out + ran.err
+
+
+def hostile_text(dice: random.Random) -> str:
+    """Return a file from a grammar of what readers dislike."""
+    words = [
+        "no",
+        "1e999",
+        "'${var:v9}'",
+        "${",
+        "&a x",
+        "*a",
+        "!t x",
+        "0o7",
+        "~",
+        "'",
+        '"',
+        "|",
+        "?",
+    ]
+    words += [
+        "[" * 300,
+        "{<<: *a}",
+        "\t",
+        "\x00",
+        "x" * 5_000,
+        "\ufeff",
+        "- - - x",
+        "<<",
+        "%TAG !a! b",
+    ]
+    keys = ["projects", "batch_exports", "a", "'<<'", "<<", "? [a]", "name", "password", "x" * 900]
+    lines = []
+    for _ in range(dice.randrange(1, 60)):
+        key, indent = dice.choice(keys), "  " * dice.randrange(5)
+        value = dice.choice(["", *words, "[" + ", ".join(dice.choices(words, k=8)) + "]"])
+        lines.append(f"{indent}{key}: {value}" if dice.random() < 0.9 else indent + value)
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("seed", range(300 if LONG else 15))
+def test_security_13_random_hostile_files_are_reported(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)  # noqa: S311 - not a secret
+    workspace = variables(as_text=seed % 2 == 0) if dice.random() < 0.5 else WORKSPACE
+    files = {"reconciler.yaml": workspace, "a.yaml": hostile_text(dice), "b.yaml": PROJECT}
+    write(tmp_path, files)
+    for command in ("validate", "plan", "fmt"):
+        ran = reconciler(command, "-C", tmp_path, environ={})
+        assert ran.code in (0, 1)
+        assert "bug" not in ran.err
+        assert len(ran.out + ran.err) < 500_000
+
+
+def test_the_documentation_names_the_limits() -> None:
+    text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    section = text.partition("## Limits\n")[2].partition("\n## ")[0]
+    names = [name for name in vars(limits) if name.startswith("MAX_") and name != "MAX_TAG_LINES"]
+    missing = [name for name in names if f"{getattr(limits, name):,}" not in section]
+    assert missing == []

@@ -1,0 +1,124 @@
+"""Whatever the service answers: an error at most, nothing twice, and bounded memory and time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.conftest import LONG, ROOT
+from tests.reliability.scenarios import DIALECTS
+from tests.security.mutating import Dice, mutated_json
+from tests.support.cli import time_limit, write
+
+ANSWERS, CHUNK = (2_000, 250) if LONG else (20, 20)
+LIMIT = 1_800 if LONG else 120
+"""Real seconds after which a process that does not end fails its test."""
+MOST_MEGABYTES = 256
+MEASURED = """\
+import sys
+from reconciler.cli import main
+from tests.support.memory import peak_megabytes
+try:
+    main()
+finally:
+    sys.stderr.write(f"\\n{peak_megabytes()}")
+"""
+PAGE = '{"count": 1, "next": null, "results": [%s]}'
+
+
+@pytest.mark.parametrize("chunk", range(ANSWERS // CHUNK))
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_security_12_changed_answers_do_no_harm(dialect: str, chunk: int, tmp_path: Path) -> None:
+    arguments = [dialect, str(10_000 * chunk), str(CHUNK), str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.security.mutating", *arguments],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process, time_limit(process, LIMIT):
+        out, err = process.communicate()
+    assert process.returncode == 0, err.decode()
+    summary = json.loads(out)
+    assert not summary["problems"], "\n".join(summary["problems"])
+    assert summary["changed"] >= CHUNK
+    assert summary["megabytes"] < MOST_MEGABYTES
+
+
+def test_a_change_is_at_one_place() -> None:
+    value = {"results": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]}
+    assert all(mutated_json(Dice(seed), value) != value for seed in range(50))
+    assert value == {"results": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]}
+
+
+@contextmanager
+def service_of(body: bytes, status: int) -> Iterator[str]:
+    """Run a server that answers every request with a body. Yield its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            try:
+                self.wfile.write(body)
+            except OSError:
+                self.close_connection = True
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (200, PAGE % ("[]," * 10_000_000 + "1")),
+        (200, PAGE % ('{"id": 1, "name": "' + "a" * 2**24 + '"}')),
+        (200, PAGE % ('{"id": 1, "name": "a", "b": [' + "1," * 400_000 + "1]}")),
+        (400, '{"code": "", "detail": "' + "ü" * 2**23 + '"}'),
+        (400, "[" * 2**24),
+    ],
+    ids=["lists", "long-name", "numbers", "long-error", "nested-error"],
+)
+def test_security_12_large_answers_need_little_memory(
+    tmp_path: Path, status: int, body: str
+) -> None:
+    write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    with service_of(body.encode(), status) as base_url:
+        environ = {
+            **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
+            "RECONCILER_BASE_URL": base_url,
+            "RECONCILER_ORGANIZATION": "org",
+            "RECONCILER_API_KEY": "phx_key",
+        }
+        words = ["plan", "-C", str(tmp_path), "--no-base", "--retry-for", "0"]
+        process = subprocess.Popen(
+            [sys.executable, "-c", MEASURED, *words],
+            cwd=ROOT,
+            env=environ,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        with process, time_limit(process, LIMIT):
+            err = process.communicate()[1].decode()
+    assert "Traceback" not in err
+    assert "this is a bug" not in err
+    assert int(err.splitlines()[-1]) < MOST_MEGABYTES, err[-2_000:]

@@ -1,0 +1,332 @@
+"""No line of output is a command of a CI runner, whatever files, names and errors contain."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.model.wording import is_breaking, printable
+from reconciler.model.workflow import Annotations, Command, safe_output
+from reconciler.render.formats import formats_of
+from reconciler.render.formats.markdown import plan_as_markdown
+from tests.conftest import LONG, ROOT, StartService
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
+from tests.support.worlds import desired_of, export, live_of, planned, project
+
+COMMANDS = [
+    "::stop-commands::pwn",
+    "::set-output name=x::y",
+    "::error file=a.yaml,line=1::x",
+    "::add-mask::x",
+    "##[command]pwn",
+    "##[error]pwn",
+    "##vso[task.setvariable variable=PATH]/evil",
+    "##VSO[task.complete result=Failed]",
+    "##teamcity[buildStatus status='SUCCESS']",
+    "###[group]x",
+]
+PAYLOADS = [
+    *COMMANDS,
+    *(f"  {command} indented" for command in COMMANDS),
+    *(f"{'x' * 84} {command}" for command in COMMANDS),
+    *(f"\u2028{command} separated" for command in COMMANDS[:3]),
+    *(f"x\n{command}" for command in COMMANDS[:3]),
+    *(f"x\r{command}" for command in COMMANDS[:2]),
+    "\u3000::stop-commands::wide",
+    "\x1b[31m::stop-commands::red",
+]
+assert len(set(PAYLOADS)) == 40
+SERVED = PAYLOADS if LONG else PAYLOADS[::3]
+"""Names of live objects."""
+_ANYWHERE = re.compile(r"##\w*\[", re.IGNORECASE)
+_OURS = re.compile(
+    r"::(error|warning) (file=[^:,]*,line=\d+,col=\d+,endColumn=\d+,)?title=[\w-]+::"
+)
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+
+
+def commands_in(text: str, *, annotations: bool = False) -> list[str]:
+    """Return the lines that a runner would execute."""
+    lines = [_COLOUR.sub("", line) for line in text.splitlines()]
+    return [
+        line
+        for line in lines
+        if _ANYWHERE.search(line)
+        or (line.lstrip().startswith("::") and not (annotations and _OURS.match(line)))
+    ]
+
+
+def assert_safe(ran: Ran, *, annotations: bool = False) -> Ran:
+    assert commands_in(ran.out, annotations=annotations) == []
+    assert commands_in(ran.err) == []
+    breaking = {character for character in ran.out + ran.err if is_breaking(character)}
+    assert breaking <= {"\n"}
+    return ran
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from texts_of(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts_of(item)
+    elif isinstance(value, str):
+        yield value
+
+
+def test_security_8_text_is_broken_visibly() -> None:
+    assert safe_output("a\n  ::x::y\n") == "a\n  \\x3a:x::y\n"
+    assert safe_output("see ##vso[a] and ##[b]") == "see \\x23#vso[a] and \\x23#[b]"
+    assert safe_output("\x1b[31m::x") == "\x1b[31m\\x3a:x"
+    assert safe_output("\x1b[2J\u202e\r\n") == "\\x1b[2J\\u202e\r\n"
+    assert safe_output("std::string ## [a] #[b] c::") == "std::string ## [a] #[b] c::"
+    for payload in PAYLOADS:
+        assert commands_in(safe_output(payload)) == []
+
+
+def test_security_8_only_annotations_that_we_build_stay_commands() -> None:
+    mark = Command("error", {"file": "::a,b.yaml", "title": "code"}, ("100%", "##[x]\n::y"))
+    text = Annotations.of([mark, "::stop-commands::x"])
+    assert text == (
+        "::error file=%3A%3Aa%2Cb.yaml,title=code::100%25%0A\\x23#[x]\\n::y\n"
+        "\\x3a:stop-commands::x\n"
+    )
+    assert safe_output(text) is text
+    assert safe_output(text + "x").startswith("\\x3a:error")
+
+
+def organization(*names: str) -> dict[str, Any]:
+    projects = [
+        {"id": 2 + number, "name": name, "batch_exports": []} for number, name in enumerate(names)
+    ]
+    return {"id": "org", "name": "Acme", "projects": projects}
+
+
+def seed() -> dict[str, Any]:
+    exports = [
+        {
+            "name": payload,
+            "interval": "day",
+            "model": "events",
+            "destination": {"type": "NoOp", "config": {}},
+        }
+        for payload in SERVED
+    ]
+    acme = organization(*SERVED)
+    acme["projects"].append({"id": 1, "name": "Web", "batch_exports": exports})
+    return {"organizations": [acme], "keys": [{"value": "phx_key"}]}
+
+
+WORKSPACE = "version: 1\n"
+UNREACHABLE = {
+    "RECONCILER_BASE_URL": "http://127.0.0.1:1",
+    "RECONCILER_ORGANIZATION": "org",
+    "RECONCILER_API_KEY": "phx_key",
+}
+
+
+def hostile_workspace(folder: Path) -> Path:
+    """Write resources that update every export, one that is new, and one with every reference."""
+    resources = {
+        "projects": {"web": {"name": "Web"}},
+        "batch_exports": {
+            f"export_{number}": {
+                "project": "web",
+                "name": payload,
+                "interval": "hour",
+                "destination": {"type": "NoOp", "config": {}},
+            }
+            for number, payload in enumerate([*SERVED, f"new {PAYLOADS[6]}"])
+        },
+    }
+    return write(
+        folder,
+        {"reconciler.yaml": WORKSPACE, "exports.yaml": yaml.safe_dump(resources, width=10_000)},
+    )
+
+
+@pytest.fixture
+def service(service_of: StartService) -> RunningEmulator:
+    return service_of(seed())
+
+
+@pytest.mark.parametrize("output_format", formats_of("plan"))
+def test_security_8_plans_of_hostile_names(
+    service: RunningEmulator, tmp_path: Path, output_format: str
+) -> None:
+    workspace, saved = hostile_workspace(tmp_path), tmp_path / "plan.json"
+    options = ("-C", workspace, "--format", output_format, "--show-unmanaged")
+    environ = service.environ()
+    ran = assert_safe(reconciler("plan", *options, "--out", saved, environ=environ))
+    assert ran.code == 0, ran.err
+    assert f"{len(SERVED)} to update" in ran.out or output_format == "json"
+    assert commands_in(saved.read_text()) == []
+    shown = assert_safe(reconciler("show", saved, "--format", output_format))
+    assert shown.code == 0
+    if output_format == "json":
+        content = json.loads(ran.out)
+        assert {payload.strip() for payload in SERVED} <= set(map(str.strip, texts_of(content)))
+        assert content == json.loads(saved.read_text())
+
+
+def test_security_8_plans_in_colour(service: RunningEmulator, tmp_path: Path) -> None:
+    environ = {**service.environ(), "FORCE_COLOR": "1"}
+    ran = reconciler("plan", "-C", hostile_workspace(tmp_path), environ=environ)
+    assert ran.code == 0
+    assert commands_in(ran.out) == []
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_security_8_runs_on_hostile_names_with_errors_that_repeat_them(
+    service: RunningEmulator, tmp_path: Path, output_format: str
+) -> None:
+    workspace = hostile_workspace(tmp_path)
+    rule = {"match": {"method": "PATCH"}, "fault": "error", "status": 400, "echo": True}
+    service.admin("PUT", "faults", [rule])
+    log, events = tmp_path / "audit.jsonl", tmp_path / "events.jsonl"
+    options = ("-C", workspace, "--auto-approve", "--format", output_format, "--verbose")
+    files = ("--log-file", log, "--events", events)
+    ran = assert_safe(reconciler("apply", *options, *files, environ=service.environ()))
+    assert ran.code == 3
+    assert "Received: " in ran.out + ran.err
+    assert commands_in(log.read_text() + events.read_text()) == []
+    for audit_format in formats_of("audit"):
+        assert_safe(reconciler("audit", log, "--format", audit_format))
+
+
+def test_security_8_import_and_what_it_writes(service: RunningEmulator, tmp_path: Path) -> None:
+    environ = service.environ()
+    write(tmp_path, {"reconciler.yaml": WORKSPACE})
+    for output_format in formats_of("imported"):
+        options = ("-C", tmp_path, "--dry-run", "--format", output_format)
+        ran = assert_safe(reconciler("import", *options, environ=environ))
+        assert ran.code == 0, ran.err
+        if output_format == "json":
+            assert set(SERVED) <= set(texts_of(json.loads(ran.out)))
+    ran = assert_safe(reconciler("import", "-C", tmp_path, environ=environ))
+    assert ran.code == 0, ran.err
+    ran = assert_safe(reconciler("plan", "-C", tmp_path, environ=environ))
+    assert "No changes. Live state matches the configuration." in ran.out
+    for path in tmp_path.rglob("*.yaml"):
+        assert not _ANYWHERE.search(path.read_text())
+
+
+def test_security_8_a_resolved_resource_keeps_its_values(tmp_path: Path) -> None:
+    for payload in SERVED:
+        name = f"a {payload}"
+        text = yaml.safe_dump({"projects": {"a": {"name": name}}}, width=10_000)
+        write(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": text})
+        for output_format in formats_of("resolved"):
+            options = ("-C", tmp_path, "--format", output_format)
+            ran = assert_safe(reconciler("show", "--resolved", "a", *options))
+            assert ran.code == 0, ran.err
+            assert name in texts_of(yaml.safe_load(ran.out))
+
+
+@pytest.mark.parametrize("output_format", formats_of("diagnostics"))
+def test_security_8_files_named_as_commands(tmp_path: Path, output_format: str) -> None:
+    files = {f"{payload.replace('/', '_')[-60:]}.yaml": "a: [\n" for payload in PAYLOADS}
+    keys = {
+        f"{payload.replace('/', '_')[-60:]}.yml": f"{json.dumps(payload)}: 1\n"
+        for payload in PAYLOADS
+    }
+    write(tmp_path, {"reconciler.yaml": WORKSPACE, **files, **keys})
+    options = ("-C", tmp_path, "--format", output_format)
+    ran = assert_safe(reconciler("validate", *options), annotations=output_format == "github")
+    assert ran.code == 1
+    if output_format in ("json", "sarif"):
+        assert json.loads(ran.out)
+    if output_format == "github":
+        assert sum(line.startswith("::") for line in ran.out.splitlines()) >= len(files)
+
+
+def test_security_8_files_named_as_commands_in_other_commands(tmp_path: Path) -> None:
+    names = [f"{payload.replace('/', '_')[-60:]}.yaml" for payload in PAYLOADS]
+    broken = write(
+        tmp_path / "broken", {"reconciler.yaml": WORKSPACE, **dict.fromkeys(names, "a: [\n")}
+    )
+    untidy = dict.fromkeys(names, "projects: { }\n#  ##vso[x]y\n\n\n\n")
+    tidy = write(tmp_path / "untidy", {"reconciler.yaml": "version:   1\n", **untidy})
+    for command in (("fmt",), ("fmt", "--check"), ("plan",), ("show", "--resolved", "a")):
+        assert assert_safe(reconciler(*command, "-C", broken)).code == 1
+    for command in (("fmt", "--diff"), ("fmt", "--check"), ("fmt",)):
+        assert_safe(reconciler(*command, "-C", tidy))
+
+
+def test_security_8_arguments(tmp_path: Path) -> None:
+    workspace = write(tmp_path, {"reconciler.yaml": WORKSPACE})
+    here = ("-C", workspace)
+    for payload in PAYLOADS if LONG else PAYLOADS[::4]:
+        for arguments in (
+            (payload,),
+            ("plan", f"--{payload}"),
+            ("plan", payload),
+            ("plan", *here, "--target", payload),
+            ("plan", *here, "-e", payload),
+            ("plan", *here, "--base", payload),
+            ("plan", *here, "--rate", payload),
+            ("plan", *here, "--format", payload),
+            ("plan", "-C", payload),
+            ("apply", payload, *here),
+            ("audit", payload),
+            ("audit", "--run", payload, workspace / "reconciler.yaml"),
+            ("backfill", payload, *here, "--start", payload, "--end", payload),
+            ("schema", payload),
+            ("fmt", *here, payload),
+            ("init", *here, "-e", payload),
+            ("show", payload),
+            ("show", *here, "--resolved", payload),
+        ):
+            assert assert_safe(reconciler(*arguments)).code in (1, 64), arguments
+
+
+def test_security_20_import_escapes_bidi_characters_in_json(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    service = service_of(seed() | {"organizations": [organization("\u202eright to left")]})
+    write(tmp_path, {"reconciler.yaml": WORKSPACE})
+    options = ("-C", tmp_path, "--format", "json", "--dry-run")
+    ran = assert_safe(reconciler("import", *options, environ=service.environ()))
+    assert ran.code == 0
+    assert "\u202eright to left" in texts_of(json.loads(ran.out))
+
+
+def test_security_20_a_base_is_escaped(tmp_path: Path) -> None:
+    write(tmp_path, {"reconciler.yaml": WORKSPACE})
+    Git.init(tmp_path).commit()
+    for base in ("\u202ex", "x\x1b[2J", "x\n::stop-commands::y"):
+        ran = assert_safe(reconciler("plan", "-C", tmp_path, "--base", base, environ=UNREACHABLE))
+        assert ran.code == 1
+        assert printable(base) in ran.err
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["GH-1", "gh-22", "a" * 40, "!1", "%1", '%"v1"', "#1", "@user", "&1", "$1", "~bug", "a/b#1"],
+)
+def test_security_22_references_of_forges_do_not_become_links(name: str) -> None:
+    plan = planned(desired_of(project(), export(name=f"x {name} y")), live_of())
+    text = re.sub(r"```.*?```|<code>.*?</code>", "", plan_as_markdown(plan), flags=re.DOTALL)
+    shown = html.unescape(text)
+    assert name not in shown
+    assert name in shown.replace("\u200b", "")
+
+
+def test_only_one_module_writes_to_the_standard_streams() -> None:
+    writes = re.compile(
+        r"click\.s?echo\(|\bprint\(|\bsys\.(stdout|stderr)\.(write|buffer)|\.show\(\)"
+    )
+    for path in (ROOT / "reconciler").rglob("*.py"):
+        if "emulator" not in path.parts and path.name != "streams.py":
+            assert not writes.search(path.read_text(encoding="utf-8")), path

@@ -1,0 +1,324 @@
+"""Secrets are masked by value in every form, and fields that look secret are treated as secret."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from reconciler.client.errors import service_error
+from reconciler.model.change import Action
+from reconciler.model.codec.plan import encode
+from reconciler.model.plan_redaction import redact_plan
+from reconciler.model.redaction import HIDDEN, Redactor, redact_line, redact_value
+from reconciler.model.request import Repeat, Request
+from reconciler.model.resource import State
+from reconciler.model.secret_names import looks_secret
+from reconciler.model.values import SecretValue
+from reconciler.render.formats.markdown import plan_as_markdown
+from reconciler.render.plan.text import plan_as_text
+from tests.conftest import LONG
+from tests.support.cli import reconciler, write
+from tests.support.emulator import RunningEmulator
+from tests.support.worlds import (
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+)
+
+PEM = "-----BEGIN PRIVATE KEY-----\n" + "\n".join(["MIIEvQIBADANBgkq+hkiG9w0/BAQEFAASC" * 2] * 20)
+PEM += "\n-----END PRIVATE KEY-----\n"
+SECRET = 'pa/ss "w\\ö&rd+=Q7'
+ENCODINGS = {
+    "json": lambda text: json.dumps(text)[1:-1],
+    "json-utf8": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    "json-twice": lambda text: json.dumps(json.dumps(text)[1:-1])[1:-1],
+    "percent": lambda text: quote(text, safe=""),
+    "percent-slash": quote,
+    "percent-lower": lambda text: (
+        quote(text, safe="")
+        .replace("%2F", "%2f")
+        .replace("%C3", "%c3")
+        .replace("%B6", "%b6")
+        .replace("%5C", "%5c")
+        .replace("%2B", "%2b")
+        .replace("%3D", "%3d")
+    ),
+    "plus": quote_plus,
+    "html": html.escape,
+    "html-decimal": lambda text: html.escape(text).replace("&quot;", "&#34;"),
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64-url": lambda text: base64.urlsafe_b64encode(text.encode()).decode().rstrip("="),
+    "hex": lambda text: text.encode().hex(),
+    "hex-upper": lambda text: text.encode().hex().upper(),
+    "lower": str.lower,
+    "upper": str.upper,
+}
+CONNECTION = {
+    "RECONCILER_SECRET_USER": "user-name-4711",
+    "RECONCILER_SECRET_PASSWORD": "pass-word-4711-x",
+}
+FILES = {
+    "reconciler.yaml": "version: 1\n",
+    "all.yaml": """\
+projects:
+  web: {name: Web}
+batch_exports:
+  lake:
+    project: web
+    name: Lake
+    interval: hour
+    destination:
+      type: Postgres
+      config: {host: acme.example, database: d, port: 5432, schema: public, table_name: name_2026,
+               user: "${secret:env:RECONCILER_SECRET_USER}",
+               password: "${secret:env:RECONCILER_SECRET_PASSWORD}"}
+""",
+}
+APPLY = ("apply", "--auto-approve", "--no-base", "-C")
+COMMON_WORDS = (
+    *("acme", "name", "http", "2026", "null", "true", "lake", "web", "hour", "config", "project"),
+    *("create", "update", "main", "json", "table_name", "default"),
+)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return write(tmp_path / "w", FILES)
+
+
+def redactor(*secrets: str, plain: tuple[str, ...] = ()) -> Redactor:
+    return Redactor(map(SecretValue, secrets), lambda: plain)
+
+
+def refused(detail: str, *secrets: str) -> str:
+    content = json.dumps({"type": "x", "code": "x", "detail": detail, "attr": None}).encode()
+    request = Request("POST", "/x/", Repeat.SAFE)
+    return service_error(request, 400, content, {}, mask=redactor(*secrets).detail).message
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_security_7_every_encoding_is_masked(encoding: str) -> None:
+    form = ENCODINGS[encoding](SECRET)
+    assert redactor(SECRET).mask(f"a {form}, b") == "a ***, b"
+
+
+def test_security_7_a_secret_inside_longer_base64_is_masked() -> None:
+    for user in ("u", "us", "use"):
+        header = base64.b64encode(f"{user}:{SECRET}".encode()).decode()
+        shown = redactor(SECRET).mask(header)
+        assert "***" in shown
+        assert len(shown) < len(user) * 2 + 12
+
+
+def test_security_7_short_secrets_are_masked_as_words_and_hide_details() -> None:
+    assert redactor("q7Z").mask("x/q7Z/y xq7Zx") == "x/***/y xq7Zx"
+    assert refused("invalid value q7Z", "q7Z") == f"POST /x/: 400: {HIDDEN}"
+
+
+def test_security_7_one_letter_is_masked_nowhere_and_hides_details() -> None:
+    assert redactor("k").mask("200 with a body k") == "200 with a body k"
+    assert redactor("k").detail("bad key k") == HIDDEN
+    assert redactor("k").detail("bad key") == "bad key"
+
+
+def test_a_secret_of_many_megabytes_in_a_line_takes_little_memory() -> None:
+    line = f"password: {'x$' * 4_000_000}, b"
+    tracemalloc.start()
+    try:
+        assert redact_line(line) == "password: ***, b"
+        assert tracemalloc.get_traced_memory()[1] < 3 * len(line)
+    finally:
+        tracemalloc.stop()
+
+
+def test_security_7_a_secret_of_a_file_in_a_live_field_is_masked(
+    workspace: Path, emulator: RunningEmulator
+) -> None:
+    secret = "from-a-file-4711"
+    (workspace / "password.txt").write_text(f"{secret}\n")
+    path = workspace / "all.yaml"
+    path.write_text(path.read_text().replace("env:RECONCILER_SECRET_PASSWORD", "file:password.txt"))
+    environ = {**emulator.environ(), **CONNECTION}
+    assert reconciler(*APPLY, workspace, environ=environ).code == 0
+    change_live(emulator, {"table_name": f"x {secret}"})
+    plan = reconciler("plan", "-C", workspace, environ=environ)
+    assert '"x ***" -> "name_2026"' in plan.out
+
+
+def test_security_6_a_private_key_in_an_error_is_masked_before_it_is_folded_and_cut() -> None:
+    for detail in (f"Could not parse {PEM}", f"{'x' * 240}{PEM}", " ".join(PEM.split())):
+        message = refused(detail, PEM)
+        assert "***" in message
+        assert "MIIEvQ" not in message
+
+
+def test_security_6_a_secret_longer_than_a_message_shows_no_head() -> None:
+    secret = "long-Secret-0123456789" * 40
+    assert refused(f"Bad: {secret}.", secret) == "POST /x/: 400: Bad: ***."
+
+
+def test_security_4_the_api_key_is_masked_in_bodies(
+    workspace: Path, emulator: RunningEmulator
+) -> None:
+    key = emulator.api_key
+    path = workspace / "all.yaml"
+    path.write_text(path.read_text().replace("name_2026", f"x-{key}"))
+    environ = {**emulator.environ(), **CONNECTION}
+    for arguments in (("--format", "json"), ("--out", workspace.parent / "plan.json")):
+        ran = reconciler("plan", "--no-base", "-C", workspace, *arguments, environ=environ)
+        assert key not in ran.out + ran.err
+    assert key not in (workspace.parent / "plan.json").read_text()
+    shown = reconciler("show", "-C", workspace, "--resolved", "lake", environ=environ)
+    assert shown.code == 0
+    assert key not in shown.out
+
+
+@pytest.mark.parametrize("word", COMMON_WORDS if LONG else COMMON_WORDS[:5])
+def test_security_16_common_words_leave_plans_and_undo_usable(
+    word: str, workspace: Path, emulator: RunningEmulator
+) -> None:
+    environ = {**emulator.environ(), **CONNECTION, "RECONCILER_SECRET_PASSWORD": word}
+    assert reconciler(*APPLY, workspace, environ=environ).code == 0
+    path = workspace / "all.yaml"
+    path.write_text(path.read_text().replace("5432", "5433").replace("name_2026", "acme_name"))
+    log = workspace.parent / "audit.jsonl"
+    applied = reconciler(*APPLY, workspace, "--log-file", log, environ=environ)
+    assert applied.code == 0, applied.err
+    assert 'table_name: "name_2026" -> "acme_name"' in applied.out
+    for line in log.read_text().splitlines():
+        json.loads(line)
+    undo = reconciler("plan", "-C", workspace, "--undo", log, environ=environ)
+    assert undo.code == 0, undo.err
+    assert "port: 5433 -> 5432" in undo.out
+    assert 'table_name: "acme_name" -> "name_2026"' in undo.out
+
+
+def test_a_name_of_the_configuration_is_visible_and_hides_details() -> None:
+    known = redactor("acme-loader", plain=("acme-loader-events",))
+    assert known.mask("schema acme-loader") == "schema acme-loader"
+    assert known.detail("user acme-loader is unknown") == HIDDEN
+    assert redactor("acme-loader").mask("schema acme-loader") == "schema ***"
+    random = "kJ8-xQ2z-Lm3"
+    assert redactor(random, plain=(random,)).mask(random) == "***"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *((name, True) for name in ("sasl_password", "token", "private_key", "connection_string")),
+        *((name, True) for name in ("awsSecretAccessKey", "SASL-Password", "apiKey", "dsn")),
+        *((name, True) for name in ("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "sasl_jaas_config")),
+        *((name, False) for name in ("primary_key", "kms_key_id", "topic", "hosts", "table_name")),
+        *((name, False) for name in ("secret_name", "token_url", "max_tokens", "public_key")),
+    ],
+)
+def test_security_14_names_that_look_secret(name: str, expected: bool) -> None:
+    assert looks_secret(name) is expected
+
+
+UNKNOWN_TYPE = """\
+projects:
+  web: {name: Web}
+batch_exports:
+  stream:
+    project: web
+    name: Stream
+    interval: hour
+    destination:
+      type: Kafka
+      config: {hosts: [a.example], topic: t, %s}
+"""
+
+
+@pytest.mark.parametrize(
+    "field", ["sasl_password: hunter2", "token: 4711", "sasl: {privateKey: hunter2}"]
+)
+def test_security_14_literals_of_unknown_types_are_refused(field: str, tmp_path: Path) -> None:
+    write(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": UNKNOWN_TYPE % field})
+    ran = reconciler("validate", "-C", tmp_path)
+    assert ran.code == 1
+    assert "[literal-secret]" in ran.out + ran.err
+    assert "hunter2" not in ran.out + ran.err
+    assert "4711" not in ran.out + ran.err
+
+
+def test_security_14_the_deletion_of_an_unknown_type_shows_no_secrets() -> None:
+    config = {"hosts": ["a"], "private_key": "hunter2", "connection_string": "u=hunter2"}
+    config |= {"sasl": {"password": "hunter2", "mechanism": "PLAIN"}}
+    live = live_of(
+        live_project(), live_export(destination={"type": "Kafka", "config": config}, paused=True)
+    )
+    absent = replace(export(), state=State.ABSENT)
+    plan = redact_plan(planned(desired_of(project(), absent), live), redactor().mask)
+    (change,) = plan.effective
+    assert change.action is Action.DELETE
+    assert "PLAIN" in encode(plan).decode()
+    for text in (encode(plan).decode(), plan_as_text(plan), plan_as_markdown(plan)):
+        assert "hunter2" not in text
+
+
+def test_security_14_nested_live_fields_that_look_secret_are_masked() -> None:
+    live = {"sasl": {"password": "hunter2", "mechanism": "PLAIN"}, "connectionString": "a=b"}
+    assert redact_value(live, str) == {
+        "sasl": {"password": "***", "mechanism": "PLAIN"},
+        "connectionString": "***",
+    }
+
+
+def test_security_14_passwords_in_urls_of_destinations_are_refused(tmp_path: Path) -> None:
+    field = "url: 'https://user:hunter2@db.example/x'"
+    write(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": UNKNOWN_TYPE % field})
+    ran = reconciler("validate", "-C", tmp_path)
+    assert "[literal-secret]" in ran.out
+    assert "hunter2" not in ran.out + ran.err
+    reference = field.replace("hunter2", "${secret:env:RECONCILER_SECRET_URL}")
+    write(tmp_path, {"a.yaml": UNKNOWN_TYPE % reference})
+    assert reconciler("validate", "-C", tmp_path).code == 0
+
+
+def test_security_14_passwords_in_urls_are_masked() -> None:
+    text = "moved to https://user:hunter2@db.example/x"
+    assert redactor().mask(text) == "moved to https://user:***@db.example/x"
+
+
+def test_security_14_excerpts_mask_names_in_camel_case() -> None:
+    assert redact_line("  awsSecretAccessKey: hunter2") == "  awsSecretAccessKey: ***"
+    assert redact_line("  a: {saslPassword: hunter2, b: 1}") == "  a: {saslPassword: ***, b: 1}"
+
+
+def change_live(emulator: RunningEmulator, config: dict[str, object]) -> None:
+    lake = emulator.exports()["Lake"]
+    path = f"/api/projects/{lake['team_id']}/batch_exports/{lake['id']}/"
+    body = {"destination": {"type": "Postgres", "config": config}}
+    emulator.call("PATCH", path, body).raise_for_status()
+
+
+def test_security_26_credentials_that_go_to_another_host_are_a_danger_and_sent_again(
+    workspace: Path, emulator: RunningEmulator
+) -> None:
+    environ = {**emulator.environ(), **CONNECTION}
+    assert reconciler(*APPLY, workspace, environ=environ).code == 0
+    path = workspace / "all.yaml"
+    path.write_text(path.read_text().replace("acme.example", "evil.example"))
+    plan = reconciler("plan", "--no-base", "-C", workspace, "--format", "json", environ=environ)
+    (change,) = [item for item in json.loads(plan.out)["changes"] if item["action"] == "update"]
+    assert {item["rule"]: item["severity"] for item in change["consequences"]} == {
+        "credentials-to-new-address": "danger",
+        "destination-moved": "warning",
+    }
+    assert set(change["body"]["destination"]["config"]) == {"host", "user", "password"}
+    (workspace / "reconciler.yaml").write_text(
+        "version: 1\npolicy: {deny: [credentials-to-new-address]}\n"
+    )
+    assert reconciler("plan", "--no-base", "-C", workspace, environ=environ).code == 5
