@@ -25,6 +25,7 @@ from reconciler.workspace.checks.consistency import check_consistency
 from reconciler.workspace.checks.relations import ResolvedWorkspace
 from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.declarations import declarations
+from reconciler.workspace.declared_names import declared_names
 from reconciler.workspace.layers import EnvironmentContext, filled, managed_fields
 from reconciler.workspace.origins import variable_places
 from reconciler.workspace.references import References
@@ -192,7 +193,8 @@ def stages(folder: Path) -> dict[str, float]:
     declared = timed("collecting", lambda: declarations(documents, tuple(kinds.values()), problems))
     variables = variables_of(workspace, ENVIRONMENT)
     places = variable_places(workspace, ENVIRONMENT)
-    references = References(variables, ENVIRON, source, problems, places)
+    listed = declared_names(workspace.value, allow_exec=False)
+    references = References(variables, ENVIRON, source, problems, places, declared=listed)
     context = EnvironmentContext(ENVIRONMENT, workspace, kinds, references, problems)
     pairs = [(kinds[address.kind], entry) for address, entry in declared.items()]
     merged = timed(
