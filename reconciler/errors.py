@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from typing import ClassVar, TypedDict, Unpack
 
@@ -23,10 +24,11 @@ class ExitCode(IntEnum):
 
 
 class Level(StrEnum):
-    """The level of a diagnostic: an error stops the run, a warning does not."""
+    """The level of a diagnostic: an error stops the run, a warning and a note do not."""
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -53,6 +55,7 @@ class Diagnostic:
     `code` is stable kebab-case; messages may change. `hint` is the fix. `line` is the source line
     with secrets masked, None without one. `marked` is the start and the end of the place in that
     line, counted from 0, since masking moves columns. `related` are further places with labels.
+    `environments` are those that have the problem, empty if all of them do or it is in none.
     """
 
     code: str
@@ -63,6 +66,14 @@ class Diagnostic:
     line: str | None = None
     related: tuple[tuple[Mark, str], ...] = ()
     marked: tuple[int, int] | None = None
+    environments: tuple[str, ...] = ()
+
+    def joined(self, other: Diagnostic) -> Diagnostic:
+        """Return the same problem of other environments as one."""
+        everywhere = not (self.environments and other.environments)
+        names = () if everywhere else dict.fromkeys(self.environments + other.environments)
+        related = dict.fromkeys(self.related + other.related)
+        return replace(self, environments=tuple(names), related=tuple(related))
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:
@@ -84,23 +95,37 @@ class Details(TypedDict, total=False):
 
 @dataclass(slots=True)
 class DiagnosticCollector:
-    """Diagnostics of a run. With `strict`, warnings are recorded as errors."""
+    """Diagnostics of a run. With `strict`, warnings are recorded as errors.
+
+    Errors with a code in `lenient` are recorded as warnings. `environment` is the one that is
+    checked, empty if it is the only one or none is.
+    """
 
     strict: bool = False
+    lenient: frozenset[str] = frozenset()
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    environment: str = ""
 
     def error(self, code: str, message: str, **details: Unpack[Details]) -> None:
         """Record an error."""
-        self._add(code, Level.ERROR, message, details)
+        level = Level.WARNING if code in self.lenient else Level.ERROR
+        self._add(code, level, message, details)
 
     def warning(self, code: str, message: str, **details: Unpack[Details]) -> None:
         """Record a warning, which is an error when `strict`."""
         level = Level.ERROR if self.strict else Level.WARNING
         self._add(code, level, message, details)
 
+    def note(self, code: str, message: str, **details: Unpack[Details]) -> None:
+        """Record a note, which is never an error."""
+        self._add(code, Level.NOTE, message, details)
+
     def _add(self, code: str, level: Level, message: str, details: Details) -> None:
         details["hint"] = details.get("hint") or meaning(code).hint
-        self.diagnostics.append(Diagnostic(code, level, message, **details))
+        environments = (self.environment,) if self.environment else ()
+        self.diagnostics.append(
+            Diagnostic(code, level, message, environments=environments, **details)
+        )
         if len(self.diagnostics) >= MAX_DIAGNOSTICS:
             message = f"stopped after {MAX_DIAGNOSTICS:,} errors and warnings"
             self.diagnostics.append(Diagnostic("too-many-diagnostics", Level.ERROR, message))
@@ -111,12 +136,24 @@ class DiagnosticCollector:
         """Whether an error was recorded."""
         return any(diagnostic.level is Level.ERROR for diagnostic in self.diagnostics)
 
-    def in_order(self) -> tuple[Diagnostic, ...]:
-        """Return the diagnostics by file and line, without duplicates."""
-        unique = {
-            (diagnostic.sort_key, diagnostic.hint): diagnostic for diagnostic in self.diagnostics
-        }
-        return tuple(sorted(unique.values(), key=lambda diagnostic: diagnostic.sort_key))
+    def in_order(self, environments: Collection[str] = ()) -> tuple[Diagnostic, ...]:
+        """Return the diagnostics by file and line, without duplicates.
+
+        Those of all the environments that were checked name none.
+        """
+        unique: dict[object, Diagnostic] = {}
+        for diagnostic in self.diagnostics:
+            identity = (diagnostic.sort_key, diagnostic.hint)
+            same = unique.get(identity)
+            unique[identity] = diagnostic if same is None else same.joined(diagnostic)
+        checked = set(environments)
+        ordered = sorted(unique.values(), key=lambda diagnostic: diagnostic.sort_key)
+        return tuple(
+            replace(diagnostic, environments=())
+            if checked and checked == set(diagnostic.environments)
+            else diagnostic
+            for diagnostic in ordered
+        )
 
 
 class ReconcilerError(Exception):
@@ -197,6 +234,11 @@ class AmbiguousIdentity(ReconcilerError):
 
 class SecretUnavailable(ReconcilerError):
     """A secret reference cannot be resolved. The message has the reference, never a value."""
+
+    def naming(self, reference: str, written: str) -> SecretUnavailable:
+        """Return the error with a reference as the files write it."""
+        hint = self.hint.replace(reference, written) if self.hint is not None else None
+        return SecretUnavailable(self.message.replace(reference, written), hint=hint)
 
 
 class UnreadableFile(ReconcilerError):

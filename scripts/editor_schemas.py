@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+from zoneinfo import available_timezones
 
 from reconciler.model.kind import Kind, Variant
 from reconciler.model.live import Dialect
@@ -26,6 +27,11 @@ _KEPT = (
     *("title", "description", "default", "examples", "type", "const", "enum", "pattern"),
     *("minimum", "maximum", "minLength", "maxLength", "minProperties", "maxProperties"),
 )
+_ANYTHING: Schema = {}
+_IDS = {
+    "editor/workspace": "urn:reconciler:schema:workspace-in-editors:1",
+    "editor/resources": "urn:reconciler:schema:resources-in-editors:1",
+}
 _WORDS = {
     "integer": "a whole number",
     "number": "a number",
@@ -38,7 +44,8 @@ _WORDS = {
 
 def editor_schemas(kinds: Sequence[Kind]) -> Mapping[str, Schema]:
     """Return both schemas by name: `editor/workspace` and `editor/resources`."""
-    return {"editor/workspace": _workspace(kinds), "editor/resources": _resources(kinds)}
+    schemas = {"editor/workspace": _workspace(kinds), "editor/resources": _resources(kinds)}
+    return {name: {"$id": _IDS[name], **schema} for name, schema in schemas.items()}
 
 
 def editor_files(kinds: Sequence[Kind]) -> Mapping[str, str]:
@@ -82,12 +89,25 @@ def _workspace(kinds: Sequence[Kind]) -> Schema:
     composed["properties"]["defaults"]["properties"] = {
         kind.name: {"$ref": f"#/$defs/{kind.name}.fields"} for kind in kinds
     }
+    _complete_policy(composed["properties"]["policy"], kinds)
+    environment = composed["properties"]["environments"]["additionalProperties"]
+    _complete_policy(environment["properties"]["policy"], kinds)
     return {"$schema": _DIALECT, **composed, "$defs": _shared(kinds)}
+
+
+def _complete_policy(policy: Schema, kinds: Sequence[Kind]) -> None:
+    """Let editors complete the modes of `prune` and the ids in lists."""
+    properties = policy["properties"]
+    _offer(properties["prune"], [True, False, "git"])
+    _offer(properties["deny"]["items"], sorted({rule.id for kind in kinds for rule in kind.rules}))
+    refusals = {refusal.id for kind in kinds for refusal in kind.refusals}
+    _offer(properties["attempt"]["items"], sorted(refusals))
 
 
 def _shared(kinds: Sequence[Kind]) -> Schema:
     """Return the definitions of fields for defaults and overrides, and of bodies of variants."""
-    parts: Schema = {}
+    zones = sorted(zone for zone in available_timezones() if "/" in zone or zone == "UTC")
+    parts: Schema = {"zone": {"enum": zones}}
     for kind in kinds:
         parts[f"{kind.name}.fields"] = _fields(kind)
         for field, folder, tag, _ in _variants(kind):
@@ -109,6 +129,8 @@ def _whole_resource(kind: Kind) -> Schema:
     for name in _PER_ENVIRONMENT:
         properties[name] = _composed(known_schema(kind.name)["properties"][name], references=False)
     properties["overrides"]["additionalProperties"] = {"$ref": f"#/$defs/{kind.name}.fields"}
+    ignored = properties["lifecycle"]["properties"]["ignore_changes"]["items"]
+    _offer(ignored, sorted(_paths(kind)))
     rules = [
         _override_rule(field, folder, tag, variant)
         for field, folder, tag, variant in _variants(kind)
@@ -116,15 +138,34 @@ def _whole_resource(kind: Kind) -> Schema:
     return {**composed, "allOf": rules} if rules else composed
 
 
+def _paths(kind: Kind) -> set[str]:
+    """Return the paths of all fields, those of every variant included."""
+    paths = {field.name for field in kind.fields}
+    for field, folder, tag, variant in _variants(kind):
+        inside = known_schema(f"{folder}/{tag}").get("properties", {})
+        paths |= {f"{field}.{variant.body}.{name}" for name in inside}
+    return paths
+
+
 def _override_rule(field: str, folder: str, tag: str, variant: Variant) -> Schema:
     """Return the rule that an override without a type has the type of its resource."""
-    named = {"properties": {variant.tag: {"const": tag}}, "required": [variant.tag]}
-    body = {"properties": {variant.body: {"$ref": f"#/$defs/{folder}.{tag}"}}}
-    inherited = {"if": {"not": {"required": [variant.tag]}}, "then": body}
-    override = {"properties": {field: inherited}}
+    named = {
+        "type": "object",
+        "properties": {variant.tag: {"const": tag}},
+        "required": [variant.tag],
+    }
+    body = {"type": "object", "properties": {variant.body: {"$ref": f"#/$defs/{folder}.{tag}"}}}
+    tagged = {
+        "type": "object",
+        "properties": {variant.tag: {}},
+        "required": [variant.tag],
+    }
+    inherited = {"if": {"not": tagged}, "then": body}
+    override = {"type": "object", "properties": {field: inherited}}
+    overrides = {"type": "object", "additionalProperties": override}
     return {
-        "if": {"properties": {field: named}, "required": [field]},
-        "then": {"properties": {"overrides": {"additionalProperties": override}}},
+        "if": {"type": "object", "properties": {field: named}, "required": [field]},
+        "then": {"type": "object", "properties": {"overrides": overrides}},
     }
 
 
@@ -143,15 +184,7 @@ def _composed(
     node: Schema, *, references: bool = True, required: bool = False, nullable: bool = False
 ) -> Schema:
     """Return a node for an editor, with everything below it."""
-    composed = {name: node[name] for name in _KEPT if name in node}
-    composed["description"] = _description(node)
-    if "x-open-enum" in node:
-        composed["examples"] = list(node["x-open-enum"])
-    if nullable:
-        composed["type"] = [*_types(node), "null"]
-    if node.get("format") == "date-time":
-        composed["pattern"] = _MOMENT
-        composed["patternErrorMessage"] = "use ISO 8601, such as 2026-01-31T00:00:00Z"
+    composed = _alone(node, nullable=nullable)
     if references:
         _admit_references(composed)
     if required and "required" in node:
@@ -162,6 +195,41 @@ def _composed(
     if "x-variants" in node:
         composed["allOf"] = _variant_rules(node["x-variants"], node)
     return composed
+
+
+def _alone(node: Schema, *, nullable: bool) -> Schema:
+    """Return a node for an editor, without what is below it."""
+    composed = {name: node[name] for name in _KEPT if name in node}
+    composed["description"] = _description(node)
+    if "x-open-enum" in node:
+        _offer(composed, node["x-open-enum"])
+    if node.get("x-zone"):
+        composed["anyOf"] = [{"$ref": "#/$defs/zone"}, _ANYTHING]
+    if node.get("x-secret"):
+        _ask_for_reference(composed)
+    if nullable:
+        composed["type"] = [*_types(node), "null"]
+    if node.get("format") == "date-time":
+        composed["pattern"] = _MOMENT
+        composed["patternErrorMessage"] = "use ISO 8601, such as 2026-01-31T00:00:00Z"
+    return composed
+
+
+def _offer(composed: Schema, values: Sequence[Any]) -> None:
+    """Let editors complete values without refusing others.
+
+    Not as examples: editors show every one of them under a heading of its own.
+    """
+    composed["anyOf"] = [{"enum": list(values)}, _ANYTHING]
+
+
+def _ask_for_reference(composed: Schema) -> None:
+    """Complete a reference to an environment variable, and mark a secret that is written out."""
+    composed["pattern"] = _REFERENCE
+    composed["patternErrorMessage"] = "write a reference such as ${secret:env:NAME}"
+    label = "${secret:env:NAME}"
+    snippet = {"label": label, "description": "A secret of the environment."}
+    composed["defaultSnippets"] = [{**snippet, "body": r"\${secret:env:${1:NAME}\}"}]
 
 
 def _below(name: str, value: Any, *, references: bool, required: bool) -> Any:
@@ -179,11 +247,12 @@ def _variant_rules(variants: Mapping[str, str], node: Schema) -> list[Schema]:
     tag = variants["tag"]
     return [
         {
-            "if": {"properties": {tag: {"const": value}}, "required": [tag]},
+            "if": {"type": "object", "properties": {tag: {"const": value}}, "required": [tag]},
             "then": {
+                "type": "object",
                 "properties": {
                     variants["body"]: {"$ref": f"#/$defs/{variants['folder']}.{value}"},
-                }
+                },
             },
         }
         for value in node["properties"][tag]["x-open-enum"]
@@ -212,8 +281,6 @@ def _description(node: Schema) -> str:
     text = str(node.get("description", ""))
     if node.get("x-secret"):
         text += " Secret: write a reference such as ${secret:env:NAME}."
-    if "x-open-enum" in node:
-        text += f" Known values: {', '.join(map(str, node['x-open-enum']))}."
     if dialects_of(node):
         text += f" Servers: {', '.join(dialects_of(node))}."
     return text.strip()

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from posixpath import relpath
+from textwrap import fill
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,12 +50,16 @@ improve.
 _CONSEQUENCES_HEAD = """\
 <!-- Generated from reconciler/kinds/ by scripts/reference.py: change it there. -->
 
-# Consequences
+# Consequences and known refusals
 
 A plan shows what follows from each change. Every rule has a stable id, which `policy.deny` can name
 to make it a refusal.
+
+A change that the server is known to refuse is a policy violation: nothing is sent. This depends on
+the version of the server, which is detected from live objects. If the server accepts such a change
+nevertheless, name the id in `policy.attempt`, or omit the resource with `--exclude`.
 """
-_CONSEQUENCES_TABLE = "| id | severity | when, and what it means |\n|---|---|---|\n"
+_REFUSALS_HEAD = "### Known refusals\n"
 _SEVERITIES = {Severity.DANGER: "danger", Severity.WARNING: "warning", Severity.INFO: "note"}
 _HEAD = "| field | takes | default | servers | |\n|---|---|---|---|---|\n"
 
@@ -77,15 +82,24 @@ def generated(kinds: Sequence[Kind]) -> Mapping[str, str]:
 
 
 def _consequences_page(kinds: Sequence[Kind]) -> str:
-    """Return the page of every rule with its severities and its meaning."""
+    """Return the page of every rule and known refusal, with its meaning."""
     parts = [_CONSEQUENCES_HEAD]
     for kind in reversed(kinds):
-        parts.append(f"\n## {known_schema(kind.name)['title']}s\n\n{_CONSEQUENCES_TABLE}")
+        parts.append(f"\n## {known_schema(kind.name)['title']}s\n")
         for rule in kind.rules:
             severity = " or ".join(_SEVERITIES[level] for level in rule.severities)
-            meaning = rule.meaning.strip().removesuffix(".")
-            parts.append(f"| `{rule.id}` | {severity} | {meaning[:1].lower()}{meaning[1:]} |\n")
+            parts.append(_rule_entry(rule.id, f" ({severity}): ", rule.meaning))
+        if kind.refusals:
+            parts.append(f"\n{_REFUSALS_HEAD}")
+            parts += (_rule_entry(known.id, ": ", known.meaning) for known in kind.refusals)
     return "".join(parts)
+
+
+def _rule_entry(rule_id: str, label: str, meaning: str) -> str:
+    """Return the item of a rule: its id, when it applies, why, and what to do."""
+    sentences = " ".join(meaning.split())
+    item = f"**`{rule_id}`**{label}{sentences}"
+    return f"\n{fill(item, 100, break_long_words=False, break_on_hyphens=False)}\n"
 
 
 def _diagnostics_page() -> str:

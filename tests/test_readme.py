@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli import _COMMANDS
+from reconciler.cli.group import COMMANDS
 from reconciler.kinds import all_kinds
 from tests.conftest import ROOT
 from tests.support.cli import reconciler
@@ -27,14 +27,15 @@ def test_the_gate_runs_the_test_command_of_the_readme() -> None:
 
 def test_the_table_of_commands_is_complete() -> None:
     table = README.split("## Commands")[1].split("`-C DIR`")[0]
-    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(_COMMANDS)
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(COMMANDS)
 
 
 def test_every_consequence_is_documented() -> None:
-    documented = set(
-        re.findall(r"^\| `([\w-]+)`", (ROOT / "docs/consequences.md").read_text(), re.MULTILINE)
-    )
-    assert documented == {rule for kind in all_kinds() for rule in kind.consequences}
+    page = (ROOT / "docs/consequences.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"^\*\*`([\w-]+)`\*\*", page, re.MULTILINE))
+    refusals = {refusal.id for kind in all_kinds() for refusal in kind.refusals}
+    rules = {rule for kind in all_kinds() for rule in kind.consequences}
+    assert documented == rules | refusals
 
 
 def test_the_tour_works_as_printed(
@@ -94,7 +95,7 @@ def _run(command: str, printed: str, environ: dict[str, str]) -> None:
     approval = ["--auto-approve"] if words[1] == "apply" else []
     done = reconciler(*words[1:], *approval, environ=environ)
     actual = (done.out + done.err).replace(environ["RECONCILER_BASE_URL"], "http://127.0.0.1:8010")
-    expected = re.sub(r" Apply this\?.*", "", printed).splitlines()
+    expected = re.sub(r"Apply this plan\?.*", "", printed).splitlines()
     missing = [line for line in expected if not re.search(_pattern(line), actual, re.MULTILINE)]
     assert not missing, f"{command}\n{actual}"
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile
+from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from reconciler.authoring.layout import (
@@ -42,23 +43,24 @@ _OVERRIDES = "overrides"
 
 def format_file(
     raw: bytes, file: str, kinds: Sequence[Kind], problems: DiagnosticCollector
-) -> tuple[Document, str | None]:
-    """Return a file as it was read, and its formatted text with the original line ends.
+) -> tuple[Document, Document | None]:
+    """Return a file as it was read, and the formatted one with the original line ends.
 
-    The text is None if the file cannot be read, or not formatted safely. Errors go to `problems`.
+    The latter is None if the file cannot be read, or not formatted safely. Errors go to `problems`.
     """
     own = DiagnosticCollector()
-    document = parse(raw, file, own)
+    document = parse(raw, file, own, keep_nodes=True)
     problems.diagnostics.extend(own.diagnostics)
     if own.failed:
         return document, None
-    root = _workspace(kinds) if file == WORKSPACE_FILE else _resources(kinds)
+    root = file_schema(file, kinds)
     ending = line_end(raw)
     for reorder in (True, False):
         lines = _Formatting(document, trimmed(document), reorder=reorder).formatted(root)
         text = "".join(line + ending for line in lines)
-        if _is_equivalent(document, text):
-            return document, text
+        after = document if text == document.text else _equivalent(document, text)
+        if after is not None:
+            return document, after
     open_end = not raw.endswith((b"\n", b"\r"))
     problems.warning(
         NOT_FORMATTED,
@@ -69,17 +71,21 @@ def format_file(
     return document, None
 
 
-def _is_equivalent(document: Document, text: str) -> bool:
-    """Return whether no line is lost and every value is the same."""
+def _equivalent(document: Document, text: str) -> Document | None:
+    """Return the document of a text, None if a line is lost or a value differs."""
     problems = DiagnosticCollector()
-    again = parse(text.encode(), document.file, problems)
+    again = parse(text.encode(), document.file, problems, keep_nodes=True)
     if problems.failed or again.value != document.value:
-        return False
+        return None
     before = Counter(line.strip() for line in document.lines if line.strip())
-    return before == Counter(line.strip() for line in again.lines if line.strip())
+    after = Counter(line.strip() for line in again.lines if line.strip())
+    return again if before == after else None
 
 
-def _resources(kinds: Sequence[Kind]) -> Schema:
+def file_schema(file: str, kinds: Sequence[Kind]) -> Schema:
+    """Return the schema of a file, with the keys of each mapping in order."""
+    if PurePosixPath(file).name == WORKSPACE_FILE:
+        return _workspace(kinds)
     return {
         "additionalProperties": False,
         "properties": {kind.collection: {"additionalProperties": _kind(kind)} for kind in kinds},
@@ -97,6 +103,24 @@ def _workspace(kinds: Sequence[Kind]) -> Schema:
     known = schema("workspace") or {}
     defaults = {"properties": {kind.name: schema(kind.name) or {} for kind in kinds}}
     return {**known, "properties": {**known.get("properties", {}), "defaults": defaults}}
+
+
+def schema_below(document: Document, node: Schema, path: Path, name: str) -> Schema:
+    """Return the schema of a key of the mapping at a path, {} if unknown."""
+    variants = node.get("x-variants")
+    if variants is not None and name == variants["body"]:
+        return variant_schema(variants, _tag(document, path, variants["tag"]))
+    below = node.get("properties", {}).get(name, node.get("additionalProperties"))
+    return below if isinstance(below, dict) else {}
+
+
+def _tag(document: Document, path: Path, name: str) -> Any:
+    """Return the tag at a path; an override without one has that of its resource."""
+    tag = value_at(document.value, (*path, name))
+    if tag is MISSING and _OVERRIDES in path:
+        at = path.index(_OVERRIDES)
+        tag = value_at(document.value, (*path[:at], *path[at + 2 :], name))
+    return tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +184,14 @@ class _Formatting:
     ) -> list[str]:
         by = indent - column
         first = shifted([self.lines[entry.line]], by)
+        if entry.end == entry.below:
+            return first
         inner = block_of(entry.value, self.lines, start=entry.below, end=entry.end)
         if inner is None or not self._only_blank_or_comments(entry.below, inner.entries[0].line):
             return first + self._leaf(entry, by, indent)
-        schema_below = self._below(entry, node, path)
+        below = schema_below(self.document, node, path, entry.name)
         path = (*path, entry.name)
-        return first + self._block(
-            inner, schema_below, path, start=entry.below, indent=indent + STEP
-        )
+        return first + self._block(inner, below, path, start=entry.below, indent=indent + STEP)
 
     def _leaf(self, entry: Entry, by: int, indent: int) -> list[str]:
         """Return the lines below the key of anything but a block mapping."""
@@ -190,22 +214,6 @@ class _Formatting:
 
     def _only_blank_or_comments(self, start: int, end: int) -> bool:
         return all(is_blank_or_comment(self.lines[line]) for line in range(start, end))
-
-    def _below(self, entry: Entry, node: Schema, path: Path) -> Schema:
-        """Return the schema of an entry's value, {} if unknown."""
-        variants = node.get("x-variants")
-        if variants is not None and entry.name == variants["body"]:
-            return variant_schema(variants, self._tag(path, variants["tag"]))
-        below = node.get("properties", {}).get(entry.name, node.get("additionalProperties"))
-        return below if isinstance(below, dict) else {}
-
-    def _tag(self, path: Path, name: str) -> Any:
-        """Return the tag at a path; an override without one has that of its resource."""
-        tag = value_at(self.document.value, (*path, name))
-        if tag is MISSING and _OVERRIDES in path:
-            at = path.index(_OVERRIDES)
-            tag = value_at(self.document.value, (*path[:at], *path[at + 2 :], name))
-        return tag
 
     def _comments(self, start: int, end: int, indent: int) -> list[str]:
         """Return comments at the column of their key, and blank lines without repetition."""

@@ -70,27 +70,32 @@ def block_of(node: Node | None, lines: Sequence[str], *, start: int, end: int) -
     keys = [key for key, _ in node.value]
     column = keys[0].start_mark.column
     at = [key.start_mark.line for key in keys]
-    if not _plain(keys, lines, column) or at != sorted(set(at)) or at[0] < start or at[-1] >= end:
+    if at[0] < start or at[-1] >= end or at != sorted(set(at)):
+        return None
+    if not all(_is_plain(key, lines[line], column) for key, line in zip(keys, at, strict=True)):
         return None
     entries: list[Entry] = []
     begin = start
     for position, (key, value) in enumerate(node.value):
         limit = at[position + 1] if position + 1 < len(keys) else end
-        body_end = _body_end(value, lines, line=at[position], limit=limit)
-        until = _with_own_comments(value, lines, column, start=body_end, end=limit)
+        body_end = until = limit
+        if limit > at[position] + 1:
+            body_end = _body_end(value, lines, line=at[position], limit=limit)
+            until = _with_own_comments(value, lines, column, start=body_end, end=limit)
         entries.append(Entry(key, value, begin, at[position], body_end, until))
         begin = until
     return Block(tuple(entries), column, begin, end)
 
 
-def _plain(keys: Sequence[Node], lines: Sequence[str], column: int) -> bool:
-    return all(
-        isinstance(key, yaml.ScalarNode)
+def _is_plain(key: Node, line: str, column: int) -> bool:
+    """Return whether a key is the first text of its line, in a column, and ends in that line."""
+    return (
+        key.__class__ is yaml.ScalarNode
         and key.start_mark.column == column
+        and line[:column].isspace() == (column > 0)
+        and line[column : column + 1] not in "&!*"
         and key.end_mark.line == key.start_mark.line
-        and not lines[key.start_mark.line][:column].strip()
-        and not lines[key.start_mark.line][column:].startswith(("? ", "&", "!", "*"))
-        for key in keys
+        and not line.startswith("? ", column)
     )
 
 
@@ -178,10 +183,13 @@ def content_end(lines: Sequence[str]) -> int:
 
 def trimmed(document: Document) -> tuple[str, ...]:
     """Return the lines of a document without trailing whitespace, except inside text."""
+    lines = document.lines
+    ended = [number for number, line in enumerate(lines) if line.endswith((" ", "\t"))]
+    if not ended:
+        return tuple(lines)
     kept = {line for node in nodes_in(document.node) for line in _lines_of_text(node)}
-    return tuple(
-        line if number in kept else line.rstrip(" \t") for number, line in enumerate(document.lines)
-    )
+    changed = {number: lines[number].rstrip(" \t") for number in ended if number not in kept}
+    return tuple(changed.get(number, line) for number, line in enumerate(lines))
 
 
 def _lines_of_text(node: Node) -> range:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import orjson
 import yaml
 
 from reconciler.errors import DiagnosticCollector
@@ -22,7 +23,8 @@ _WIDEST_LIST = 70
 _SHORT = 1000
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _AMBIGUOUS = re.compile(
-    r"[-+]?[0-9.][0-9a-fA-FoxXeE._:+-]*|[yYnN]|[~=]|.*\s|\s.*|.*[#:].*", re.DOTALL
+    r"[-+]?[0-9.][0-9a-fA-FoxXeE._:+-]*|[yYnN]|[~=]|.*\s|\s.*|.*[#:].*|[“„‘‚”’«].*",
+    re.DOTALL,
 )
 """Text that is always quoted: it looks like a number, or contains a YAML indicator."""
 _PLAIN = re.compile(
@@ -94,6 +96,27 @@ def yaml_text(value: JSON) -> str:
         width=100_000,
         default_flow_style=False,
     )
+    return _readable(text)
+
+
+def yaml_item(text: str) -> str:
+    """Return a text as an item of a list in flow style, which is correct anywhere in a line."""
+    line = yaml_text([text]).strip()
+    return line[1:-1] if line.startswith("[") else _readable(orjson.dumps(text).decode())
+
+
+def flow_text(value: JSON) -> str:
+    """Return a value in flow style, which is correct anywhere in a line."""
+    if isinstance(value, dict):
+        members = (f"{yaml_item(name)}: {flow_text(item)}" for name, item in value.items())
+        return f"{{{', '.join(members)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(flow_text, value))}]"
+    return yaml_item(value) if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _readable(text: str) -> str:
+    """Return YAML without invisible characters and commands of CI runners."""
     return COMMAND.sub(r"\\x23", _NON_ASCII.sub(_escape, text))
 
 

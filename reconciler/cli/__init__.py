@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import sys
-from importlib import import_module
-from keyword import iskeyword
 from typing import NoReturn
 
 import click
 
+from reconciler.cli.group import LazyGroup
+from reconciler.cli.settings import current
 from reconciler.cli.signals import interrupt_on_signals
 from reconciler.cli.streams import (
     discard,
@@ -20,64 +20,20 @@ from reconciler.cli.streams import (
 from reconciler.errors import ExitCode, ReconcilerError, system_error
 from reconciler.version import __version__
 
-_COMMANDS = {
-    "init": "create a workspace, optionally from live state",
-    "plan": "show what would change",
-    "apply": "apply a plan after showing it",
-    "validate": "check the files without a network",
-    "fmt": "format the files",
-    "import": "write live objects into files",
-    "show": "show a saved plan, or a resource with its origins",
-    "backfill": "run an export again for a past range",
-    "audit": "show who applied what, from an audit log",
-    "schema": "print a JSON Schema of the files",
-    "emulator": "serve the interface on loopback for trials and tests",
-    "demo": "run an end-to-end demo on the embedded service",
-}
 _OF_STREAMS = (errno.ENOSPC, errno.EIO, errno.EBADF)
 """Errors of a stream that can't be written: full, failing or closed."""
 
 
-class _LazyGroup(click.Group):
-    """Imports a sub-command when it is called: start-up stays fast."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        if cmd_name not in _COMMANDS:
-            return None
-        # A module can't have the name of a keyword.
-        module = import_module(f"reconciler.cli.{cmd_name}{'_' * iskeyword(cmd_name)}")
-        command: click.Command = module.command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            from difflib import get_close_matches
-
-            close = get_close_matches(args[0], list(_COMMANDS), n=1)
-            suggestion = f" Did you mean '{close[0]}'?" if close else ""
-            message = f"No such command '{args[0]}'.{suggestion}"
-            raise click.UsageError(message, error.ctx) from None
+_CONTEXT = {
+    "help_option_names": ["-h", "--help"],
+    # click would strip colours from a pipe, which FORCE_COLOR may want. We decide ourselves.
+    "color": True,
+    "max_content_width": 120,
+}
 
 
-# `color`: click would strip colours from a pipe, which FORCE_COLOR may want. We decide ourselves.
-@click.group(
-    cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "color": True}
-)
-@click.version_option(__version__, prog_name="reconciler")
+@click.group(cls=LazyGroup, context_settings=_CONTEXT)
+@click.version_option(__version__, "-V", "--version", prog_name="reconciler")
 def cli() -> None:
     """GitOps for data pipelines: plan and apply projects and batch exports from YAML files.
 
@@ -138,9 +94,19 @@ def _print_error(error: ReconcilerError) -> None:
     from reconciler.render.progress import error_as_text
 
     write_message(error_as_text(error, style_of(sys.stderr)))
+    _print_stack(error)
 
 
 def _report_bug(error: BaseException) -> None:
     from reconciler.render.progress import bug_as_text
 
     write_message(bug_as_text(error, __version__))
+    _print_stack(error)
+
+
+def _print_stack(error: BaseException) -> None:
+    """Print where an error was raised, for --debug."""
+    if current().debug:
+        from reconciler.render.progress import stack_as_text
+
+        write_message(stack_as_text(error))

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from reconciler.cli.command import command, option
 from reconciler.cli.exit_codes import exit_code_of_apply
 from reconciler.cli.options import (
     client_options,
@@ -16,11 +17,12 @@ from reconciler.cli.options import (
     log_option,
     plan_options,
     plan_request,
+    summary_option,
     unmanaged_option,
-    verbose_option,
     workspace_options,
 )
 from reconciler.cli.output import (
+    cost_of,
     print_warnings,
     progress,
     read_line,
@@ -29,8 +31,7 @@ from reconciler.cli.output import (
     shown,
 )
 from reconciler.cli.signals import run, stop_on_signals
-from reconciler.cli.streams import ByteOutput, write_message, write_plan, write_report
-from reconciler.client.estimate import Estimate
+from reconciler.cli.streams import ByteOutput, write_message, write_note, write_plan, write_report
 from reconciler.commands.applying import Applied, ApplyRequest, Screen, apply
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.recording import Outputs
@@ -38,30 +39,37 @@ from reconciler.commands.runtime import Runtime
 from reconciler.errors import ReconcilerError
 from reconciler.model.event import Event, Planned, Report
 from reconciler.model.plan import Plan
-from reconciler.render.durations import estimate_as_text
+from reconciler.planning.approval import approval_of
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text, unverified_as_text
-from reconciler.render.plan.words import summary
 from reconciler.render.progress import Progress, error_as_text
 from reconciler.render.report import report_as_text
 
+EXAMPLES = (
+    ("apply", "Show the plan, ask, and apply it"),
+    ("apply plan.json", "Apply a saved plan, or nothing if the plan of now differs"),
+    (
+        "apply -e production --auto-approve --mark --log-file audit.jsonl",
+        "In a job after the merge",
+    ),
+)
 
-@click.command("apply")
+
+@command("apply", examples=EXAMPLES, page="docs/planning.md")
 @click.argument("plan_file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @workspace_options
 @plan_options
 @unmanaged_option
-@click.option("--auto-approve", is_flag=True, help="Do not ask for approval.")
-@click.option("--verify/--no-verify", default=True, help="Plan again afterwards.")
-@click.option("--mark", is_flag=True, help="Record HEAD as the applied commit, and push it.")
-@click.option("--rollback", is_flag=True, help="Allow a commit that lacks the applied one.")
-@click.option(
-    "--shared", is_flag=True, help="Apply what PLAN_FILE and the plan of now have in common."
-)
+@summary_option
+@option("--auto-approve", is_flag=True, help="Do not ask for approval.")
+@option("--verify/--no-verify", default=True, help="Plan again afterwards.")
+@option("--mark", is_flag=True, help="Record HEAD as the applied commit, and push it.")
+@option("--rollback", is_flag=True, help="Allow a commit that lacks the applied one.")
+@option("--shared", is_flag=True, help="Apply what PLAN_FILE and the plan of now have in common.")
 @file_option("--undo", "The file that PLAN_FILE undoes, as for `plan --undo`.")
 @log_option("--log-file", "Append an audit log: JSON lines, one for each request and change.")
 @log_option("--events", "Append the same lines to a file for programs.")
-@click.option(
+@option(
     "--format",
     "output_format",
     type=click.Choice(("text", "json")),
@@ -70,14 +78,13 @@ from reconciler.render.report import report_as_text
     help="json: only events on stdout, as in the audit log.",
 )
 @client_options
-@verbose_option
-def command(
+def execute(
     *,
     log_file: Path | None,
     events: Path | None,
     output_format: str,
-    verbose: bool,
     show_unmanaged: bool,
+    summary: bool,
     **options: Any,
 ) -> int:
     """Print the plan, ask for approval, and apply it.
@@ -94,8 +101,8 @@ def command(
         outputs=Outputs(log_file, events, ByteOutput() if is_json else None),
         **{name: options[name] for name in names},
     )
-    listener = progress(verbose=verbose)
-    how = None if is_json else render_options(show_unmanaged=show_unmanaged)
+    listener = progress()
+    how = None if is_json else render_options(show_unmanaged=show_unmanaged, summary=summary)
     terminal = _Terminal(listener, how)
     screen = Screen(terminal.show, terminal.approve, terminal.report)
     applied = run(shown(apply(request, _runtime(listener), screen), listener))
@@ -109,21 +116,20 @@ class _Terminal:
     progress: Progress
     how: RenderOptions | None
 
-    def show(self, result: PlanResult, estimate: Estimate) -> None:
+    def show(self, result: PlanResult) -> None:
         self.progress.clear()
         print_warnings(result.diagnostics)
+        cost = cost_of(result)
         if self.how is not None:
-            write_plan(plan_as_text(result.plan, self.how))
-        if not result.plan.empty:
-            text = estimate_as_text(
-                estimate.calls, estimate.seconds, beyond_hour=estimate.beyond_hour
-            )
-            write_message(f"{text}\n")
+            write_plan(plan_as_text(result.plan, replace(self.how, cost=cost)))
+        elif cost:
+            write_note(f"{cost}\n")
 
     async def approve(self, plan: Plan) -> bool:
         self.progress.clear()
-        write_message(f"\n{summary(plan)} Apply this plan? [y/N]: ")
-        return (await read_line(sys.stdin)).strip().lower() in ("y", "yes")
+        approval = approval_of(plan)
+        write_message(f"\n{approval.question}")
+        return approval.is_given_by(await read_line(sys.stdin))
 
     def report(self, report: Report) -> None:
         self.progress.clear()
@@ -145,7 +151,7 @@ def _runtime(listener: Progress) -> Runtime:
 
 def _finish(applied: Applied) -> int:
     """Print what remains after the report, and return the exit code."""
-    write_message(f"{applied.calls} API calls\n")
+    write_note(f"{applied.calls} API calls\n")
     for difference in applied.left_out:
         write_message(f"not applied, not in both plans: {difference}\n")
     write_message(unverified_as_text(applied.verification.left))
@@ -153,7 +159,7 @@ def _finish(applied: Applied) -> int:
         error = applied.verification.error
         _print_error(f"applied, but not verified: {error.message}", error)
     if applied.marked is not None:
-        write_message(f"recorded the applied commit in {applied.marked}\n")
+        write_note(f"recorded the applied commit in {applied.marked}\n")
     if applied.mark_problem is not None:
         _print_error(applied.mark_problem.message, applied.mark_problem)
     for problem in applied.problems:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from reconciler.cli.command import command, option
 from reconciler.cli.exit_codes import exit_code_of_audit
 from reconciler.cli.options import format_option
 from reconciler.cli.output import render_options
@@ -13,12 +14,20 @@ from reconciler.cli.streams import write_result
 from reconciler.commands.auditing import audit
 from reconciler.render.formats import writer_of
 
+EXAMPLES = (
+    ("audit audit.jsonl", "Show the last run"),
+    (
+        "audit audit.jsonl --run 3f9a --format json",
+        "Show the run whose id begins with 3f9a, for programs",
+    ),
+)
 
-@click.command("audit")
+
+@command("audit", examples=EXAMPLES, page="docs/reliability.md")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--run", metavar="ID", help="Only the run whose id begins so. Default: the last.")
+@option("--run", metavar="ID", help="Only the run whose id begins so. Default: the last.")
 @format_option("audit")
-def command(file: Path, *, run: str | None, output_format: str) -> int:
+def execute(file: Path, *, run: str | None, output_format: str) -> int:
     """Show who applied what, from the log of `apply --log-file FILE`.
 
     Shows how each change of a run ended, what is unknown, and requests without an answer.

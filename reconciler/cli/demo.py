@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import sys
 
-import click
-
+from reconciler.cli.command import command
 from reconciler.cli.output import runtime, style_of
 from reconciler.cli.streams import write_result
 from reconciler.commands.demonstrating import demo
 from reconciler.render.progress import demo_line
 
+EXAMPLES = (
+    ("demo", "Plan, apply, cause drift and repair it, on the embedded service"),
+    ("demo --no-color > demo.txt", "Write the same to a file"),
+)
 
-@click.command("demo")
-def command() -> None:
+
+@command("demo", examples=EXAMPLES, page="README.md")
+def execute() -> None:
     """Run an end-to-end demo on an example: plan, apply, an empty plan, drift, repair.
 
     Starts the embedded service on a free loopback port and needs no network and no account.

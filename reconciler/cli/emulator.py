@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reconciler.cli.command import Command
 from reconciler.errors import ReconcilerError
 
 try:
@@ -12,4 +13,16 @@ except ModuleNotFoundError as missing:
         hint="install it with: pip install 'reconciler[emulator]'",
     ) from None
 
-__all__ = ["command"]
+EXAMPLES = (
+    ("emulator --port 8010", "Serve an empty organization until Ctrl-C"),
+    ("emulator --port 8010 --db service.db --dialect 2026", "Keep its state in a file"),
+)
+
+execute = Command(
+    "emulator",
+    params=command.params,
+    callback=command.callback,
+    help=command.help,
+    examples=EXAMPLES,
+    page="docs/emulator.md",
+)

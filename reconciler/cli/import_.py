@@ -6,9 +6,11 @@ from typing import Any
 
 import click
 
+from reconciler.cli.command import command, option
 from reconciler.cli.exit_codes import exit_code_of_import
 from reconciler.cli.options import (
-    GLOBS,
+    KINDS,
+    NAMES,
     client_options,
     format_option,
     workspace_of,
@@ -19,39 +21,48 @@ from reconciler.cli.streams import write_message, write_result
 from reconciler.commands.importing import ImportOptions, import_live
 from reconciler.importing.choosing import Choice
 from reconciler.importing.placing import Layout
+from reconciler.kinds import all_kinds
 from reconciler.render.formats import DEFAULT, writer_of
 from reconciler.render.imports import remarks_on_import
 
-layout_option = click.option(
+layout_option = option(
     "--layout",
     type=click.Choice([layout.value for layout in Layout]),
-    default=Layout.BY_PARENT.value,
-    show_default=True,
-    help="How to distribute imported resources over files.",
+    callback=lambda _, __, layout: Layout(layout) if layout is not None else None,
+    help="How to distribute resources over files. Default: to the file with the other exports of "
+    "the project, otherwise by-project.",
 )
 
 
-@click.command("import")
+_KINDS = ", ".join(kind.name for kind in all_kinds())
+
+EXAMPLES = (
+    ("import", "Import everything that is not in the files"),
+    ("import --project 'Web shop' --dry-run", "Show what would be written for one project"),
+    (
+        "import --id 0192a3c4-0000-0000-0000-5b6d7e8f9a0b --into exports/web.yaml",
+        "Import one object into a file",
+    ),
+)
+
+
+@command("import", examples=EXAMPLES, page="docs/importing.md")
 @workspace_options
 @client_options
-@click.option(
-    "--project", **GLOBS, help="Only these projects and what is in them: name, id or key."
-)
-@click.option("--name", **GLOBS, help="Only objects with these names.")
-@click.option("--kind", multiple=True, metavar="KIND", help="Only objects of these kinds.")
-@click.option(
-    "--id", "ids", multiple=True, metavar="ID", help="Only these, even if no list shows them."
-)
+@option("--project", **NAMES, help="Only these projects and what is in them.")
+@option("--name", **NAMES, help="Only these objects: name, id, key, address or glob.")
+@option("--kind", **KINDS, help=f"Only objects of these kinds: {_KINDS}.")
+@option("--id", "ids", multiple=True, metavar="ID", help="Only these, even if no list shows them.")
 @layout_option
-@click.option("--into", default="", metavar="DIR", help="Folder below the workspace.")
-@click.option(
+@option("--into", default="", metavar="PATH", help="File or folder below the workspace.")
+@option(
     "--force",
     is_flag=True,
     help="Overwrite existing files with live state; report anything lost.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would be written, as a diff.")
+@option("--dry-run", is_flag=True, help="Show what would be written, as a diff.")
 @format_option("imported")
-def command(*, output_format: str, **options: Any) -> int:
+def execute(*, output_format: str, **options: Any) -> int:
     """Write live objects into files of the workspace. Does not change live state.
 
     Without options, imports everything that is not in the files yet. A plan of the written files
@@ -68,7 +79,7 @@ def command(*, output_format: str, **options: Any) -> int:
             parents=options["project"],
             kinds=options["kind"],
         ),
-        layout=Layout(options["layout"]),
+        layout=options["layout"],
         into=options["into"],
         force=options["force"],
         dry_run=options["dry_run"],

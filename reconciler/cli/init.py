@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
+from reconciler.cli.command import command, option
 from reconciler.cli.import_ import import_and_print, layout_option
-from reconciler.cli.options import folder_option
+from reconciler.cli.options import new_folder_option
 from reconciler.cli.output import runtime
-from reconciler.cli.streams import write_message, write_result
+from reconciler.cli.streams import write_note, write_result
 from reconciler.commands.importing import ImportOptions
 from reconciler.commands.initialising import InitOptions, initialise, refresh_schemas
 from reconciler.commands.runtime import WorkspaceOptions
@@ -17,10 +16,19 @@ from reconciler.errors import ExitCode
 from reconciler.importing.placing import Layout
 from reconciler.model.wording import printable
 
+EXAMPLES = (
+    (
+        "init --base-url https://eu.posthog.com --organization 0188461e-…",
+        "Create a workspace in the current folder",
+    ),
+    ("init -C pipelines --import", "Create one in a folder, from live state"),
+    ("init --schemas", "Update the schemas for editors"),
+)
 
-@click.command("init")
-@folder_option
-@click.option(
+
+@command("init", examples=EXAMPLES, page="docs/importing.md")
+@new_folder_option
+@option(
     "-e",
     "--environment",
     default="production",
@@ -28,9 +36,9 @@ from reconciler.model.wording import printable
     metavar="NAME",
     help="The first environment.",
 )
-@click.option("--base-url", metavar="URL", help="Address of the service. [RECONCILER_BASE_URL]")
-@click.option("--organization", metavar="ID", help="Organization. [RECONCILER_ORGANIZATION]")
-@click.option(
+@option("--base-url", metavar="URL", help="Address of the service. [RECONCILER_BASE_URL]")
+@option("--organization", metavar="ID", help="Organization. [RECONCILER_ORGANIZATION]")
+@option(
     "--api-key-variable",
     "key_variable",
     default="RECONCILER_API_KEY",
@@ -38,10 +46,10 @@ from reconciler.model.wording import printable
     metavar="VARIABLE",
     help="Variable that holds the API key.",
 )
-@click.option("--import", "with_import", is_flag=True, help="Import live state too.")
+@option("--import", "with_import", is_flag=True, help="Import live state too.")
 @layout_option
-@click.option("--schemas", is_flag=True, help="Only overwrite the schemas for editors.")
-def command(*, schemas: bool, layout: str, **options: Any) -> int:
+@option("--schemas", is_flag=True, help="Only overwrite the schemas for editors.")
+def execute(*, schemas: bool, layout: Layout | None, **options: Any) -> int:
     """Create a workspace, with comments that explain its files.
 
     The schemas for editors go into .reconciler/, and the files refer to them. Existing files are
@@ -53,11 +61,11 @@ def command(*, schemas: bool, layout: str, **options: Any) -> int:
         return ExitCode.FINE
     _print_files(initialise(workspace, runtime()))
     if not workspace.with_import:
-        write_message("next: add resources or run `reconciler import`, then `reconciler plan`\n")
+        write_note("next: add resources or run `reconciler import`, then `reconciler plan`\n")
         return ExitCode.FINE
     # Its reconciler.yaml contains only what the options say.
     created = WorkspaceOptions(workspace.folder, workspace.environment, trust_workspace=True)
-    return import_and_print(ImportOptions(created, layout=Layout(layout)))
+    return import_and_print(ImportOptions(created, layout=layout))
 
 
 def _print_files(files: tuple[str, ...]) -> None:

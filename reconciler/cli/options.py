@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
@@ -10,12 +11,18 @@ from typing import Any, TypeVar
 
 import click
 
+from reconciler.cli.command import OUTPUT, option
+from reconciler.cli.streams import write_note
 from reconciler.commands.runtime import PlanRequest, WorkspaceOptions
 from reconciler.errors import BadUsage
+from reconciler.kinds import all_kinds
 from reconciler.model.client_options import ClientOptions, duration, how_to_write, rate
+from reconciler.model.naming import kinds_named
 from reconciler.model.plan import Selection
 from reconciler.planning.planner import PlanOptions
 from reconciler.render.formats import DEFAULT, Result, formats_of
+from reconciler.workspace.git.ci import is_job
+from reconciler.workspace.sources import WORKSPACE_FILE, workspace_above
 
 _Value = TypeVar("_Value")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -23,8 +30,21 @@ _Decorator = Callable[[_Function], _Function]
 
 STDOUT = Path("-")
 """The file that stands for the standard output."""
-GLOBS: dict[str, Any] = {"multiple": True, "metavar": "GLOB"}
-"""How an option is declared that takes globs and may be repeated."""
+NAMES: dict[str, Any] = {"multiple": True, "metavar": "NAME"}
+"""How an option is declared that names objects and may be repeated (`model/naming.py`)."""
+
+
+def _known_kinds(
+    _: click.Context, __: click.Parameter, written: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the texts as written. Raises BadUsage for an unknown kind, before anything is read."""
+    for text in written:
+        kinds_named(text, all_kinds())
+    return written
+
+
+KINDS: dict[str, Any] = {"multiple": True, "metavar": "KIND", "callback": _known_kinds}
+"""How an option is declared that takes kinds and may be repeated."""
 
 
 def _all(*decorators: _Decorator[Any]) -> _Decorator[Any]:
@@ -36,26 +56,36 @@ def _all(*decorators: _Decorator[Any]) -> _Decorator[Any]:
     return decorate
 
 
-folder_option = click.option(
-    "-C",
-    "--workspace",
-    "folder",
-    type=click.Path(path_type=Path),
-    default=Path(),
-    metavar="DIR",
-    help="Folder of the workspace. Default: the current folder.",
+_workspace = partial(option, group="Workspace")
+_selection = partial(option, group="Selection")
+_planning = partial(option, group="Planning")
+output_option = partial(option, group=OUTPUT)
+_connection = partial(option, group="Connection")
+
+
+_folder = partial(
+    _workspace, "-C", "--workspace", "folder", type=click.Path(path_type=Path), metavar="DIR"
+)
+
+new_folder_option = _folder(
+    default=Path(), help="Folder of the workspace. Default: the current folder."
+)
+
+folder_option = _folder(
+    help="Folder of the workspace. Default: the current folder or, outside of CI jobs, the nearest "
+    "one above it with reconciler.yaml.",
 )
 
 workspace_options = _all(
     folder_option,
-    click.option(
+    _workspace(
         "-e",
         "--environment",
         metavar="NAME",
         help="Environment. Default: the only one, or `default:` of the workspace.",
     ),
-    click.option("--strict", is_flag=True, help="Treat warnings about the files as errors."),
-    click.option(
+    _workspace("--strict", is_flag=True, help="Treat warnings about the files as errors."),
+    _workspace(
         "--trust-workspace",
         is_flag=True,
         help="Let the files decide where the API key is sent and what is allowed. Default: on a "
@@ -65,26 +95,30 @@ workspace_options = _all(
 
 
 plan_options = _all(
-    click.option("--target", **GLOBS, help="Only these addresses, and what they depend on."),
-    click.option("--exclude", **GLOBS, help="All except these addresses."),
-    click.option("--kind", **GLOBS, help="Only resources of these kinds."),
-    click.option("--project", **GLOBS, help="Only these projects and what is in them."),
-    click.option(
+    _selection(
+        "--target",
+        **NAMES,
+        help="Only these resources, and what they depend on: address, id, key, name or glob.",
+    ),
+    _selection("--exclude", **NAMES, help="All except these resources."),
+    _selection("--kind", **KINDS, help="Only resources of these kinds."),
+    _selection("--project", **NAMES, help="Only these projects and what is in them."),
+    _planning(
         "--base",
         metavar="REF",
         help="Git reference to compare with. Default: the applied commit, that of the CI job, or "
         "the upstream branch.",
     ),
-    click.option("--no-base", is_flag=True, help="Do not use git."),
-    click.option(
+    _planning("--no-base", is_flag=True, help="Do not use git."),
+    _planning(
         "--rotate-secrets",
         multiple=True,
         is_flag=False,
         flag_value="*",
-        metavar="[GLOB]",
-        help="Send secrets again: all, or those of these addresses.",
+        metavar="[NAME]",
+        help="Send secrets again: all, or those of these resources.",
     ),
-    click.option(
+    _planning(
         "--allow-replace",
         is_flag=True,
         help="Allow changes that delete and create again.",
@@ -113,34 +147,34 @@ def _converted(
 
 
 client_options = _all(
-    click.option(
+    _connection(
         "--parallelism",
         type=click.IntRange(min=1, max=64),
         metavar="N",
         help="Requests at once. Default: 8.",
     ),
-    click.option(
+    _connection(
         "--rate",
         callback=_rate,
         metavar="CALLS/SECONDS",
         help="Most calls in a time, or off. Default: a little below the service's limits.",
     ),
-    click.option(
+    _connection(
         "--timeout", callback=_duration, metavar="S", help="Time for one request. Default: 30s."
     ),
-    click.option(
+    _connection(
         "--max-wait",
         callback=_duration,
         metavar="S",
         help="Longest wait that the service may ask for. Default: 15m.",
     ),
-    click.option(
+    _connection(
         "--retry-for",
         callback=_duration,
         metavar="S",
         help="How long a failed request is repeated. Default: 5m.",
     ),
-    click.option(
+    _connection(
         "--insecure-http",
         is_flag=True,
         help="Send the API key unencrypted to an http:// address that is not on this machine.",
@@ -150,7 +184,7 @@ client_options = _all(
 
 def format_option(result: Result) -> Callable[[_Function], _Function]:
     """Add --format of a result."""
-    return click.option(
+    return output_option(
         "--format",
         "output_format",
         type=click.Choice(formats_of(result)),
@@ -163,7 +197,7 @@ def format_option(result: Result) -> Callable[[_Function], _Function]:
 def file_option(name: str, description: str, **attributes: Any) -> Callable[[_Function], _Function]:
     """Add an option that names a file."""
     path = click.Path(dir_okay=False, path_type=Path)
-    return click.option(name, type=path, metavar="FILE", help=description, **attributes)
+    return option(name, type=path, metavar="FILE", help=description, **attributes)
 
 
 def log_option(name: str, description: str) -> Callable[[_Function], _Function]:
@@ -179,21 +213,32 @@ def _not_stdout(_: click.Context, param: click.Parameter, path: Path | None) -> 
     return path
 
 
-unmanaged_option = click.option(
+unmanaged_option = output_option(
     "--show-unmanaged", is_flag=True, help="List live objects that no resource claims."
 )
-
-
-verbose_option = click.option(
-    "-v", "--verbose", is_flag=True, help="List every request on stderr, with its duration."
+summary_option = output_option(
+    "--summary", is_flag=True, help="Show only counts, dangers and violations of a plan."
 )
+
+
+def folder_of(given: Path | None) -> Path:
+    """Return the folder of the workspace, and print it if it is not where the caller is."""
+    if given is not None:
+        return given
+    above = None
+    if not (Path(WORKSPACE_FILE).exists() or is_job(os.environ)):
+        above = workspace_above(Path())
+    if above is None:
+        return Path()
+    write_note(f"using {above / WORKSPACE_FILE}\n")
+    return above
 
 
 def workspace_of(options: dict[str, Any]) -> WorkspaceOptions:
     """Return the workspace that the options name."""
     given = {key.name: options.get(key.name) for key in fields(ClientOptions)}
     return WorkspaceOptions(
-        folder=options["folder"],
+        folder=folder_of(options["folder"]),
         environment=options["environment"],
         strict=options["strict"],
         client=ClientOptions(**given),

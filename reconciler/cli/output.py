@@ -11,11 +11,14 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import TextIO, TypeVar
 
+from reconciler.cli.settings import current
 from reconciler.cli.signals import run
-from reconciler.cli.streams import write_message
+from reconciler.cli.streams import write_note
+from reconciler.commands.planning import PlanResult
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import Diagnostic
 from reconciler.render.diagnostics import diagnostics_as_text
+from reconciler.render.durations import estimate_as_text
 from reconciler.render.options import RenderOptions
 from reconciler.render.progress import Progress
 from reconciler.render.style import DEFAULT_WIDTH, Style, colour_wanted
@@ -39,42 +42,65 @@ def runtime() -> Runtime:
 
 def style_of(stream: TextIO) -> Style:
     """Return the colours and the width that a stream takes."""
-    return Style(colour_wanted(os.environ, terminal=stream.isatty()), _width_of(stream))
+    wanted = not current().no_colour and colour_wanted(os.environ, terminal=stream.isatty())
+    return Style(wanted, _width_of(stream), stream.isatty())
 
 
 def _width_of(stream: TextIO) -> int:
-    if not stream.isatty():
-        return DEFAULT_WIDTH
+    # Shells do not export it, so a job that sets it wants it also in a pipe.
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns):
         return int(columns)
+    if not stream.isatty():
+        return DEFAULT_WIDTH
     try:
         return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
     except OSError:
         return DEFAULT_WIDTH
 
 
-def render_options(*, show_unmanaged: bool = False, root: str = "") -> RenderOptions:
+def render_options(
+    *, show_unmanaged: bool = False, summary: bool = False, root: str = ""
+) -> RenderOptions:
     """Return how to write a result to stdout."""
-    return RenderOptions(style_of(sys.stdout), show_unmanaged=show_unmanaged, root=root)
-
-
-def progress(*, verbose: bool = False) -> Progress:
-    """Return a listener that shows progress on stderr; `verbose` lists every request."""
-    return Progress(
-        write_message,
-        clock=monotonic,
-        live=sys.stderr.isatty() and os.environ.get("TERM") != "dumb",
-        width=_width_of(sys.stderr),
-        verbose=verbose,
+    return RenderOptions(
+        style_of(sys.stdout),
+        show_unmanaged=show_unmanaged,
+        root=root,
+        verbose=current().verbose,
+        summary=summary,
     )
 
 
-def run_shown(
-    work: Callable[[Runtime], Awaitable[_T]], world: Runtime, *, verbose: bool = False
-) -> _T:
-    """Run some work and show its progress on stderr; `verbose` lists every request."""
-    listener = progress(verbose=verbose)
+def cost_of(result: PlanResult) -> str:
+    """Return what applying a plan takes, "" for one that is empty."""
+    estimate = result.estimate
+    if result.plan.empty:
+        return ""
+    return estimate_as_text(
+        estimate.calls,
+        estimate.seconds,
+        limit=estimate.limit,
+        beyond_hour=estimate.beyond_hour,
+    )
+
+
+def progress() -> Progress:
+    """Return a listener that shows progress on stderr, as the common options say."""
+    settings = current()
+    return Progress(
+        write_note,
+        clock=monotonic,
+        live=sys.stderr.isatty() and os.environ.get("TERM") != "dumb",
+        width=_width_of(sys.stderr),
+        verbose=settings.verbose or settings.debug,
+        debug=settings.debug,
+    )
+
+
+def run_shown(work: Callable[[Runtime], Awaitable[_T]], world: Runtime) -> _T:
+    """Run some work and show its progress on stderr."""
+    listener = progress()
     return run(shown(work(replace(world, listen=listener)), listener))
 
 
@@ -110,5 +136,5 @@ async def read_line(stream: TextIO) -> str:
 
 
 def print_warnings(diagnostics: tuple[Diagnostic, ...]) -> None:
-    """Print warnings about the files to stderr."""
-    write_message(diagnostics_as_text(diagnostics, style_of(sys.stderr)))
+    """Print warnings about the files to stderr, unless the run is quiet."""
+    write_note(diagnostics_as_text(diagnostics, style_of(sys.stderr)))

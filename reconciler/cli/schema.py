@@ -5,15 +5,21 @@ from __future__ import annotations
 import click
 import orjson
 
+from reconciler.cli.command import command
 from reconciler.cli.streams import write_result
 from reconciler.errors import BadUsage
 from reconciler.model.schema_files import nearest_schema, schema, schema_names
 from reconciler.model.wording import plain_json
 
+EXAMPLES = (
+    ("schema", "List the schemas"),
+    ("schema plan > plan.schema.json", "Write the schema of saved plans to a file"),
+)
 
-@click.command("schema")
+
+@command("schema", examples=EXAMPLES, page="docs/configuration.md")
 @click.argument("name", required=False)
-def command(name: str | None) -> None:
+def execute(name: str | None) -> None:
     """Print a JSON Schema (2020-12) by name, or list the names."""
     if name is None:
         write_result("".join(f"{listed}\n" for listed in schema_names()))

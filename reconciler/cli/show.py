@@ -7,30 +7,49 @@ from typing import Any
 
 import click
 
-from reconciler.cli.options import format_option, unmanaged_option, workspace_of, workspace_options
+from reconciler.cli.command import command, option
+from reconciler.cli.options import (
+    format_option,
+    summary_option,
+    unmanaged_option,
+    workspace_of,
+    workspace_options,
+)
 from reconciler.cli.output import print_warnings, render_options, runtime
 from reconciler.cli.streams import write_result
 from reconciler.commands.showing import show
 from reconciler.render.formats import writer_of
 
+EXAMPLES = (
+    ("show plan.json", "Print a saved plan"),
+    ("show plan.json --format markdown", "Print it as a comment for a pull request"),
+    (
+        "show --resolved batch_export.lake -e production",
+        "Print a resource with the origin of every field",
+    ),
+)
 
-@click.command("show")
+
+@command("show", examples=EXAMPLES, page="docs/output.md")
 @click.argument("plan_file", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
+@option(
     "--resolved",
     "address",
     metavar="ADDRESS",
-    help="Print a resource as an environment has it, with the origin of each field.",
+    help="Print a resource as an environment has it, with the origin of each field. Also takes its "
+    "id, key, name or a glob.",
 )
 @workspace_options
 @format_option("plan")
 @unmanaged_option
-def command(
+@summary_option
+def execute(
     plan_file: Path | None,
     address: str | None,
     *,
     output_format: str,
     show_unmanaged: bool,
+    summary: bool,
     **options: Any,
 ) -> None:
     """Print a plan that was saved with `plan --out FILE`, or a resource with its origins.
@@ -43,5 +62,5 @@ def command(
         plan_file, address, workspace_of(options), runtime(), show_unmanaged=show_unmanaged
     )
     print_warnings(diagnostics)
-    how = render_options(show_unmanaged=show_unmanaged)
+    how = render_options(show_unmanaged=show_unmanaged, summary=summary)
     write_result(write(result, how))

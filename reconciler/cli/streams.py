@@ -10,6 +10,7 @@ from typing import TextIO
 
 import click
 
+from reconciler.cli.settings import current
 from reconciler.errors import ReconcilerError
 from reconciler.model.wording import printable
 from reconciler.model.workflow import safe_output
@@ -41,12 +42,32 @@ def write_result(text: str) -> None:
     _write(text)
 
 
+def write_content(text: str) -> None:
+    """Write the content of a file to stdout, byte for byte.
+
+    Raises OSError, and ReconcilerError for text that would be changed before it is printed.
+    """
+    if safe_output(text) != text:
+        raise ReconcilerError(
+            "the text contains control characters or commands for a CI runner, which are not "
+            "printed",
+            hint="format the file by its name",
+        )
+    sys.stdout.buffer.write(text.encode())
+
+
 def write_message(text: str) -> None:
     """Write to stderr. A stream that fails does not end a command."""
     try:
         _write(text, err=True)
     except (OSError, ValueError):
         discard(sys.stderr)
+
+
+def write_note(text: str) -> None:
+    """Write what a reader may do without to stderr, unless the run is quiet."""
+    if not current().quiet:
+        write_message(text)
 
 
 def write_report(text: str) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import click
-
+from reconciler.cli.command import command
 from reconciler.cli.exit_codes import exit_code_of_diagnostics
 from reconciler.cli.options import format_option, workspace_of, workspace_options
 from reconciler.cli.output import render_options, runtime
@@ -15,11 +14,17 @@ from reconciler.commands.files import path_in_repository
 from reconciler.commands.validating import validate
 from reconciler.render.formats import writer_of
 
+EXAMPLES = (
+    ("validate", "Check every environment"),
+    ("validate -e production --strict", "Check one environment; warnings are errors"),
+    ("validate --format github", "Annotate the lines of a pull request"),
+)
 
-@click.command("validate")
+
+@command("validate", examples=EXAMPLES, page="docs/configuration.md")
 @workspace_options
 @format_option("diagnostics")
-def command(output_format: str, **options: Any) -> int:
+def execute(output_format: str, **options: Any) -> int:
     """Check the files: structure, references, and all that needs no network.
 
     Without -e, every environment is checked. No secret and no API key is needed.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -79,6 +80,15 @@ def service_error(
         attr=attr,
         retry_after=_retry_after(headers),
     )
+
+
+def note_path(error: ServiceError, base_url: str) -> None:
+    """Add the path of the base URL to an error without a hint that it may have caused."""
+    path = urlsplit(base_url).path
+    if path and isinstance(error, NotFound) and error.hint is None:
+        error.hint = (
+            f"`base_url` is {base_url}: remove {path} if the service is not below that path"
+        )
 
 
 def _error_body(content: bytes) -> Mapping[str, object]:

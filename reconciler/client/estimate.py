@@ -6,17 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reconciler.client.limiter import Limiter
+from reconciler.model.client_options import Window
 
 HOUR = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """`seconds` that `calls` take; `beyond_hour`: more than the limit of an hour allows."""
+    """`seconds` that `calls` take; `beyond_hour`: more than the limit of an hour allows.
+
+    `limit` is the limit that slows them down, None if there is none.
+    """
 
     calls: int
     seconds: float
     beyond_hour: bool
+    limit: Window | None = None
 
 
 def estimate(limiters: Sequence[Limiter], calls: int, *, now: float, interval: float) -> Estimate:
@@ -25,6 +30,7 @@ def estimate(limiters: Sequence[Limiter], calls: int, *, now: float, interval: f
     `interval` is the time between two calls without limits, in seconds.
     """
     time, beyond = now, False
+    slowest: Window | None = None
     sent = {id(limiter): limiter.history(now) for limiter in limiters}
     for _ in range(calls):
         time += interval
@@ -34,6 +40,7 @@ def estimate(limiters: Sequence[Limiter], calls: int, *, now: float, interval: f
                 if len(ended) >= window.calls and ended[-window.calls] + window.seconds > time:
                     time = ended[-window.calls] + window.seconds
                     beyond = beyond or window.seconds >= HOUR
+                    slowest = window
         for ended in sent.values():
             ended.append(time)
-    return Estimate(calls, time - now, beyond)
+    return Estimate(calls, time - now, beyond, slowest)

@@ -96,7 +96,7 @@ class SecretResolver:
             value = provider.look_up(source, replace(self._context, for_api_key=for_api_key))
             if not value.strip():
                 raise SecretUnavailable(
-                    f"secret {source} is empty", hint=f"set a value for {source} before you apply"
+                    f"secret {source} is empty", hint=f"set a value for {source}"
                 )
             self._values[wanted] = SecretValue(value)
             self._redactor = None

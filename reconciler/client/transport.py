@@ -13,6 +13,7 @@ import orjson
 
 from reconciler.client.admission import Admission, Permit, Turn
 from reconciler.client.breaker import Breaker
+from reconciler.client.errors import note_path
 from reconciler.client.estimate import Estimate, estimate
 from reconciler.client.exchange import Exchange, Received
 from reconciler.client.network import open_http
@@ -173,6 +174,7 @@ class Transport:
                 received = await self._exchanged(attempts, headers, content, change_id)
                 body = received.body(request, mask=self.secrets.redactor.detail)
             except ServiceError as error:
+                note_path(error, self.connection.base_url)
                 attempts.failed(error)
                 turn.reached = not isinstance(error, Unavailable) or error.sent
                 self._note(error, turn)
@@ -280,7 +282,11 @@ class Transport:
         return self._admission
 
     def _key(self) -> str:
-        key = self.secrets.resolve(self.connection.api_key, for_api_key=True).reveal()
+        reference = self.connection.api_key
+        try:
+            key = self.secrets.resolve(reference, for_api_key=True).reveal()
+        except SecretUnavailable as error:
+            raise error.naming(str(reference), self.connection.written_key) from None
         if not _KEY.fullmatch(key):
             raise SecretUnavailable(
                 f"api_key of environment {self.connection.environment} contains whitespace or "

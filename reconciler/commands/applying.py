@@ -10,7 +10,6 @@ from pathlib import Path
 from reconciler.applying import execute
 from reconciler.applying.bus import Bus
 from reconciler.client import Transport
-from reconciler.client.estimate import Estimate
 from reconciler.commands.lock import only_apply
 from reconciler.commands.marking import check_before, mark
 from reconciler.commands.planning import PlanResult
@@ -31,7 +30,6 @@ from reconciler.model.event import Ended, Report, Verifying
 from reconciler.model.plan import Plan
 from reconciler.model.plan_redaction import redact_report
 from reconciler.model.wording import several
-from reconciler.planning.estimate import calls_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ class Screen:
         How the changes ended, before the verification.
     """
 
-    show: Callable[[PlanResult, Estimate], None]
+    show: Callable[[PlanResult], None]
     approve: Callable[[Plan], Awaitable[bool]]
     report: Callable[[Report], None] = lambda _: None
 
@@ -121,6 +119,7 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
     """
     _check_options(request)
     session = Session.open(request.plan.workspace, runtime)
+    _check_terminal(request)
     async with session.connected() as transport, AsyncExitStack() as stack:
         lock = only_apply(transport)
         if not request.asks:
@@ -128,8 +127,7 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         planned = await _planned(request, session, transport)
         plan = planned.plan
         session.resolve_sent(plan)
-        estimate = transport.estimate(calls_of(plan, all_kinds(), verify=request.verify))
-        screen.show(PlanResult.of(plan, session, transport), estimate)
+        screen.show(PlanResult.of(plan, session, transport, verify=request.verify))
         _check_policy(plan)
         selection = plan.selection
         check_before(
@@ -160,6 +158,9 @@ def _check_options(request: ApplyRequest) -> None:
         raise BadUsage(
             "--mark records a complete, verified apply; omit --undo, --shared and --no-verify"
         )
+
+
+def _check_terminal(request: ApplyRequest) -> None:
     if request.asks and not request.can_ask:
         raise BadUsage(
             "no terminal to ask for approval; nothing was sent",
@@ -224,6 +225,7 @@ async def _verification(
         request.plan.options,
         selection=plan.selection,
         only=applied if planned.left_out else None,
+        planned_before=plan.addresses,
     )
     return await verify(session, transport, options, planned.base, report)
 

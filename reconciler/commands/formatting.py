@@ -1,29 +1,33 @@
-"""The use case `fmt`: format the files of a workspace."""
+"""The use case `fmt`: format the files of a workspace, or one text."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from reconciler.authoring.formatting import NOT_FORMATTED, format_file
 from reconciler.authoring.writing import write_files
 from reconciler.errors import BadUsage, DiagnosticCollector, InvalidConfiguration
 from reconciler.kinds import all_kinds
-from reconciler.model.file_change import FileChange, Formatted, Side
-from reconciler.workspace.declarations import contents
-from reconciler.workspace.redact_file import redact_file
+from reconciler.model.file_change import FileChange, Formatted
+from reconciler.workspace.foreign import Recognition
+from reconciler.workspace.redact_file import side_of
 from reconciler.workspace.redact_lines import with_lines
+from reconciler.workspace.resource_files import ResourceFiles
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
 from reconciler.workspace.workspace_file import read_workspace
 from reconciler.workspace.yaml.document import Document
-from reconciler.workspace.yaml.loader import parse
+from reconciler.workspace.yaml.loader import collector_paused
 
 
-def format_workspace(folder: Path, files: Sequence[Path] = (), *, write: bool = True) -> Formatted:
+def format_workspace(
+    folder: Path, files: Sequence[Path] = (), *, write: bool = True, diff: bool = False
+) -> Formatted:
     """Format the files of a workspace: all of them, or those that are named or in a named folder.
 
-    Paths are relative to the current folder. Without `write`, nothing is changed.
+    Paths are relative to the current folder. Without `write`, nothing is changed. With `diff`, the
+    result contains the changes.
 
     Raises:
         InvalidConfiguration: one of them is not valid YAML; nothing is written.
@@ -31,25 +35,49 @@ def format_workspace(folder: Path, files: Sequence[Path] = (), *, write: bool = 
 
     """
     source = FolderSource(folder)
-    collector = DiagnosticCollector()
+    collector = DiagnosticCollector(lenient=frozenset({"no-files"}))
     texts = _contents(source, collector)
     names = _selected(folder, files, list(texts))
+    formatted = _formatted({name: texts[name] for name in names}, collector, diff=diff)
+    if write:
+        write_files(folder, formatted.changed)
+    return formatted
+
+
+def format_text(raw: bytes, name: str, *, diff: bool = False) -> tuple[str, Formatted]:
+    """Return a formatted text, unchanged if it cannot be formatted, and what was done.
+
+    The text is that of a file of any workspace with this name. Raises InvalidConfiguration.
+    """
+    formatted = _formatted({name: raw}, DiagnosticCollector(), diff=diff)
+    text = formatted.changed.get(name)
+    return raw.decode() if text is None else text, formatted
+
+
+def _formatted(
+    texts: Mapping[str, bytes], collector: DiagnosticCollector, *, diff: bool
+) -> Formatted:
+    """Format texts by name. Raises InvalidConfiguration."""
     documents: dict[str, Document] = {}
-    changed: dict[str, FileChange] = {}
-    for name in names:
-        raw = texts[name]
-        documents[name], text = format_file(raw, name, all_kinds(), collector)
-        if text is not None and text.encode() != raw:
-            before = _side(raw.decode("utf-8-sig"), documents[name])
-            after = _side(text, parse(text.encode(), name, DiagnosticCollector()))
-            changed[name] = FileChange(before, after)
+    changed: dict[str, str] = {}
+    changes: dict[str, FileChange] = {}
+    for name, raw in texts.items():
+        known = len(collector.diagnostics)
+        # Nodes are freed without the collector.
+        with collector_paused():
+            before, after = format_file(raw, name, all_kinds(), collector)
+        if len(collector.diagnostics) > known:
+            # Other documents are not kept: their nodes take most of the memory.
+            documents[name] = before
+        if after is not None and after.text.encode() != raw:
+            changed[name] = after.text
+            if diff:
+                changes[name] = FileChange(side_of(before), side_of(after))
     diagnostics = with_lines(collector.in_order(), documents)
     if collector.failed:
         raise InvalidConfiguration(diagnostics)
-    if write:
-        write_files(folder, {name: file.text for name, file in changed.items()})
     skipped = sum(diagnostic.code == NOT_FORMATTED for diagnostic in diagnostics)
-    return Formatted(changed, len(names), skipped, diagnostics)
+    return Formatted(changed, len(texts), changes, skipped, diagnostics)
 
 
 def _contents(source: FolderSource, collector: DiagnosticCollector) -> dict[str, bytes]:
@@ -63,19 +91,20 @@ def _contents(source: FolderSource, collector: DiagnosticCollector) -> dict[str,
     globs = workspace.value.get("resources", [])
     if own.failed and not (workspace.value and isinstance(globs, list)):
         raise InvalidConfiguration(with_lines(own.in_order(), {WORKSPACE_FILE: workspace.document}))
-    texts = contents(source, workspace, collector)
+    texts = ResourceFiles(source, workspace, Recognition(all_kinds()), collector).contents()
     raw = source.read(WORKSPACE_FILE) or b""
     return {WORKSPACE_FILE: raw, **{name: text for name, text in texts if text is not None}}
 
 
-def _selected(folder: Path, files: Sequence[Path], names: Sequence[str]) -> Sequence[str]:
+def _selected(folder: Path, files: Sequence[Path], names: Iterable[str]) -> Sequence[str]:
     """Return the files that the caller names, in order. Raises BadUsage."""
+    known = tuple(names)
     if not files:
-        return names
+        return known
     selected: set[str] = set()
     for path in files:
         wanted = Path(os.path.relpath(path, folder)).as_posix()
-        matches = [name for name in names if wanted in (name, ".") or name.startswith(f"{wanted}/")]
+        matches = [name for name in known if wanted in (name, ".") or name.startswith(f"{wanted}/")]
         if not matches:
             raise BadUsage(
                 f"{path} is not a file of this workspace"
@@ -85,8 +114,4 @@ def _selected(folder: Path, files: Sequence[Path], names: Sequence[str]) -> Sequ
                 f"{WORKSPACE_FILE} includes",
             )
         selected.update(matches)
-    return [name for name in names if name in selected]
-
-
-def _side(text: str, document: Document) -> Side:
-    return Side(tuple(text.splitlines(keepends=True)), redact_file(document))
+    return [name for name in known if name in selected]

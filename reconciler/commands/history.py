@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -15,14 +15,15 @@ from reconciler.model.resource import Desired
 from reconciler.model.wording import listed
 from reconciler.planning.base import Base
 from reconciler.workspace import Loaded, Snapshots, load_at
-from reconciler.workspace.declarations import files_by_glob
 from reconciler.workspace.git.applied import Applied, applied_commit, applied_ref
-from reconciler.workspace.git.base import base_of_ref, default_base
+from reconciler.workspace.git.base import BaseCommit, base_of_ref, default_base
 from reconciler.workspace.git.ci import target_of
 from reconciler.workspace.git.range import Range
 from reconciler.workspace.git.repository import Commit, Repository
 from reconciler.workspace.git.source import Blobs, GitSource
+from reconciler.workspace.patterns import files_by_glob
 from reconciler.workspace.sources import digest_of_file
+from reconciler.workspace.unloaded import keys_in_unloaded
 
 _MOST_LISTED = 5
 
@@ -77,18 +78,21 @@ class WorkspaceHistory:
             return None
         applied = self.applied
         used = applied if applied is not None and applied.outside is None else None
-        commit = default_base(
+        base = default_base(
             self.repository, self.head, used.commit if used is not None else None, self.environ
         )
-        notes = tuple(_notes(applied, commit)) if applied is not None else ()
-        return self._up_to_head(commit, first_to=self._rolled_back(used), notes=notes)
+        if used is not None:
+            base = base._replace(ref=self.repository.short_name(used.ref))
+        notes = tuple(_notes(applied, base.id)) if applied is not None else ()
+        return self._up_to_head(base, first_to=self._rolled_back(used), notes=notes)
 
     def _up_to_head(
-        self, commit: str, *, first_to: Sequence[str] = (), notes: tuple[Note, ...] = ()
+        self, base: BaseCommit, *, first_to: Sequence[str] = (), notes: tuple[Note, ...] = ()
     ) -> Base:
         """Return the base at a commit, with the commits up to some others, then up to HEAD."""
-        ends = (*first_to, self.head or commit)
-        return self._loaded(Range.between(self.repository, commit, ends), notes)
+        ends = (*first_to, self.head or base.id)
+        commits = Range.between(self.repository, base.id, ends)
+        return replace(self._loaded(commits, notes), ref=base.ref)
 
     def _rolled_back(self, applied: Applied | None) -> list[str]:
         """Return the applied commit if HEAD lacks it, so that its commits count as applied.
@@ -145,16 +149,24 @@ class WorkspaceHistory:
 
     def _kept(self, configurations: Sequence[Desired]) -> Iterator[tuple[Address, str]]:
         """Yield removed resources that are not removed from the tree, with the reason."""
-        environment, files = self.loaded.desired.environment, self.loaded.files
-        for desired in configurations:
-            for address, resource in desired.resources.items():
-                if address in self.loaded.desired.resources:
-                    continue
-                file = resource.mark.file if resource.mark is not None else ""
-                if address in self.loaded.declared:
-                    yield address, f"its `environments` leave out {environment}"
-                elif file and file not in files and (self.folder / file).exists():
-                    yield address, f"its file {file} exists but is not loaded"
+        loaded, collections = self.loaded, {kind.name: kind.collection for kind in all_kinds()}
+        read = loaded.files.keys() - loaded.skipped
+        removed = {
+            address: resource.mark.file if resource.mark is not None else ""
+            for desired in configurations
+            for address, resource in desired.resources.items()
+            if address not in loaded.desired.resources
+        }
+        unloaded = keys_in_unloaded(self.folder, read) if removed else {}
+        for address, file in removed.items():
+            needed = {collections[address.kind], address.key}
+            others = (name for name, keys in unloaded.items() if needed <= keys)
+            if address in loaded.declared:
+                yield address, f"its `environments` leave out {loaded.desired.environment}"
+            elif file and file not in loaded.files and (self.folder / file).exists():
+                yield address, f"its file {file} exists but is not loaded"
+            elif (other := next(others, None)) is not None:
+                yield address, f"{other} contains it but is not loaded"
 
     def _source_at(self, commit: str) -> GitSource:
         (tree,) = self.repository.trees([commit])

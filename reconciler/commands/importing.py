@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 from reconciler.authoring.writing import write_files
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
 from reconciler.commands.session import Session
-from reconciler.errors import BadUsage
 from reconciler.importing import effects
 from reconciler.importing.adopting import Adoption, adoptions
 from reconciler.importing.attempting import attempt_of
-from reconciler.importing.choosing import Choice, chosen, may_be_chosen, unmatched
+from reconciler.importing.choosing import Choice, chosen, may_choose
 from reconciler.importing.context import ImportContext, identity_of
-from reconciler.importing.placing import Layout, Placing
+from reconciler.importing.placing import Layout, Placing, siblings_of
 from reconciler.kinds import all_kinds
 from reconciler.model.imported import Adopted, Imported, Left
 from reconciler.model.live import Live, LiveObject
+from reconciler.model.naming import kinds_named, parts
 from reconciler.model.plan import Plan
 from reconciler.planning.matcher import Matching, match
 from reconciler.planning.planner import PlanOptions
@@ -30,12 +30,13 @@ from reconciler.workspace import FolderSource, Loaded
 class ImportOptions:
     """What to import, and into which files.
 
-    `force` overwrites existing files with live state; `dry_run` writes nothing.
+    Without a layout, resources are written beside those of the same parent. `into` is a folder or
+    a file. `force` overwrites existing files with live state; `dry_run` writes nothing.
     """
 
     workspace: WorkspaceOptions
     choice: Choice = field(default_factory=Choice)
-    layout: Layout = Layout.BY_PARENT
+    layout: Layout | None = None
     into: str = ""
     force: bool = False
     dry_run: bool = False
@@ -49,7 +50,6 @@ class _Selected:
     claimed: int
     ignored: tuple[LiveObject, ...]
     refused: tuple[Left, ...]
-    unmatched: tuple[str, ...]
 
 
 async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
@@ -57,12 +57,21 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
 
     Raises:
         InvalidConfiguration: the existing files have errors; nothing is read.
-        BadUsage: the choice fits no live object.
+        BadUsage: a part of the choice matches no live object.
         ReconcilerError: a file would not be read, or must not be overwritten.
         AmbiguousIdentity, ServiceError.
 
     """
-    _check_kinds(options.choice)
+    choice = replace(
+        options.choice,
+        kinds=tuple(
+            name for text in options.choice.kinds for name in kinds_named(text, all_kinds())
+        ),
+    )
+    options = replace(options, choice=choice)
+    # The first files of a pattern may be those that are imported.
+    lenient = replace(options.workspace, lenient=frozenset({"no-files"}))
+    options = replace(options, workspace=lenient)
     session = Session.open(options.workspace, runtime)
     placing = Placing(
         FolderSource(options.workspace.folder),
@@ -71,11 +80,12 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
         options.layout,
         options.into,
         options.force,
+        siblings_of(session.loaded.desired.in_order(), {kind.name: kind for kind in all_kinds()}),
     )
     depth = Depth(
-        in_full=lambda live: may_be_chosen(live, options.choice, all_kinds()),
-        ids=frozenset(options.choice.ids),
-        parents=frozenset(options.choice.parents),
+        in_full=may_choose(choice, all_kinds(), session.loaded.desired.in_order()),
+        ids=frozenset(choice.ids),
+        parents=frozenset(part for text in choice.parents for part in parts(text)),
     )
     async with session.connected() as transport:
         imported, _ = await session.settled(
@@ -88,13 +98,6 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
             await asyncio.sleep(0)
             write_files(options.workspace.folder, imported.files)
         return replace(imported, calls=transport.calls)
-
-
-def _check_kinds(choice: Choice) -> None:
-    names = [kind.name for kind in all_kinds()]
-    for name in choice.kinds:
-        if name not in names:
-            raise BadUsage(f"unknown kind '{name}'", hint=f"use one of: {', '.join(names)}")
 
 
 def _imported(options: ImportOptions, session: Session, placing: Placing, live: Live) -> Imported:
@@ -131,7 +134,6 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
         left_out=tuple(left for left in drafting.left if left.path),
         secrets=tuple(drafting.secrets),
         calls=0,
-        unmatched=selected.unmatched,
         beside=attempt.beside,
         gone=tuple(effects.removed_from_files(loaded, attempt, before)) if options.force else (),
         namesakes=tuple(effects.namesakes(attempt, context, loaded)),
@@ -162,12 +164,9 @@ def _selected(
 ) -> _Selected:
     """Select the objects to write. With `--force`, those in overwritten files are written again.
 
-    Raises BadUsage if the choice fits no object.
+    Raises BadUsage if a part of the choice matches no object.
     """
     objects = chosen(choice, context)
-    parts, similar = unmatched(choice, context)
-    if not objects and (choice.names or choice.ids or choice.parents):
-        raise _nothing_chosen(choice, parts, similar)
     ignored_ids = {identity_of(live) for live in matching.ignored}
     ignored = tuple(live for live in objects if identity_of(live) in ignored_ids)
     wanted = [live for live in objects if identity_of(live) not in ignored_ids]
@@ -179,20 +178,7 @@ def _selected(
         if identity_of(adoption.live) not in context.claims
         or _is_overwritten(adoption, loaded, placing)
     )
-    return _Selected(new, len(every) - len(new), ignored, tuple(refused.values()), parts)
-
-
-def _nothing_chosen(
-    choice: Choice, unmatched_parts: Sequence[str], similar: str | None
-) -> BadUsage:
-    listed = ", ".join((*choice.parents, *choice.names, *choice.ids))
-    together = "" if unmatched_parts else " together"
-    suggestion = f"did you mean '{similar}'? " if similar is not None else ""
-    return BadUsage(
-        f"no live object matches {listed}{together}",
-        hint=f"{suggestion}use names as the service shows them, with the same case; "
-        "--project also takes ids and keys",
-    )
+    return _Selected(new, len(every) - len(new), ignored, tuple(refused.values()))
 
 
 def _refused(objects: Sequence[LiveObject], context: ImportContext) -> Iterator[Left]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from reconciler.client import Transport
+from reconciler.client.estimate import Estimate
 from reconciler.commands.runtime import PlanRequest, Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import Diagnostic
+from reconciler.kinds import all_kinds
 from reconciler.model.plan import Note, Plan
 from reconciler.model.plan_redaction import redact_plan
+from reconciler.planning.estimate import calls_of
 from reconciler.reading.key import key_may_write
 from reconciler.workspace.git.ci import is_job
 
@@ -21,16 +24,27 @@ _KEY_MAY_WRITE = Note(
 
 @dataclass(frozen=True, slots=True)
 class PlanResult:
-    """A plan with known secrets masked, warnings about the files, and the number of calls."""
+    """A plan with known secrets masked, warnings about the files, and the number of calls.
+
+    `estimate` is what applying it takes.
+    """
 
     plan: Plan
     diagnostics: tuple[Diagnostic, ...]
     calls: int
+    estimate: Estimate
 
     @classmethod
-    def of(cls, plan: Plan, session: Session, transport: Transport) -> PlanResult:
-        """Return a plan as it may be printed and saved."""
-        return cls(redact_plan(plan, session.mask), session.loaded.diagnostics, transport.calls)
+    def of(
+        cls, plan: Plan, session: Session, transport: Transport, *, verify: bool = True
+    ) -> PlanResult:
+        """Return a plan as it may be printed and saved. `verify` plans again after an apply."""
+        return cls(
+            redact_plan(plan, session.mask),
+            session.loaded.diagnostics,
+            transport.calls,
+            transport.estimate(calls_of(plan, all_kinds(), verify=verify)),
+        )
 
 
 async def plan(request: PlanRequest, runtime: Runtime) -> PlanResult:

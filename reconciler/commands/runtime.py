@@ -35,6 +35,7 @@ class WorkspaceOptions:
     `strict` turns warnings about the files into errors. `client` is how requests are made: it takes
     precedence over the files. `insecure_http` allows to send the key unencrypted. `trust_workspace`
     lets the files decide where the key is sent and what is allowed, also without a terminal.
+    `lenient` are the codes of errors that are warnings for a command.
     """
 
     folder: Path
@@ -43,6 +44,7 @@ class WorkspaceOptions:
     client: ClientOptions = field(default_factory=ClientOptions)
     insecure_http: bool = False
     trust_workspace: bool = False
+    lenient: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

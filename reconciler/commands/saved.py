@@ -51,8 +51,10 @@ async def saved_plan(
 ) -> SavedPlan:
     """Plan again as the saved plan was made, and return the changes that both plans contain.
 
-    The selection is that of the file, since it only narrows. Options that widen a plan (the base,
-    --rotate-secrets, --allow-replace, --undo) are not taken from the file: they are given again.
+    The selection is that of the file, since it only narrows: what its options name today, and what
+    they named when it was saved. So a name with another meaning makes the plan stale. Options that
+    widen a plan (the base, --rotate-secrets, --allow-replace, --undo) are not taken from the file:
+    they are given again.
     Policy violations of the new plan are in the result.
 
     Raises:
@@ -81,7 +83,9 @@ async def saved_plan(
         # The configuration has the state that is undone.
         desired = replace(desired, resources={})
     else:
-        options = replace(request.options, selection=saved.selection)
+        options = replace(
+            request.options, selection=saved.selection, planned_before=saved.addresses
+        )
         new, live = await session.planned(transport, options, base, in_full=touched_by(saved))
     compared = compare(saved, new, live=live, desired=desired, kinds=all_kinds(), mask=session.mask)
     if compared.differences and not shared:
@@ -136,7 +140,7 @@ def _other_options(
         )
     uses = {note.use for change in saved.effective for note in change.secrets}
     if SecretUse.ROTATE in uses and not request.options.rotate:
-        yield "the plan was made with --rotate-secrets", "pass it again, with the same globs"
+        yield "the plan was made with --rotate-secrets", "pass it again, with the same names"
 
 
 def _stale(differences: tuple[str, ...]) -> str:

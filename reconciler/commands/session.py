@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from platform import python_version
 from typing import TypeVar
 
 from reconciler.client import ClientSettings, SecretResolver, Transport, open_transport
@@ -17,12 +19,14 @@ from reconciler.errors import (
     SecretUnavailable,
 )
 from reconciler.kinds import all_kinds
+from reconciler.model.event import Noted
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.plan_redaction import redact_event
 from reconciler.model.policy import Policy
 from reconciler.model.redaction import Mask
 from reconciler.model.values import secret_refs
+from reconciler.model.wording import several
 from reconciler.planning.base import Base
 from reconciler.planning.details import Identity, needed_details, short_forms
 from reconciler.planning.planner import PlanContext, PlanOptions, make_plan
@@ -75,6 +79,7 @@ class Session:
             environ=runtime.environ,
             strict=options.strict,
             drafts=drafts,
+            lenient=options.lenient,
             base=base,
         )
         secrets = SecretResolver(loaded.secrets, runtime.environ, plain=loaded.desired.plain_texts)
@@ -84,7 +89,19 @@ class Session:
             for _, ref in secret_refs(resource.spec):
                 secrets.resolve_effortless(ref)
         history = WorkspaceHistory.of(options.folder, loaded, runtime.environ)
-        return cls(options, loaded, secrets, runtime, history)
+        session = cls(options, loaded, secrets, runtime, history)
+        session.note(f"reconciler {__version__}, Python {python_version()}, {sys.platform}")
+        session.note(
+            f"workspace {options.folder}, environment {loaded.desired.environment}: "
+            f"{several(len(loaded.desired.resources), 'resource')}"
+        )
+        decided_by = "the files" if base is None else base.branch or "the environment variables"
+        session.note(f"connection and switches decided by {decided_by}")
+        return session
+
+    def note(self, message: str) -> None:
+        """Report what was loaded or decided, for `--debug`, with known secrets masked."""
+        self.runtime.listen(Noted(self.mask(message)))
 
     @property
     def mask(self) -> Mask:
@@ -212,13 +229,17 @@ class Session:
     def plan(self, live: Live, options: PlanOptions, base: Base | None = None) -> Plan:
         """Return the plan that makes live state match the configuration."""
         context = self.plan_context(options, base)
+        # The trusted policy may prune less than the own one, so options may match nothing there.
+        again = replace(options, planned_before=options.planned_before or frozenset())
+
+        def make(policy: Policy) -> Plan:
+            is_own = policy is self.loaded.own_policy
+            given = context if is_own else replace(context, options=again)
+            return make_plan(self.loaded.desired, live, policy, all_kinds(), context=given)
+
         # Planning creates many values and no cycles, so collecting garbage only costs time.
         with collector_paused():
-            return self.judged(
-                lambda policy: make_plan(
-                    self.loaded.desired, live, policy, all_kinds(), context=context
-                )
-            )
+            return self.judged(make)
 
     def judged(self, make: Callable[[Policy], Plan]) -> Plan:
         """Return the plan of the own policy, with violations of the stricter one that applies."""
@@ -232,4 +253,5 @@ class Session:
         # Without a base git may be unavailable, or not to be used.
         history = self.history if base is not None else None
         head = history.head if history is not None else None
-        return PlanContext(self.runtime.now(), __version__, base, options, head)
+        declared = self.loaded.declared.keys()
+        return PlanContext(self.runtime.now(), __version__, base, options, head, declared)

@@ -5,9 +5,7 @@ A resource needs no network, secret or API key, but the environment variables of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from reconciler.commands.files import read_file
@@ -18,16 +16,14 @@ from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.codec.plan import decode
 from reconciler.model.kind import Kind
+from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan
 from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.resolved import ResolvedField, ResolvedParent, ResolvedResource
 from reconciler.model.resource import Resource
-from reconciler.model.wording import listed
 from reconciler.workspace import Loaded
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.origins import OriginContext, fields_with_origin
-
-_LISTED = 20
 
 
 def show(
@@ -63,7 +59,7 @@ def show(
 def resolved(
     name: str, options: WorkspaceOptions, runtime: Runtime
 ) -> tuple[ResolvedResource, tuple[Diagnostic, ...]]:
-    """Return the resource of an address, or of a key that only one has, and warnings.
+    """Return the only resource that a text names, and warnings.
 
     Known secrets that were written where they don't belong are masked.
 
@@ -75,7 +71,7 @@ def resolved(
     """
     session = Session.open(options, runtime)
     loaded = session.loaded
-    address = _address(name, loaded.declared)
+    address = _address(name, loaded)
     declaration = loaded.declared[address]
     resource = loaded.desired.resources.get(address)
     if resource is None:
@@ -96,24 +92,14 @@ def resolved(
     return result, loaded.diagnostics
 
 
-def _address(name: str, declared: Mapping[Address, Declaration]) -> Address:
-    by_address = {str(address): address for address in declared}
-    if name in by_address:
-        return by_address[name]
-    by_key = sorted(address for address in declared if address.key == name)
-    if len(by_key) == 1:
-        return by_key[0]
-    if by_key:
-        raise BadUsage(
-            f"'{name}' is the key of more than one resource",
-            hint=f"use one of: {', '.join(map(str, by_key))}",
-        )
-    keys = {address.key: str(address) for address in declared}
-    close = get_close_matches(name, [*by_address, *keys], n=1)
-    suggestion = f"did you mean '{keys.get(close[0], close[0])}'? " if close else ""
-    known = f"resources: {listed(sorted(by_address), _LISTED)}"
-    known = known if declared else "the files contain no resources"
-    raise BadUsage(f"unknown resource '{name}'", hint=f"{suggestion}{known}")
+def _address(name: str, loaded: Loaded) -> Address:
+    """Return the resource that a text names, in any environment. Raises BadUsage."""
+    resources = loaded.desired.resources
+    names = Names(
+        Named.of_resource(resources[address]) if address in resources else Named(address)
+        for address in loaded.declared
+    )
+    return names.one(name).address
 
 
 def _environments(declaration: Declaration, loaded: Loaded) -> tuple[str, ...]:

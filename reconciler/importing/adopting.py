@@ -199,13 +199,26 @@ def managed_fields(
     return values, stale
 
 
-def declared_paths(kind: Kind, values: JSONObject) -> frozenset[Path]:
-    """Return the paths that values in files set, with the kind's own names for fields."""
+def declared_values(kind: Kind, values: JSONObject) -> dict[Path, JSON]:
+    """Return the values in files by their paths, with the kind's own names for fields."""
     named = {
         (field.name if (field := kind.field_named(name)) is not None else name): value
         for name, value in values.items()
     }
-    return frozenset(leaf.path for leaf in field_leaves(kind.fields, named, live=False))
+    return {leaf.path: leaf.value for leaf in field_leaves(kind.fields, named, live=False)}
+
+
+def is_given(kind: Kind, values: JSONObject, path: Path, default: JSON) -> bool:
+    """Return whether a default of the workspace gives a field the value that it has."""
+    value, field = value_at(values, path), kind.field_at(path, values)
+    if value is MISSING or any(path == (holder.name, item.tag) for holder, item in kind.variants):
+        # The type of a destination is written, since its config depends on it.
+        return False
+    return bool(
+        comparable(field, value) == comparable(field, default)
+        if field is not None
+        else value == default
+    )
 
 
 def _is_default(field: Field, value: JSON) -> bool:

@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 
 from reconciler.authoring.drafts import Draft
-from reconciler.importing.adopting import Adoption, declared_paths, managed_fields
+from reconciler.importing.adopting import (
+    Adoption,
+    declared_values,
+    is_given,
+    managed_fields,
+)
 from reconciler.importing.writable import (
     doubtful_paths,
     fitting,
@@ -19,6 +24,7 @@ from reconciler.importing.writable import (
 from reconciler.model.address import Address
 from reconciler.model.imported import Left
 from reconciler.model.json_tree import leaves
+from reconciler.model.kind import Kind
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef, Resource, State
 from reconciler.model.values import (
@@ -67,7 +73,7 @@ class Drafting:
             return None
         for path, reason in left_out:
             self._leave(adoption, path, reason)
-        ordered = in_schema_order(kind, fit)
+        ordered = in_schema_order(kind, _without_given(kind, fit, defaults))
         resource = self.resources.get(address)
         existing = {ref for _, ref in secret_refs(resource.spec)} if resource is not None else set()
         for _, ref in secret_refs(ordered):
@@ -78,7 +84,7 @@ class Drafting:
     def _values(self, adoption: Adoption, defaults: JSONObject) -> dict[str, JSON]:
         """Return the fields to write, with secrets as references."""
         kind, address, body = adoption.kind, adoption.address, adoption.live.body
-        explicit = declared_paths(kind, defaults)
+        explicit = declared_values(kind, defaults).keys()
         managed, stale = managed_fields(kind, body, explicit=explicit)
         values = without_unimportable(kind, managed, explicit=explicit)
         for path in secret_paths(kind, values, body):
@@ -136,6 +142,24 @@ class Drafting:
             for path, text in texts:
                 if self.mask(text) != text:
                     yield tuple(part for part in path if isinstance(part, str))
+
+
+def _without_given(kind: Kind, values: dict[str, JSON], defaults: JSONObject) -> dict[str, JSON]:
+    """Return the fields that do not have the values of the defaults of the workspace."""
+    tags = [(holder.name, variant.tag) for holder, variant in kind.variants]
+    replaced = {
+        path[0]
+        for path in tags
+        if value_at(defaults, path) not in (MISSING, value_at(values, path))
+    }
+    for path, default in declared_values(kind, defaults).items():
+        # The defaults of another type of destination do not apply.
+        if path[0] not in replaced and is_given(kind, values, path, default):
+            remove(values, path)
+    parent = kind.parent_key
+    if parent is not None and parent in defaults and values.get(parent) == defaults[parent]:
+        del values[parent]
+    return values
 
 
 def _kept(resource: Resource) -> dict[str, JSON]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from reconciler.authoring.extras import Extra, extras_in
 from reconciler.errors import DiagnosticCollector, ReconcilerError
 from reconciler.importing.attempting import Attempt
 from reconciler.importing.context import ImportContext
@@ -12,9 +13,9 @@ from reconciler.model.file_change import FileChange, Side
 from reconciler.model.imported import Namesake
 from reconciler.model.json_tree import leaves
 from reconciler.model.kind import Kind
+from reconciler.model.redaction import redact_line
 from reconciler.model.reference import references_in
 from reconciler.model.values import JSON, path_text, secret_refs
-from reconciler.model.wording import several
 from reconciler.workspace import Loaded
 from reconciler.workspace.redact_file import redact_file
 from reconciler.workspace.yaml.loader import parse
@@ -69,14 +70,23 @@ def removed_from_files(
             if "overrides" not in path[:1] and _has_plain_reference(value):
                 yield file, f"{value} in {path_text(path)} of {address} (replaced by its value)"
     for file, text in before.items():
-        kept = {line.strip() for line in attempt.texts[file].splitlines()}
-        comments = [
-            line
-            for line in text.splitlines()
-            if line.lstrip().startswith("#") and line.strip() not in kept
-        ]
-        if comments:
-            yield file, f"{several(len(comments), 'line')} of comments"
+        yield from ((file, what) for what in _removed_extras(text, attempt.texts[file]))
+
+
+def _removed_extras(before: str, after: str) -> Iterator[str]:
+    """Yield each comment, anchor, alias and merge key of a text that another one lacks."""
+    kept = {line.strip() for line in after.splitlines()}
+    for extra in extras_in(before):
+        if extra.text not in kept:
+            yield f"{_described(extra)} in line {extra.line}"
+
+
+def _described(extra: Extra) -> str:
+    if extra.text.startswith("*"):
+        return f"alias {extra.text} (replaced by its value)"
+    if extra.text.startswith("&"):
+        return f"anchor {extra.text}"
+    return f"comment {redact_line(extra.text)}" if extra.text.startswith("#") else "merge key"
 
 
 def _has_plain_reference(value: JSON) -> bool:

@@ -8,8 +8,11 @@ from reconciler.model.change import Action, Severity
 from reconciler.model.described import kind_of
 from reconciler.model.field_types import ListOf, MergedObject, SetOf, Text
 from reconciler.model.kind import Field
-from reconciler.model.rule import Outcome, RuleContext, Rules
-from reconciler.model.values import JSONObject
+from reconciler.model.live import Dialect
+from reconciler.model.operation import Operation
+from reconciler.model.request import Repeat
+from reconciler.model.rule import Objection, Outcome, RuleContext, Rules
+from reconciler.model.values import MISSING, JSONObject
 from reconciler.model.wording import listed, quoted, several
 
 _SPECIAL = (
@@ -48,7 +51,10 @@ def _turned_off(context: RuleContext, name: str) -> bool:
 
 @RULES.rule("project-data-lost", Severity.DANGER, on=(Action.DELETE,))
 def data_lost_with_project(context: RuleContext) -> Outcome:
-    """Deletion of a project deletes its events, persons, recordings, dashboards and exports."""
+    """Deletion of a project deletes its events, persons, recordings, dashboards and exports.
+
+    This cannot be undone. It also needs `policy.allow_project_deletion`.
+    """
     exports = ""
     if context.children:
         count = several(len(context.children), "batch export")
@@ -62,13 +68,19 @@ def data_lost_with_project(context: RuleContext) -> Outcome:
 
 @RULES.rule("new-api-token", Severity.INFO, on=(Action.CREATE,))
 def token_of_a_new_project(_: RuleContext) -> Outcome:
-    """A new project has a new token."""
+    """A new project has a new token.
+
+    Use it in clients that send events to the project.
+    """
     return "the project gets a new api_token: use it in clients that send events to the project"
 
 
 @RULES.rule("capture-turned-off", Severity.WARNING, on=(Action.UPDATE,))
 def capture_turned_off(context: RuleContext) -> Outcome:
-    """Data that is not captured cannot be recovered."""
+    """Data that is not captured cannot be recovered.
+
+    Check that no report needs it.
+    """
     names = [name for name in CAPTURE_FIELDS if _turned_off(context, name)]
     opt_out = context.field("autocapture_opt_out")
     if opt_out is not None and opt_out.after is True:
@@ -80,7 +92,10 @@ def capture_turned_off(context: RuleContext) -> Outcome:
 
 @RULES.rule("ip-anonymisation-off", Severity.DANGER, on=(Action.UPDATE,))
 def anonymisation_turned_off(context: RuleContext) -> Outcome:
-    """IP addresses of visitors are stored."""
+    """IP addresses of visitors are stored.
+
+    Check that this is allowed where the visitors are.
+    """
     if not _turned_off(context, "anonymize_ips"):
         return None
     return "IP addresses of visitors are stored from now on; check that this is allowed"
@@ -88,27 +103,51 @@ def anonymisation_turned_off(context: RuleContext) -> Outcome:
 
 @RULES.rule("access-control-changed", Severity.DANGER, on=(Action.CREATE, Action.UPDATE))
 def access_changed(context: RuleContext) -> Outcome:
-    """Access to the project changes. Newer servers refuse the field."""
+    """Access to the project changes.
+
+    Check who can read it then. Newer servers refuse the field: see `access-control-not-accepted`.
+    """
     if context.field("access_control") is None:
         return None
-    return "access to the project changes; newer servers refuse this field with any value"
+    return "access to the project changes; check who can read it then"
+
+
+@RULES.refusal("access-control-not-accepted", on=(Action.CREATE, Action.UPDATE))
+def access_control_refused(context: RuleContext) -> Objection | None:
+    """The server does not accept `access_control`.
+
+    Newer servers refuse every value but null, even false. Remove the field, and set access in the
+    service.
+    """
+    if context.dialect is not Dialect.V2026:
+        return None
+    if context.sent("access_control") in (None, MISSING):
+        return None
+    return Objection(
+        f"the server (dialect {context.dialect}) does not accept access_control",
+        "remove it, and set the access in the service",
+        ("access_control",),
+    )
 
 
 @RULES.rule("project-timezone-changed", Severity.WARNING, on=(Action.UPDATE,))
 def project_timezone_changed(context: RuleContext) -> Outcome:
-    """Days start at another time, in charts and in daily exports of older servers."""
+    """Days start at another time in charts, past dates included.
+
+    Exports do not follow: they have a time zone of their own, or use UTC on older servers.
+    """
     change = context.field("timezone")
     if change is None:
         return None
-    return (
-        f"days start at another time ({change.before} → {change.after}): charts shift, and on "
-        "older servers the daily and weekly exports of the project, too"
-    )
+    return f"days start at another time ({change.before} → {change.after}): charts shift"
 
 
 @RULES.rule("test-filters-replaced", Severity.INFO, on=(Action.UPDATE,))
 def filters_replaced(context: RuleContext) -> Outcome:
-    """Insights with the filters are recomputed, past dates included."""
+    """Insights with the filters are recomputed, past dates included.
+
+    Expect other numbers in insights that filter out internal users.
+    """
     if context.field("test_account_filters") is None:
         return None
     return (
@@ -122,4 +161,34 @@ def _pending_deletion(body: JSONObject) -> bool:
     return body.get("is_pending_deletion") is True
 
 
-KIND = replace(kind_of("project", _SPECIAL), pending_deletion=_pending_deletion, rules=tuple(RULES))
+_BY_SESSION = frozenset({Dialect.V2025, Dialect.V2026})
+"""Servers that refuse the actions of a project to API keys (docs/service.md 4.3)."""
+_OPERATIONS = (
+    Operation("activity", "GET", "activity/", None, refused_to_keys=_BY_SESSION, source="4.3"),
+    Operation(
+        "demo_data",
+        "GET",
+        "is_generating_demo_data/",
+        None,
+        refused_to_keys=_BY_SESSION,
+        source="4.3",
+    ),
+    Operation(
+        "reset_token",
+        "PATCH",
+        "reset_token/",
+        None,
+        # Every request makes a new token.
+        repeat=Repeat.AFTER_LOOKING,
+        refused_to_keys=_BY_SESSION,
+        source="4.3",
+    ),
+)
+
+KIND = replace(
+    kind_of("project", _SPECIAL),
+    operations=_OPERATIONS,
+    pending_deletion=_pending_deletion,
+    rules=tuple(RULES.consequences),
+    refusals=tuple(RULES.refusals),
+)

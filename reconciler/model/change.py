@@ -65,6 +65,7 @@ class FieldChange:
     `before` is the live value and `after` the desired one, MISSING if absent. Both are in canonical
     form, or, for a verbatim field, as the service returns it and as configured. A secret has no
     values. `reset`: the key was removed from the files, and the field returns to its default.
+    `written` is the path as the file writes it, with aliases of names, () if it is `path`.
     """
 
     path: Path
@@ -73,6 +74,7 @@ class FieldChange:
     secret: bool = False
     reset: bool = False
     origin: Origin = Origin.UNKNOWN
+    written: Path = ()
 
 
 class SecretUse(Term):
@@ -134,7 +136,9 @@ class Change:
         The parent as declared, and its live id, None if it does not exist yet.
     live_id
         The object acted on; None for a create.
-    old_parent_id
+    parent_name
+        The name of the parent, live or declared, for readers.
+    old_parent_id, old_parent_name
         For a replacement: the parent of the object that is deleted.
     new_id
         For the rest of a replacement that was cut short: the new object, which exists already. The
@@ -156,7 +160,9 @@ class Change:
     live_id: str | None = None
     parent: ParentRef | None = None
     parent_id: str | None = None
+    parent_name: str | None = None
     old_parent_id: str | None = None
+    old_parent_name: str | None = None
     new_id: str | None = None
     fields: tuple[FieldChange, ...] = ()
     body: JSONObject | None = None

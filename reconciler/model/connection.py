@@ -14,13 +14,20 @@ from reconciler.model.values import SecretRef, SecretValue
 class Connection:
     """The service of an environment. The first request resolves `api_key`.
 
-    `base_url` has no trailing slash.
+    `base_url` has no trailing slash. `key_text` is the reference to the API key as it is written,
+    empty if that is how it reads.
     """
 
     environment: str
     base_url: str
     organization: str
     api_key: SecretRef
+    key_text: str = ""
+
+    @property
+    def written_key(self) -> str:
+        """The reference to the API key as the files write it."""
+        return self.key_text or str(self.api_key)
 
 
 @dataclass(frozen=True, slots=True)

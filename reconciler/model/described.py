@@ -62,11 +62,12 @@ def variant_of(
     name: str,
     field: str,
     special: Collection[Field] = (),
-    *,
-    fixed_since: Dialect | None = None,
-    unlisted: frozenset[str] = frozenset(),
+    **parts: Any,
 ) -> Variant:
-    """Return the type of a field with `x-variants`, with the fields of each variant."""
+    """Return the type of a field with `x-variants`, with the fields of each variant.
+
+    `parts` are attributes of the variant that its schema does not have.
+    """
     node = known_schema(name)["properties"][field]
     words = node["x-variants"]
     tag, body = words["tag"], words["body"]
@@ -79,8 +80,7 @@ def variant_of(
             if (inner := known_schema(f"{words['folder']}/{variant}"))
         },
         extras=_fields(node, node["properties"], (), leave_out=(tag, body)),
-        fixed_since=fixed_since,
-        unlisted=unlisted,
+        **parts,
     )
 
 

@@ -67,6 +67,13 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """Something was loaded or decided, for `--debug`."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """A change was made. `notices` are the values that the server altered or ignored.
 
@@ -195,6 +202,7 @@ Event: TypeAlias = (
     | Sent
     | Waiting
     | Reading
+    | Noted
     | Result
     | Withdrawing
     | Twins

@@ -1,11 +1,12 @@
-"""Files before and after a change, for `fmt` and for the diff of an import."""
+"""Files before and after a change, for `fmt`, `mv` and the diff of an import."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reconciler.errors import Diagnostic
+from reconciler.model.address import Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +24,34 @@ class FileChange:
     before: Side
     after: Side
 
-    @property
-    def text(self) -> str:
-        """Return the new text."""
-        return "".join(self.after.lines)
-
 
 @dataclass(frozen=True, slots=True)
 class Formatted:
-    """The files that were not formatted, by name, out of `files` files.
+    """The new texts of the files that were not formatted, by name, out of `files` files.
 
-    `skipped` is the number of files that can't be formatted safely; `diagnostics` say why.
+    `changes` are their changes, if asked for. `skipped` is the number of files that can't be
+    formatted safely; `diagnostics` say why.
     """
 
-    changed: Mapping[str, FileChange]
+    changed: Mapping[str, str]
     files: int
+    changes: Mapping[str, FileChange] = field(default_factory=dict)
     skipped: int = 0
     diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A resource that was renamed in files, or would be if not `written`.
+
+    `texts` are the new texts of the files by name, with `places` changes. `former_name` is the
+    name that was added to `renamed_from`, None for no name.
+    """
+
+    old: Address
+    new: Address
+    texts: Mapping[str, str]
+    changes: Mapping[str, FileChange]
+    places: int
+    former_name: str | None = None
+    written: bool = True

@@ -55,8 +55,6 @@ class Imported:
         The selected objects that `policy.ignore` excludes.
     secrets
         The environment variables to set, with the address that needs each.
-    unmatched
-        The parts of the selection without a match.
     beside
         Files that cannot be extended, with those that were written instead.
     gone
@@ -76,7 +74,6 @@ class Imported:
     left_out: tuple[Left, ...]
     secrets: tuple[tuple[str, Address], ...]
     calls: int
-    unmatched: tuple[str, ...] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
     gone: tuple[tuple[str, str], ...] = ()
     namesakes: tuple[Namesake, ...] = ()

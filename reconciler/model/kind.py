@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from reconciler.model.change import Action
 from reconciler.model.field_types import FROM_SCHEMA, FieldType, Text
 from reconciler.model.live import Dialect
-from reconciler.model.rule import Rule
+from reconciler.model.operation import Operation
+from reconciler.model.rule import KnownRefusal, Rule
+from reconciler.model.secret_names import looks_secret
 from reconciler.model.values import JSON, MISSING, JSONObject, Missing, Path, value_at
 
 
@@ -39,6 +41,32 @@ class Variant:
     """The first dialect in which a change of the tag is a replacement."""
     unlisted: frozenset[str] = frozenset()
     """Tags whose objects are in no list: they can be read by id only."""
+    places: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Fields of the body that say where an object writes, by tag, and words for them."""
+    summaries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """One line about a value by tag: templates of its parts, such as `" ({region})"`."""
+
+    def summary(self, value: JSON) -> str:
+        """Return one line about a value, without secrets: `S3 s3://acme/web/ (eu-central-1)`.
+
+        A part is left out if one of its fields has no value. All plain fields of the body are
+        listed for a tag without templates. Values are not escaped.
+        """
+        tag, body = value_at(value, (self.tag,)), value_at(value, (self.body,))
+        if tag is MISSING:
+            return ""
+        shown = _plain_values(body, self.fields_of(value))
+        parts = self.summaries.get(str(tag))
+        if parts is None:
+            line = ", ".join(f"{name} {text}" for name, text in shown.items())
+        else:
+            line = "".join(filter(None, (_filled(part, shown) for part in parts)))
+        extras = [
+            f"{extra.name} {given}"
+            for extra in self.extras
+            if (given := value_at(value, (extra.name,))) not in (None, MISSING)
+        ]
+        return ", ".join([f"{tag} {line}".rstrip(), *extras])
 
     def canonical(self, value: JSON) -> JSON:
         """Return the value: the inner fields have types of their own."""
@@ -61,6 +89,27 @@ class Variant:
                 return next((field for field in extras if field.name == name), None)
             case (self.body, name):
                 return next((field for field in self.fields_of(value) if field.name == name), None)
+        return None
+
+
+def _plain_values(body: JSON, fields: tuple[Field, ...]) -> dict[str, str]:
+    """Return the scalars of a body as text by name, defaults included, without secrets."""
+    secret = {field.name for field in fields if field.secret}
+    values = {field.name: field.default for field in fields}
+    values |= body if isinstance(body, Mapping) else {}
+    return {
+        name: str(value)
+        for name, value in values.items()
+        if isinstance(value, (str, int, float)) and value != ""
+        if name not in secret and not looks_secret(name)
+    }
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str | None:
+    """Return a template with its fields filled in, None if a field has no value."""
+    try:
+        return template.format_map(values)
+    except KeyError:
         return None
 
 
@@ -206,6 +255,8 @@ class Kind:
         Return whether an object is pending deletion (docs/service.md 4.3).
     activity
         The path inside a live body of its last activity, which distinguishes duplicates.
+    page
+        The path of an object's page on the service, with `{parent}` and `{id}`; "" if unknown.
     """
 
     name: str
@@ -221,8 +272,20 @@ class Kind:
     pending_deletion: Callable[[JSONObject], bool] = _never
     dialect_of: Callable[[JSONObject], Dialect | None] = _unknown
     activity: Path = ()
+    page: str = ""
     backfill: Backfill | None = None
+    operations: tuple[Operation, ...] = ()
     rules: tuple[Rule, ...] = ()
+    refusals: tuple[KnownRefusal, ...] = ()
+
+    def operation(self, name: str) -> Operation:
+        """Return the operation of a name. Raises KeyError."""
+        return {operation.name: operation for operation in self.operations}[name]
+
+    @property
+    def differs_by_dialect(self) -> bool:
+        """Whether the dialect of a server shows in its objects."""
+        return self.dialect_of is not _unknown
 
     @property
     def consequences(self) -> tuple[str, ...]:

@@ -24,10 +24,11 @@ class Unmanaged:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note on the plan as a whole. `code` is a stable kebab-case word."""
+    """A note on the plan as a whole, or about a resource. `code` is a stable kebab-case word."""
 
     code: str
     message: str
+    about: Address | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,9 @@ class Refusal:
 class PlanSource:
     """What a plan was computed from.
 
-    `base` is the git commit of the base, if any, `base_commits` the number of commits since then,
-    `base_time` its time (ISO 8601) and `head` the commit that was planned.
+    `base` is the git commit of the base, if any, `base_ref` the short name of the reference that
+    leads to it, `base_commits` the number of commits since then, `base_time` its time (ISO 8601)
+    and `head` the commit that was planned.
     """
 
     environment: str
@@ -59,6 +61,7 @@ class PlanSource:
     tool_version: str
     dialect: Dialect | None = None
     base: str | None = None
+    base_ref: str | None = None
     base_commits: int = 0
     base_time: str | None = None
     head: str | None = None
@@ -98,6 +101,11 @@ class Plan:
     def effective(self) -> tuple[Change, ...]:
         """The changes that do something, in order."""
         return tuple(change for change in self.changes if change.action is not Action.NO_OP)
+
+    @property
+    def addresses(self) -> frozenset[Address]:
+        """The addresses of all changes, no-ops included."""
+        return frozenset(change.address for change in self.changes)
 
     @property
     def empty(self) -> bool:

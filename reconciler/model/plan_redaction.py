@@ -30,7 +30,7 @@ _T = TypeVar("_T", Change, Consequence, FieldChange, Note, Refusal, Unmanaged)
 _Event = TypeVar("_Event", bound=Event)
 _TEXTS = (
     *("path", "error", "reason", "collection", "live_id", "notices", "hint", "because"),
-    *("twin_id", "twin_ids"),
+    *("twin_id", "twin_ids", "message"),
 )
 """The attributes of events that are texts, or tuples of texts."""
 
@@ -84,7 +84,7 @@ def _masked_text(value: str | tuple[str, ...] | None, mask: Mask) -> str | tuple
 
 def _change(change: Change, mask: Mask) -> Change:
     return replace(
-        _masked(change, mask, "name", "body", "after_create"),
+        _masked(change, mask, "name", "body", "after_create", "parent_name", "old_parent_name"),
         fields=tuple(_masked(field, mask, "before", "after") for field in change.fields),
         consequences=tuple(_masked(item, mask, "message") for item in change.consequences),
         seen=change.seen and {path: redact_value(item, mask) for path, item in change.seen.items()},

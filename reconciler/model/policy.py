@@ -70,6 +70,10 @@ def _union(own: tuple[str, ...], trusted: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*own, *trusted)))
 
 
+def _common(own: tuple[str, ...], trusted: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(item for item in own if item in trusted)
+
+
 def _lower(own: Limit | None, trusted: Limit | None) -> Limit | None:
     """Return the lower limit. A number and a percentage are not comparable: the trusted one."""
     if own is None or trusted is None or own.percent != trusted.percent:
@@ -109,9 +113,10 @@ class Policy:
     """The rules of one environment: a field for each key of `policy:` in the files.
 
     `prune` maps a scope to its mode: the address of a parent (its children), a kind, or "*" for
-    all others. `deletable` are the kinds whose `Kind.deletion_switch` is on. `withdraw` allows a
-    run to delete an export that it created, if another client created the same one before. `marks`
-    are the places of the keys.
+    all others. `deletable` are the kinds whose `Kind.deletion_switch` is on. `attempt` are the
+    known refusals of servers that are not violations. `withdraw` allows a run to delete an export
+    that it created, if another client created the same one before. `marks` are the places of the
+    keys.
     """
 
     prune: Mapping[str, Prune] = field(default_factory=dict, metadata=_key(_prune, _narrower))
@@ -121,6 +126,7 @@ class Policy:
     deletable: frozenset[str] = field(default=frozenset())
     allow_replace: bool = field(default=False, metadata=_key(_is_on, min))
     deny: tuple[str, ...] = field(default=(), metadata=_key(_texts, _union))
+    attempt: tuple[str, ...] = field(default=(), metadata=_key(_texts, _common))
     allow_literal_secrets: bool = field(default=False, metadata=_key(_is_on, min))
     allow_exec_secrets: bool = field(default=False, metadata=_key(_is_on, min))
     withdraw: bool = field(default=True, metadata=_key(_may_withdraw, min))

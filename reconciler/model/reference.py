@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 SECRET = "secret"  # noqa: S105 - a word of the syntax
+UNSET = "${unset}"
+"""The value that removes a field of a lower layer."""
 _PART = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
+_START = re.compile(r"[^{}\r\n]*[{}]?")
 _DEFAULT = ":-"
 
 
@@ -37,6 +40,11 @@ class Reference:
         """The argument: a name, a path or a command. Empty without one."""
         text = self.inside.partition(":")[2] if self.is_secret else self.inside
         return text.partition(":")[2]
+
+    @property
+    def start(self) -> str:
+        """The reference as it is written, up to a brace or a line break in an unclosed one."""
+        return str(self) if self.closed else "${" + (_START.match(self.inside) or [""])[0]
 
     @property
     def has_default(self) -> bool:

@@ -41,9 +41,9 @@ class Overridden:
 class ResolvedField:
     """A managed field: a leaf or an empty mapping.
 
-    `value` contains references in place of secrets, and a placeholder for a literal one. `written`
-    is the text in the file if references were filled in, else `MISSING`. `overrides` start with
-    the next lower layer.
+    `value` contains references in place of secrets, and a placeholder for a literal one. It is
+    `MISSING` for a field that `${unset}` leaves unmanaged. `written` is the text in the file if
+    references were filled in, else `MISSING`. `overrides` start with the next lower layer.
     """
 
     path: Path

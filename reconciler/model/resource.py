@@ -52,7 +52,8 @@ class Resource:
 
     `spec` holds the managed fields by the API's names, as written (not normalised), secrets as
     `SecretRef`. An absent field is not managed; null clears it. `parent` is None for kinds without
-    one, and for an export of the organization.
+    one, and for an export of the organization. `written` are the names that the files use instead
+    of those in `spec`. `name_from_env`: the name depends on an environment variable.
     """
 
     address: Address
@@ -64,11 +65,21 @@ class Resource:
     secret_version: str | None = None
     mark: Mark | None = None
     marks: Mapping[Path, Mark] = field(default_factory=dict, compare=False, repr=False)
+    written: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    name_from_env: bool = field(default=False, compare=False, repr=False)
 
     @property
     def name(self) -> str:
         """The name by which the live object is matched. Validation requires one."""
         return str(self.spec.get("name", "")).strip()
+
+    def near(self, path: Path) -> Mark | None:
+        """Return the place of a field, or of the closest part around it that has one."""
+        written = tuple(self.written.get(str(part), part) for part in path[:1]) + path[1:]
+        for length in range(len(written), 0, -1):
+            if written[:length] in self.marks:
+                return self.marks[written[:length]]
+        return self.mark
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.model.kind import Kind
+from reconciler.model.operation import Operation
 from reconciler.model.request import Repeat, Request
 from reconciler.model.values import JSONObject
 
@@ -49,6 +51,30 @@ class Routes:
     ) -> Request:
         """Return the request of an action on an object, such as `pause`."""
         return Request("POST", f"{self._object(live_id)}{name}/", repeat, body=body or {})
+
+    def operation(
+        self,
+        operation: Operation,
+        live_id: str = "",
+        *,
+        body: JSONObject | None = None,
+        query: Mapping[str, str] | None = None,
+        **names: str,
+    ) -> Request:
+        """Return the request of an operation. `names` are ids that its path contains."""
+        path = operation.path.format(
+            organization=self.organization, parent=self.parent_id, id=live_id, **names
+        )
+        if not path.startswith("/"):
+            path = f"{self._object(live_id)}{path}"
+        sent = (body or {}) if operation.method != "GET" else None
+        return Request(
+            operation.method,
+            path,
+            operation.repeat,
+            body=sent,
+            query={**operation.query, **(query or {})},
+        )
 
     def _object(self, live_id: str) -> str:
         return f"{self.collection}{live_id}/"

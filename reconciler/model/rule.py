@@ -1,16 +1,21 @@
-"""Consequences of changes, declared once: `@RULES.rule("id", Severity.WARNING)` on a function."""
+"""Rules of kinds: consequences of changes, and changes that servers are known to refuse.
+
+Each is declared once, on a function: `@RULES.rule("id", Severity.WARNING)` or
+`@RULES.refusal("id")`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Consequence, FieldChange, Severity
+from reconciler.model.change import Action, Change, Consequence, FieldChange, Severity
 from reconciler.model.live import Dialect, LiveObject
 from reconciler.model.resource import Resource
+from reconciler.model.values import JSON, MISSING, Path, value_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,21 +23,49 @@ class RuleContext:
     """What a rule depends on: one change and its surroundings.
 
     `desired` is None for a deletion, `live` for a creation. `children` are the live objects
-    below the changed one, managed or not. `now` is when live state was read.
+    below a deleted one, managed or not. `siblings` are the live objects in the same parent, for
+    refusals only. `now` is when live state was read.
     """
 
-    action: Action
-    address: Address
+    change: Change
     desired: Resource | None
     live: LiveObject | None
-    fields: tuple[FieldChange, ...]
     now: datetime
     dialect: Dialect | None = None
     children: Sequence[LiveObject] = ()
+    siblings: Sequence[LiveObject] = ()
+
+    @property
+    def action(self) -> Action:
+        """The action of the change."""
+        return self.change.action
+
+    @property
+    def address(self) -> Address:
+        """The address of the change."""
+        return self.change.address
+
+    @property
+    def fields(self) -> tuple[FieldChange, ...]:
+        """The fields that change."""
+        return self.change.fields
 
     def field(self, *path: str) -> FieldChange | None:
         """Return the change of the field at a path, None where it does not change."""
         return next((change for change in self.fields if change.path == path), None)
+
+    def sent(self, *path: str) -> JSON:
+        """Return the value at a path of the bodies that are sent, or MISSING."""
+        bodies = (self.change.body or {}, self.change.after_create or {})
+        values = (value_at(body, path) for body in bodies)
+        return next((value for value in values if value is not MISSING), MISSING)
+
+    @property
+    def creates(self) -> bool:
+        """Whether a new object is created."""
+        return self.action is Action.CREATE or (
+            self.action is Action.REPLACE and self.change.new_id is None
+        )
 
 
 Outcome: TypeAlias = str | tuple[Severity, str] | None
@@ -44,7 +77,7 @@ class Rule:
     """A rule with its stable id, which `policy.deny` names.
 
     The first of `severities` is the default. `meaning` is the docstring of its function: when it
-    applies, and what it means. `judge` is called for changes with one of the `actions`.
+    applies, what it means, and what to do. `judge` is called for changes with one of the `actions`.
     """
 
     id: str
@@ -62,8 +95,38 @@ class Rule:
         return Consequence(self.id, severity, message)
 
 
-class Rules(list[Rule]):
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """What the server objects to, the field of the resource that it is about, and the fix."""
+
+    message: str
+    fix: str
+    path: Path = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRefusal:
+    """A change that the server is known to refuse, with a stable id, which `policy.attempt` names.
+
+    `meaning` is the docstring of its function.
+    """
+
+    id: str
+    meaning: str
+    judge: Callable[[RuleContext], Objection | None]
+    actions: tuple[Action, ...]
+
+    def __call__(self, context: RuleContext) -> Objection | None:
+        """Return what the server objects to in a change, if anything."""
+        return self.judge(context) if context.action in self.actions else None
+
+
+@dataclass(slots=True)
+class Rules:
     """The rules of a kind, in the order of their definition."""
+
+    consequences: list[Rule] = field(default_factory=list)
+    refusals: list[KnownRefusal] = field(default_factory=list)
 
     def rule(
         self, rule_id: str, *severities: Severity, on: tuple[Action, ...] = tuple(Action)
@@ -72,7 +135,19 @@ class Rules(list[Rule]):
 
         def add(judge: Callable[[RuleContext], Outcome]) -> Rule:
             rule = Rule(rule_id, severities, str(judge.__doc__), judge, on)
-            self.append(rule)
+            self.consequences.append(rule)
             return rule
+
+        return add
+
+    def refusal(
+        self, rule_id: str, *, on: tuple[Action, ...]
+    ) -> Callable[[Callable[[RuleContext], Objection | None]], KnownRefusal]:
+        """Add the decorated function as a known refusal of changes with one of the actions."""
+
+        def add(judge: Callable[[RuleContext], Objection | None]) -> KnownRefusal:
+            refusal = KnownRefusal(rule_id, str(judge.__doc__), judge, on)
+            self.refusals.append(refusal)
+            return refusal
 
         return add

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from reconciler.client import Transport
 from reconciler.errors import AmbiguousOutcome, BadUsage, NotFound, Throttled
 from reconciler.model.field_types import Instant
-from reconciler.model.kind import Backfill
 from reconciler.model.live import Dialect, LiveObject
 from reconciler.model.request import Repeat
 from reconciler.model.routes import Routes
@@ -46,7 +45,6 @@ def past_range(start: str, end: str, *, now: datetime) -> tuple[datetime, dateti
 async def start_backfill(
     transport: Transport,
     routes: Routes,
-    backfill: Backfill,
     target: LiveObject,
     times: tuple[datetime, datetime],
     *,
@@ -59,6 +57,9 @@ async def start_backfill(
         ServiceError: the service refused.
 
     """
+    backfill = routes.kind.backfill
+    if backfill is None:
+        raise BadUsage(f"a {routes.kind.name} can't be backfilled")
     start, end = _bounds(times, dates=backfill.by_date(target.body, dialect))
     body = {"start_at": start, "end_at": end}
     for path in backfill.paths:

@@ -17,8 +17,9 @@ from reconciler.model.resource import Desired, Resource, State
 class Base:
     """The configuration at a git commit and at the commits from there to HEAD.
 
-    desired, commit
-        The configuration at the base commit, and the commit.
+    desired, commit, ref
+        The configuration at the base commit, the commit, and the short name of the reference that
+        leads to it, None if only the commit is known.
     later
         The configurations between the base and HEAD, oldest first.
     commits
@@ -32,6 +33,7 @@ class Base:
 
     desired: Desired
     commit: str
+    ref: str | None = None
     later: tuple[Desired, ...] = ()
     commits: int = 0
     time: datetime | None = None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from reconciler.model.change import (
@@ -17,9 +16,8 @@ from reconciler.model.change import (
     SecretUse,
 )
 from reconciler.model.comparison import display_value, is_default, is_identical
-from reconciler.model.kind import Kind
 from reconciler.model.leaves import field_leaves
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note
 from reconciler.model.replacement import parse_marked_name
 from reconciler.model.resource import State
@@ -27,8 +25,8 @@ from reconciler.model.rule import RuleContext
 from reconciler.model.values import JSON, MISSING, path_text
 from reconciler.model.wording import printable, quoted
 from reconciler.planning.ambiguity import interrupted
-from reconciler.planning.base import History
 from reconciler.planning.bodies import create_body, update_body
+from reconciler.planning.change_context import ChangeContext
 from reconciler.planning.differ import Difference, difference
 from reconciler.planning.matcher import Match
 from reconciler.planning.secrets import secrets_of_create, secrets_of_update
@@ -42,30 +40,6 @@ _REASON_OF = {
 }
 
 
-@dataclass(slots=True)
-class ChangeContext:
-    """The input of every decision besides the resource itself."""
-
-    kinds: Mapping[str, Kind]
-    live: Live
-    history: History
-    now: datetime
-    rotate: tuple[str, ...]
-    _children: dict[tuple[str, str], list[LiveObject]] | None = field(default=None, repr=False)
-
-    def children(self, parent: LiveObject) -> Sequence[LiveObject]:
-        """Return the live children of an object, managed or not. Indexed on first use."""
-        if self._children is None:
-            self._children = {}
-            for objects in self.live.objects.values():
-                for child in objects:
-                    parent_kind = self.kinds[child.kind].parent
-                    if parent_kind is not None and child.parent_id is not None:
-                        self._children.setdefault((parent_kind, child.parent_id), []).append(child)
-        children = self._children.get((parent.kind, parent.id), [])
-        return sorted(children, key=lambda child: (child.name, child.id))
-
-
 ChangesAndNotes: TypeAlias = tuple[tuple[Change, ...], tuple[Note, ...]]
 
 
@@ -73,7 +47,7 @@ def resource_changes(match: Match, context: ChangeContext) -> ChangesAndNotes:
     """Return every change of one resource, with notes for the reader of the plan."""
     if match.live is None:
         absent = match.resource.state is State.ABSENT
-        return (_unchanged(match) if absent else _creation(match, context),), ()
+        return (_unchanged(match, context) if absent else _creation(match, context),), ()
     if match.resource.state is State.ABSENT:
         return (deletion_of(match, match.live, Reason.STATE_ABSENT, context),), ()
     return _changes_of_pair(match, match.live, context)
@@ -82,18 +56,19 @@ def resource_changes(match: Match, context: ChangeContext) -> ChangesAndNotes:
 def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> ChangesAndNotes:
     kind, resource = match.kind, match.resource
     versions = context.history.resources(resource.address)
-    rotate = resource.address.matches(context.rotate)
+    rotate = resource.address in context.rotate
     is_literal = all(
         version is resource or version == resource for version in versions
     ) and is_identical(kind, resource.spec, live.body)
     if is_literal and not (rotate or match.moved or match.new):
-        return (_unchanged(match),), ()
+        return (_unchanged(match, context),), ()
     differs = difference(kind, resource, live, versions=versions)
     notes = tuple(
         Note(
             "stays-as-it-is",
-            f"{resource.address}: {printable(path_text(path))} was removed from the configuration "
-            "but the API cannot reset it; it keeps its live value and is no longer managed",
+            f"{printable(path_text(path))} was removed from the configuration, but the API cannot "
+            "reset it: it keeps its live value",
+            about=resource.address,
         )
         for path in differs.unreset
     )
@@ -104,7 +79,7 @@ def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> 
         notes += tuple(filter(None, [interrupted_note(match.new)]))
     if reasons:
         return (_replacement(match, live, differs, reasons, context),), notes
-    return (*_updates(match, live, differs, context),) or (_unchanged(match),), notes
+    return (*_updates(match, live, differs, context),) or (_unchanged(match, context),), notes
 
 
 def interrupted_note(live: LiveObject) -> Note | None:
@@ -137,19 +112,21 @@ def _secrets(match: Match, differs: Difference, context: ChangeContext) -> tuple
         resource,
         differs.changes,
         versions=context.history.resources(resource.address),
-        rotate=resource.address.matches(context.rotate),
+        rotate=resource.address in context.rotate,
     )
 
 
-def _unchanged(match: Match) -> Change:
+def _unchanged(match: Match, context: ChangeContext) -> Change:
     live = match.live
+    parent_id = live.parent_id if live is not None else match.parent_id
     return Change(
         match.resource.address,
         Action.NO_OP,
         match.resource.name,
         live_id=live.id if live is not None else None,
         parent=match.resource.parent,
-        parent_id=live.parent_id if live is not None else match.parent_id,
+        parent_id=parent_id,
+        parent_name=context.parent_name(match, parent_id),
     )
 
 
@@ -161,13 +138,13 @@ def _change(
     **parts: Any,
 ) -> Change:
     """Return a change of some fields, with its consequences, worst first."""
+    written = _as_written(fields, match.resource.written)
+    change = replace(_unchanged(match, context), action=action, fields=written, **parts)
     deleted = match.live if action is Action.DELETE else None
     rule_context = RuleContext(
-        action=action,
-        address=match.resource.address,
+        change=change,
         desired=match.resource if deleted is None else None,
         live=match.live,
-        fields=fields,
         now=context.now,
         dialect=context.live.dialect,
         children=context.children(deleted) if deleted is not None else (),
@@ -179,8 +156,20 @@ def _change(
         if (consequence := rule(rule_context)) is not None
     ]
     consequences.sort(key=lambda item: (item.severity.rank, item.rule))
-    return replace(
-        _unchanged(match), action=action, fields=fields, consequences=tuple(consequences), **parts
+    return replace(change, consequences=tuple(consequences))
+
+
+def _as_written(
+    fields: tuple[FieldChange, ...], written: Mapping[str, str]
+) -> tuple[FieldChange, ...]:
+    """Return changes of fields with the names that the files use."""
+    if not written:
+        return fields
+    return tuple(
+        replace(change, written=(written[str(change.path[0])], *change.path[1:]))
+        if change.path[0] in written
+        else change
+        for change in fields
     )
 
 
@@ -246,7 +235,10 @@ def _reasons(
     reasons = {
         Reason.REMOVED_KEY if change.reset else _REASON_OF[change.origin] for change in changes
     }
-    reasons |= {Reason.RENAMED for change in changes if change.path == ("name",)}
+    if [change.path for change in changes] == [("name",)]:
+        # The change of the name says the rest, unless live state changed.
+        reasons -= {Reason.CHANGED_IN_FILES, Reason.FIELDS_DIFFER}
+        reasons.add(Reason.RENAMED)
     uses = {note.use for note in secrets}
     if SecretUse.ROTATE in uses:
         reasons.add(Reason.SECRET_ROTATED)
@@ -282,13 +274,16 @@ def _replacement(
     context: ChangeContext,
 ) -> Change:
     unmanaged = _unmanaged_settings(match, live, context)
+    parent_id = match.parent_id if match.moved else live.parent_id
     return _change(
         match,
         Action.REPLACE,
         (*_move(match, live), *differs.changes),
         context,
-        parent_id=match.parent_id if match.moved else live.parent_id,
+        parent_id=parent_id,
+        parent_name=context.parent_name(match, parent_id),
         old_parent_id=live.parent_id,
+        old_parent_name=context.parent_name(match, live.parent_id),
         reasons=reasons,
         seen=seen_of_object(match.kind, live, match.resource.lifecycle, used=unmanaged),
         **_sent_by_create(match, context, unmanaged),
@@ -331,7 +326,9 @@ def _rest_of_replacement(
         (*_move(match, live), *differs.changes),
         context,
         parent_id=new.parent_id,
+        parent_name=context.parent_name(match, new.parent_id),
         old_parent_id=live.parent_id,
+        old_parent_name=context.parent_name(match, live.parent_id),
         new_id=new.id,
         reasons=(*reasons, Reason.INTERRUPTED),
         seen=seen_of_object(kind, live, resource.lifecycle, used=unmanaged),

@@ -5,17 +5,20 @@ All violations are reported at once, each with the place of the rule and the way
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeAlias
 
 from reconciler.errors import Mark
 from reconciler.model.address import Address
 from reconciler.model.change import Action, Change
 from reconciler.model.kind import Kind
+from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Refusal
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Resource
+from reconciler.model.rule import KnownRefusal, Objection, RuleContext
 from reconciler.model.wording import printable, quoted, several
 
 
@@ -24,7 +27,7 @@ class GuardContext:
     """What a guard may look at: the changes in order, and what they are measured against.
 
     `resources` are the declared ones, and those of the git base that were removed. `managed` is
-    the number of objects that percentages refer to.
+    the number of objects that percentages refer to, `at_base` are the resources of the base commit.
     """
 
     changes: Sequence[Change]
@@ -35,6 +38,9 @@ class GuardContext:
     allow_replace: bool
     untouchable: Sequence[Address]
     name_cycles: Sequence[Sequence[Address]]
+    live: Live
+    now: datetime
+    at_base: Container[Address]
 
     @property
     def destructive(self) -> list[Change]:
@@ -61,7 +67,7 @@ def protected(context: GuardContext) -> Iterator[Refusal]:
             "protect",
             f"{change.address} is protected and would be {fate}",
             (change.address,),
-            resource.marks.get(("lifecycle", "protect"), resource.mark),
+            resource.near(("lifecycle", "protect")),
             "set `lifecycle: {protect: false}` on it and apply; then remove it",
         )
 
@@ -185,6 +191,94 @@ def unlisted_type(context: GuardContext) -> Iterator[Refusal]:
                 )
 
 
+def known_refusal(context: GuardContext) -> Iterator[Refusal]:
+    """Refuse changes that the server is known to refuse, except those of `attempt`."""
+    refusals_of = {
+        kind.name: [known for known in kind.refusals if known.id not in context.policy.attempt]
+        for kind in context.kinds
+    }
+    changes = [change for change in context.changes if change.action is not Action.NO_OP]
+    surroundings = _Surroundings.of(changes, context)
+    for change in changes:
+        rule_context = surroundings.of_change(change)
+        for known in refusals_of[change.address.kind]:
+            objection = known(rule_context)
+            if objection is not None:
+                yield _refused(change.address, known, objection, context)
+
+
+def _refused(
+    address: Address, known: KnownRefusal, objection: Objection, context: GuardContext
+) -> Refusal:
+    resource = context.resources.get(address)
+    at = resource.near(objection.path) if resource is not None else None
+    return Refusal(
+        known.id,
+        printable(f"{address}: {objection.message}"),
+        (address,),
+        at,
+        f"{objection.fix}; to send it anyway: `policy: {{attempt: [{known.id}]}}`",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """The live objects that known refusals depend on."""
+
+    context: GuardContext
+    objects: Mapping[tuple[str, str | None], LiveObject]
+    siblings: Mapping[tuple[str, str | None], Sequence[LiveObject]]
+
+    @classmethod
+    def of(cls, changes: Iterable[Change], context: GuardContext) -> _Surroundings:
+        """Return the objects of some changes, and those in the same parents."""
+        ids = {(change.address.kind, change.live_id) for change in changes}
+        parents = {(change.address.kind, change.parent_id) for change in changes}
+        objects: dict[tuple[str, str | None], LiveObject] = {}
+        siblings: dict[tuple[str, str | None], list[LiveObject]] = {}
+        for kind in context.kinds:
+            for item in context.live.of(kind.name):
+                if (kind.name, item.id) in ids:
+                    objects[kind.name, item.id] = item
+                if (kind.name, item.parent_id) in parents:
+                    siblings.setdefault((kind.name, item.parent_id), []).append(item)
+        return cls(context, objects, siblings)
+
+    def of_change(self, change: Change) -> RuleContext:
+        """Return the context of the rules for a change."""
+        kind, is_deletion = change.address.kind, change.action is Action.DELETE
+        return RuleContext(
+            change,
+            desired=None if is_deletion else self.context.resources.get(change.address),
+            live=self.objects.get((kind, change.live_id)),
+            now=self.context.now,
+            dialect=self.context.live.dialect,
+            siblings=self.siblings.get((kind, change.parent_id), ()),
+        )
+
+
+def name_from_environment(context: GuardContext) -> Iterator[Refusal]:
+    """Refuse to create what the base has, if another value of a variable may be the reason."""
+    for change in context.changes:
+        resource = context.resources.get(change.address)
+        if (
+            change.action is Action.CREATE
+            and change.address in context.at_base
+            and resource is not None
+            and resource.name_from_env
+            and not resource.lifecycle.renamed_from
+        ):
+            yield Refusal(
+                "name-from-environment",
+                f"{change.address} is in the git base, but nothing is live under its name "
+                f"{quoted(resource.name)}, which comes from an environment variable",
+                (change.address,),
+                resource.near(("name",)),
+                "correct the variable, or set `id` or `lifecycle.renamed_from`; use --no-base if "
+                "it was never created",
+            )
+
+
 GUARDS: tuple[Guard, ...] = (
     protected,
     over_limit,
@@ -194,6 +288,8 @@ GUARDS: tuple[Guard, ...] = (
     ignored_name,
     name_cycle,
     unlisted_type,
+    known_refusal,
+    name_from_environment,
 )
 
 

@@ -46,8 +46,6 @@ class Matching:
         Resources that were removed since the git base and may be any of several objects.
     untouchable
         Resources whose own name, or that of the object they pin, is in `policy.ignore`.
-    near_names
-        Resources to create although a live name differs in case only.
     """
 
     matches: Mapping[Address, Match]
@@ -55,7 +53,6 @@ class Matching:
     unmanaged: tuple[LiveObject, ...]
     ignored: tuple[LiveObject, ...]
     untouchable: tuple[Address, ...]
-    near_names: tuple[tuple[Address, LiveObject], ...] = ()
     unclear: tuple[tuple[Address, tuple[LiveObject, ...]], ...] = ()
 
 
@@ -110,7 +107,6 @@ def match(
         ),
         ignored=tuple(sorted(ignored.values(), key=_place)),
         untouchable=tuple(sorted(untouchable)),
-        near_names=tuple(matcher.near_names),
         unclear=tuple(matcher.unclear),
     )
 
@@ -136,7 +132,6 @@ class _Matcher:
     unclear: list[tuple[Address, tuple[LiveObject, ...]]] = field(default_factory=list)
     claims: dict[tuple[str, str], list[Address]] = field(default_factory=dict)
     ambiguities: Ambiguities = field(default_factory=Ambiguities)
-    near_names: list[tuple[Address, LiveObject]] = field(default_factory=list)
     names: dict[str, Names] = field(default_factory=dict)
     former: FormerObjects = field(init=False)
 
@@ -164,8 +159,6 @@ class _Matcher:
                 unmatched.append(start)
         for start in unmatched:
             self._claim_single(start, self._of_former_name(start))
-            if self.matches[start.resource.address].live is None:
-                self._note_near_names(start)
         self._continue_replacements(resources, marked.unfinished)
         for start in by_name:
             self._report_second(start)
@@ -180,11 +173,15 @@ class _Matcher:
     def claim_removed(self, desired: Desired) -> None:
         """Claim live objects of resources that were removed since the git base."""
         for resource, versions in self.history.removed(desired):
-            kind, is_certain = self.kinds[resource.address.kind], True
-            objects: dict[str, LiveObject] = {}
-            for version in versions:
-                is_certain = is_certain and len(self.former.scopes(kind, version)) <= 1
-                objects |= {item.id: item for item in self.former.of_version(kind, version)}
+            kind = self.kinds[resource.address.kind]
+            scopes = [self.former.scopes(kind, version) for version in versions]
+            is_certain = all(len(ids) <= 1 for ids in scopes)
+            of_versions = [self.former.of_version(kind, version) for version in versions]
+            if not any(scopes) and not any(of_versions):
+                # No parent that it had is live under its name of then, so it may be in any.
+                is_certain = False
+                of_versions = [self._anywhere(kind, version.resource) for version in versions]
+            objects = {item.id: item for items in of_versions for item in items}
             free = [item for item in objects.values() if self.is_free(item)]
             if is_certain and len(free) == 1:
                 self.claims[kind.name, free[0].id] = [resource.address]
@@ -192,6 +189,10 @@ class _Matcher:
                 self.removed[resource.address] = Match(resource, kind, free[0], parent_id)
             elif free:
                 self.unclear.append((resource.address, tuple(free)))
+
+    def _anywhere(self, kind: Kind, resource: Resource) -> list[LiveObject]:
+        """Return the objects with the name of a resource, in any parent."""
+        return list(self.names[kind.name].by_name.get((None, resource.name), ()))
 
     def raise_problems(self) -> None:
         """Raise AmbiguousIdentity for all problems, if there are any."""
@@ -339,15 +340,6 @@ class _Matcher:
             "that it replaces the object of this resource in this place",
             list(objects.values()),
         )
-
-    def _note_near_names(self, start: Match) -> None:
-        resource = start.resource
-        if start.kind.unique_names and resource.state is State.PRESENT:
-            self.near_names += (
-                (resource.address, item)
-                for item in self.live.of(start.kind.name)
-                if item.name.strip().casefold() == resource.name.casefold() and self.is_free(item)
-            )
 
 
 def _is_in_place(match: Match, live: LiveObject) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reconciler.model.change import Change, SecretUse
+from reconciler.model.change import Action, Change, SecretUse
+from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note
 from reconciler.model.policy import Policy, Prune
@@ -15,6 +16,7 @@ from reconciler.model.wording import listed, printable, quoted
 from reconciler.planning.base import Base
 from reconciler.planning.changes import interrupted_note
 from reconciler.planning.differ import difference
+from reconciler.planning.lookalikes import LookAlikes
 from reconciler.planning.matcher import Match, Matching
 
 _MOST = 20
@@ -23,13 +25,19 @@ _SINCE_BASE = {SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED}
 
 @dataclass(frozen=True, slots=True)
 class NoteContext:
-    """What the notes are about. `unmanaged` are the objects that stay unmanaged."""
+    """What the notes are about.
+
+    `unmanaged` are the objects that stay unmanaged, `parent_names` the names of live objects that
+    may contain others, by kind and id.
+    """
 
     matching: Matching
     changes: Sequence[Change]
     unmanaged: Sequence[LiveObject]
     policy: Policy
     base: Base | None
+    kinds: Mapping[str, Kind]
+    parent_names: Mapping[tuple[str, str], str]
 
 
 def notes_of(context: NoteContext) -> Iterator[Note]:
@@ -37,19 +45,13 @@ def notes_of(context: NoteContext) -> Iterator[Note]:
     if context.base is None:
         yield Note(
             "no-git-base",
-            "no git base. Removed resources, the origin of differences and changed secret "
-            "references are not detected. Use --base REF.",
+            "no git base: removed resources and changed secret references are not detected",
         )
     else:
         yield from context.base.notes
         yield from _of_removed(context.matching, context.policy, context.base)
         yield from _sent_again(context, context.base)
-    for address, near in context.matching.near_names:
-        yield Note(
-            "near-name",
-            f"{address} is created although {quoted(near.name)} (id {printable(near.id)}) differs "
-            "from its name in case only; newer servers refuse that",
-        )
+    yield from _look_alikes(context)
     yield from filter(None, map(interrupted_note, context.unmanaged))
     yield from _same_targets(context)
 
@@ -68,15 +70,15 @@ def _of_removed(matching: Matching, policy: Policy, base: Base) -> Iterator[Note
     if left:
         yield Note(
             "removed-but-kept",
-            f"removed from the configuration but still live: {', '.join(map(str, left))}; to "
-            "delete, use `prune: git`, `prune: true` or `state: absent`",
+            f"removed from the configuration but still live: {listed(left, _MOST)}; "
+            "`policy: {prune: git}` deletes them",
         )
     for address, objects in matching.unclear:
         ids = listed([printable(item.id) for item in objects], _MOST)
         yield Note(
             "removed-unclear",
-            f"{address} was removed from the configuration, but its object can't be identified; "
-            f"not deleted: id {ids}",
+            f"removed from the configuration but not deleted, since it may be any of: id {ids}",
+            about=address,
         )
 
 
@@ -98,10 +100,21 @@ def _sent_again(context: NoteContext, base: Base) -> Iterator[Note]:
     if again:
         yield Note(
             "secrets-sent-again",
-            f"secrets of {listed(sorted(set(again)), _MOST)} changed before the latest commit but "
-            f"after the git base; every apply with this base sends them again. `apply --mark` "
-            "records what is applied and so advances the base.",
+            f"every apply with this git base sends the secrets of "
+            f"{listed(sorted(set(again)), _MOST)} again; `apply --mark` advances the base",
         )
+
+
+def _look_alikes(context: NoteContext) -> Iterator[Note]:
+    """Yield notes on planned creates that look like unmanaged objects, removed ones included."""
+    if not any(change.action is Action.CREATE for change in context.changes):
+        return
+    matching = context.matching
+    removed = (match.live for match in matching.removed.values() if match.live is not None)
+    objects = (*matching.unmanaged, *removed)
+    resources = {address: match.resource for address, match in matching.matches.items()}
+    index = LookAlikes.of(objects, context.kinds, context.parent_names)
+    yield from index.notes(context.changes, resources)
 
 
 def _same_targets(context: NoteContext) -> Iterator[Note]:
@@ -110,15 +123,18 @@ def _same_targets(context: NoteContext) -> Iterator[Note]:
     for item in context.unmanaged:
         by_name.setdefault((item.kind, item.name.strip()), []).append(item)
     for address, match in sorted(context.matching.matches.items()) if by_name else ():
-        if match.resource.state is State.ABSENT:
+        if match.live is None or match.resource.state is State.ABSENT:
             continue
         for item in by_name.get((address.kind, match.resource.name), ()):
             if _has_target_of(match, item):
-                place = f" in {match.kind.parent} {item.parent_id}" if item.parent_id else ""
+                parent = (match.kind.parent or "", item.parent_id or "")
+                name = context.parent_names.get(parent)
+                place = f" in {match.kind.parent} {quoted(name)}" if name is not None else ""
                 yield Note(
                     "same-name-and-target",
-                    f"an unmanaged {item.kind} (id {printable(item.id)}{place}) has the name and "
-                    f"the target of {address}: both write to the same place",
+                    f"unmanaged {item.kind}{place} (id {printable(item.id)}) has the same name and "
+                    "target: both write to the same place",
+                    about=address,
                 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -14,27 +15,31 @@ from reconciler.model.plan import Note, Plan, PlanSource, Selection, Unmanaged
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
 from reconciler.planning.base import Base, History
-from reconciler.planning.changes import ChangeContext, deletion_of, resource_changes
+from reconciler.planning.change_context import ChangeContext
+from reconciler.planning.changes import deletion_of, resource_changes
 from reconciler.planning.guards import GuardContext, refusals
 from reconciler.planning.matcher import Matching, match
 from reconciler.planning.notes import NoteContext, notes_of
 from reconciler.planning.ordering import Ordered, in_order
-from reconciler.planning.pruning import to_prune
-from reconciler.planning.selection import Selector, selected_addresses
+from reconciler.planning.pruning import PrunedObject, to_prune
+from reconciler.planning.selection import Candidates, Selected, select
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """The options of a plan.
 
-    `rotate` are address globs whose secrets are sent again; ("*",) means all. `only` limits the
+    `rotate` names the resources whose secrets are sent again; ("*",) means all. `only` limits the
     plan to some addresses without making it a partial plan for the reader, as undo needs it.
+    `planned_before` are the addresses of an earlier plan of the same selection, which are selected
+    again although their names may have changed.
     """
 
     rotate: tuple[str, ...] = ()
     allow_replace: bool = False
     selection: Selection = field(default_factory=Selection)
     only: frozenset[Address] | None = None
+    planned_before: frozenset[Address] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class PlanContext:
     """What a plan depends on besides configuration, live state and policy.
 
     `now` is when live state was read: rules such as "end_at has passed" need it. `head` is the
-    commit of the configuration, if known.
+    commit of the configuration, if known. `declared` are the resources of all environments.
     """
 
     now: datetime
@@ -50,6 +55,7 @@ class PlanContext:
     base: Base | None = None
     options: PlanOptions = field(default_factory=PlanOptions)
     head: str | None = None
+    declared: AbstractSet[Address] = frozenset()
 
 
 def make_plan(
@@ -68,25 +74,29 @@ def make_plan(
     Raises:
         AmbiguousIdentity: two live objects could be one resource, or two resources claim one
             object. Lists their ids; never picks one.
+        BadUsage: an option selects nothing.
 
     """
-    base, rotate = context.base, context.options.rotate
+    base, options = context.base, context.options
     by_name = {kind.name: kind for kind in kinds}
     history = History.of(base, kinds)
     matching = match(desired, live, policy=policy, kinds=kinds, history=history)
-    ordered, notes = _decided(
-        matching, policy, context, ChangeContext(by_name, live, history, context.now, rotate)
+    names = _parent_names(live, kinds)
+    pruned = tuple(to_prune(matching, policy, by_name, kept=base.kept if base else {}))
+    candidates = Candidates(matching, pruned, by_name, desired.environment, context.declared)
+    selected = _selected(candidates, options)
+    decision = ChangeContext(
+        by_name, live, history, context.now, selected.rotated, desired.resources, names
     )
+    ordered, notes = _decided(matching, pruned, selected, options.only, decision)
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
+    about = NoteContext(matching, ordered.changes, unmanaged, policy, base, by_name, names)
     return Plan(
         source=_source(desired, live, context),
         changes=ordered.changes,
-        unmanaged=tuple(_described(unmanaged, live, by_name)),
-        ignored=tuple(_described(matching.ignored, live, by_name)),
-        notes=(
-            *notes,
-            *notes_of(NoteContext(matching, ordered.changes, unmanaged, policy, base)),
-        ),
+        unmanaged=tuple(_described(unmanaged, by_name, names)),
+        ignored=tuple(_described(matching.ignored, by_name, names)),
+        notes=(*notes, *notes_of(about)),
         refusals=refusals(
             GuardContext(
                 changes=ordered.changes,
@@ -97,13 +107,26 @@ def make_plan(
                     **desired.resources,
                 },
                 managed=sum(match.live is not None for match in matching.matches.values()),
-                allow_replace=context.options.allow_replace,
+                allow_replace=options.allow_replace,
                 untouchable=matching.untouchable,
                 name_cycles=ordered.name_cycles,
+                live=live,
+                now=context.now,
+                at_base=base.desired.resources if base is not None else {},
             )
         ),
-        selection=context.options.selection,
+        selection=options.selection,
         created_at=_iso(context.now),
+    )
+
+
+def _selected(candidates: Candidates, options: PlanOptions) -> Selected:
+    """Return what the options select. Raises BadUsage if that is nothing."""
+    return select(
+        candidates,
+        options.selection,
+        options.rotate,
+        planned_before=options.planned_before,
     )
 
 
@@ -116,6 +139,7 @@ def _source(desired: Desired, live: Live, context: PlanContext) -> PlanSource:
         tool_version=context.tool_version,
         dialect=live.dialect,
         base=base.commit if base is not None else None,
+        base_ref=base.ref if base is not None else None,
         base_commits=base.commits if base is not None else 0,
         base_time=_iso(base.time) if base is not None and base.time is not None else None,
         head=context.head,
@@ -127,19 +151,18 @@ def _iso(time: datetime) -> str:
 
 
 def _decided(
-    matching: Matching, policy: Policy, plan_context: PlanContext, context: ChangeContext
+    matching: Matching,
+    pruned: Iterable[PrunedObject],
+    selected: Selected,
+    only: frozenset[Address] | None,
+    context: ChangeContext,
 ) -> tuple[Ordered, tuple[Note, ...]]:
-    """Return the changes in order, no-ops last, and notes."""
-    options, base = plan_context.options, plan_context.base
-    parent_kinds = frozenset(kind.parent for kind in context.kinds.values() if kind.parent)
-    selector = Selector(options.selection, parent_kinds)
-    selected, selection_notes = selected_addresses(matching.matches, selector)
-    if options.only is not None:
-        selected &= options.only
+    """Return the changes in order, no-ops last, and notes. `only` limits the resources."""
     changes: list[Change] = []
     no_ops: list[Change] = []
-    notes = list(selection_notes)
-    for address in sorted(selected):
+    notes = list(selected.notes)
+    addresses = matching.matches.keys() & selected.addresses
+    for address in sorted(addresses if only is None else addresses & only):
         decided, resource_notes = resource_changes(matching.matches[address], context)
         mark = matching.matches[address].resource.mark
         for change in decided:
@@ -149,11 +172,9 @@ def _decided(
                 changes.append(replace(change, at=mark))
         notes += resource_notes
     changes += (
-        deletion_of(pruned.match, pruned.live, pruned.reason, context)
-        for pruned in to_prune(matching, policy, context.kinds, kept=base.kept if base else {})
-        if selector.selects(
-            pruned.match.resource.address, pruned.parent.key if pruned.parent else None
-        )
+        deletion_of(item.match, item.live, item.reason, context)
+        for item in pruned
+        if item.match.resource.address in selected.addresses
     )
     ordered = in_order(changes, context.kinds)
     return replace(ordered, changes=(*ordered.changes, *no_ops)), tuple(notes)
@@ -177,10 +198,17 @@ def _unmanaged(
     return sorted(unmanaged, key=lambda item: (item.kind, item.name, item.id))
 
 
+def _parent_names(live: Live, kinds: Iterable[Kind]) -> Mapping[tuple[str, str], str]:
+    """Return the names of the objects that may contain others, by kind and id."""
+    parents = {kind.parent for kind in kinds if kind.parent is not None}
+    return {(kind, item.id): item.name for kind in parents for item in live.of(kind)}
+
+
 def _described(
-    objects: Iterable[LiveObject], live: Live, kinds: Mapping[str, Kind]
+    objects: Iterable[LiveObject],
+    kinds: Mapping[str, Kind],
+    names: Mapping[tuple[str, str], str],
 ) -> Iterator[Unmanaged]:
-    names = {(kind, item.id): item.name for kind in kinds for item in live.of(kind)}
     for item in objects:
         address = Address.of_unmanaged(item.kind, item.id)
         parent = (kinds[item.kind].parent or "", item.parent_id or "")

@@ -1,72 +1,270 @@
-"""Select the resources of a plan: `--target`, `--exclude`, `--kind` and `--project`.
+"""Select the resources of a plan: `--target`, `--exclude`, `--kind`, `--project`; and rotations.
 
 Matching always sees everything, so that a selection never changes which object is which resource.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+from reconciler.errors import BadUsage
 from reconciler.model.address import Address
-from reconciler.model.globs import fits_any
+from reconciler.model.kind import Kind
+from reconciler.model.naming import Named, Names, kinds_named
 from reconciler.model.plan import Note, Selection
-from reconciler.planning.matcher import Match
+from reconciler.model.values import secret_refs
+from reconciler.model.wording import listed, printable
+from reconciler.planning.matcher import Match, Matching
+from reconciler.planning.pruning import PrunedObject
+
+EVERYTHING = "*"
+"""The rotation of all secrets, which may be none."""
+_MOST_LISTED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
-    """The test for a selection. `parent_kinds` make `--project web` select the project too."""
+class Selected:
+    """The outcome: resources and objects to prune, by address, and those to send secrets of again.
 
-    selection: Selection
-    parent_kinds: frozenset[str]
+    `addresses` contains the parents that must be created for them.
+    """
 
-    def selects(self, address: Address, parent: str | None) -> bool:
-        """Return whether an address is selected itself. `parent` is a key, an id or a name."""
-        selection = self.selection
-        if selection.targets and not address.matches(selection.targets):
-            return False
-        if address.matches(selection.excludes):
-            return False
-        if selection.kinds and not fits_any(address.kind, selection.kinds):
-            return False
-        if not selection.parents:
-            return True
-        name = address.key if address.kind in self.parent_kinds else parent
-        return name is not None and fits_any(name, selection.parents)
+    addresses: AbstractSet[Address]
+    rotated: AbstractSet[Address]
+    notes: tuple[Note, ...] = ()
 
 
-def selected_addresses(
-    matches: Mapping[Address, Match], selector: Selector
-) -> tuple[frozenset[Address], tuple[Note, ...]]:
-    """Return the resources of a plan, with the parents that must be created for them."""
-    if not selector.selection.partial:
-        return frozenset(matches), ()
-    selected = {
-        address
-        for address, match in matches.items()
-        if selector.selects(address, _parent_name(match))
-    }
-    needed = (matches[address].parent_address for address in selected if not matches[address].live)
-    parents = {
-        address
-        for address in needed
-        if address is not None and address in matches and not matches[address].live
-    }
-    notes = [
-        Note(
-            "partial",
-            "partial plan: what --target, --exclude, --kind or --project leave out is not compared",
+@dataclass(frozen=True)
+class Candidates:
+    """What a selection may name.
+
+    matching, pruned
+        Every resource with its object, unmanaged objects, and the objects that the policy prunes.
+    declared
+        The resources of all environments.
+    """
+
+    matching: Matching
+    pruned: Sequence[PrunedObject]
+    kinds: Mapping[str, Kind]
+    environment: str
+    declared: AbstractSet[Address] = field(default_factory=frozenset)
+
+    @cached_property
+    def planned(self) -> Mapping[Address, Match]:
+        """Return what a plan may change or explain, with the objects to prune."""
+        return {
+            **self.matching.matches,
+            **self.matching.removed,
+            **{
+                item.match.resource.address: replace(
+                    item.match, parent_id=item.live.parent_id, parent_address=item.parent
+                )
+                for item in self.pruned
+            },
+        }
+
+    @cached_property
+    def mentioned(self) -> AbstractSet[Address]:
+        """Return the addresses that the plan mentions without a change."""
+        return {*self.matching.untouchable, *(address for address, _ in self.matching.unclear)}
+
+    @cached_property
+    def names(self) -> Names:
+        """Return the names of everything."""
+        return Names(self._everything())
+
+    @cached_property
+    def parents(self) -> Names:
+        """Return the names of what may contain other objects."""
+        kinds = {kind.parent for kind in self.kinds.values()}
+        named = {item.address: item for item in self._everything() if item.address.kind in kinds}
+        known = {live_id for item in named.values() for live_id in item.ids}
+        for match in self.matching.matches.values():
+            ref, kind = match.resource.parent, match.kind.parent
+            if kind is not None and ref is not None and ref.id is not None and ref.id not in known:
+                # The key may not list it.
+                address = Address.of_unmanaged(kind, ref.id)
+                named[address] = Named(address, (ref.id,))
+        return Names(named.values())
+
+    @cached_property
+    def resources(self) -> Names:
+        """Return the names of the resources."""
+        return Names(map(_named, self.matching.matches.values()))
+
+    def _everything(self) -> Iterator[Named]:
+        yield from map(_named, self.planned.values())
+        yield from (Named(address) for address in self.mentioned)
+        for live in (*self.matching.unmanaged, *self.matching.ignored):
+            if Address.of_unmanaged(live.kind, live.id) not in self.planned:
+                yield Named.of_live(live)
+
+    def elsewhere(self, text: str) -> BadUsage | None:
+        """Return the error for a resource of another environment, None for other texts."""
+        others = Names(Named(address) for address in self.declared - self.planned.keys())
+        named = others.matching(text)
+        if not named:
+            return None
+        labels = listed([item.label for item in named], _MOST_LISTED)
+        verb = "is" if len(named) == 1 else "are"
+        return BadUsage(
+            f"{labels} {verb} not in environment {self.environment}",
+            hint="select another environment with -e, or change `environments` of the resource",
         )
-    ]
-    if added := parents - selected:
-        listed = ", ".join(map(str, sorted(added)))
-        notes.append(Note("dependencies-follow", f"included because others need it: {listed}"))
-    if not selected:
-        notes.append(Note("nothing-selected", "the selection matches no resource"))
-    return frozenset(selected | parents), tuple(notes)
 
 
-def _parent_name(match: Match) -> str | None:
-    ref = match.resource.parent
-    return None if ref is None else ref.key or ref.id or ref.name
+def select(
+    candidates: Candidates,
+    selection: Selection,
+    rotate: Sequence[str] = (),
+    *,
+    planned_before: AbstractSet[Address] | None = None,
+) -> Selected:
+    """Return what the options of a plan select.
+
+    `planned_before` was selected when the plan was first made: it is selected now, too. What the
+    options named then may have another name now, so they need not match anything.
+
+    Raises BadUsage for an option that matches nothing that can be planned, for options that match
+    nothing together, and for one that excludes a parent to create.
+    """
+    rotated = _rotated(candidates, rotate)
+    if not selection.partial:
+        return Selected(candidates.planned.keys(), rotated)
+    test = _test_of(candidates, selection, is_strict=planned_before is None)
+    chosen = {address for address, match in candidates.planned.items() if test.allows(match)}
+    if planned_before is not None:
+        chosen |= candidates.planned.keys() & planned_before
+    elif not chosen and not any(test.names(address) for address in candidates.mentioned):
+        raise BadUsage(f"the options select no resource: {_written(selection)}")
+    added = _needed(candidates.matching.matches, chosen) - chosen
+    for address in sorted(added & test.excludes):
+        raise BadUsage(
+            f"{address} is excluded, but must be created for what is in it",
+            hint="exclude that as well, or leave out --exclude",
+        )
+    notes = [Note("partial", "partial plan: other resources are not compared")]
+    if added:
+        names = listed(sorted(added), _MOST_LISTED)
+        notes.append(Note("dependencies-follow", f"included because others need it: {names}"))
+    return Selected(chosen | added, rotated, tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """The objects that options name, None for an option that is not given."""
+
+    targets: AbstractSet[Address] | None
+    excludes: AbstractSet[Address]
+    kinds: AbstractSet[str] | None
+    parents: AbstractSet[Address] | None
+    parent_ids: AbstractSet[str]
+
+    def names(self, address: Address) -> bool:
+        """Return whether an address is selected, regardless of its parent."""
+        return (
+            (self.targets is None or address in self.targets)
+            and address not in self.excludes
+            and (self.kinds is None or address.kind in self.kinds)
+        )
+
+    def allows(self, match: Match) -> bool:
+        """Return whether a resource or an object to prune is selected."""
+        address = match.resource.address
+        return self.names(address) and (
+            self.parents is None
+            or address in self.parents
+            or match.parent_address in self.parents
+            or (match.parent_id is not None and match.parent_id in self.parent_ids)
+        )
+
+
+def _test_of(candidates: Candidates, selection: Selection, *, is_strict: bool) -> _Test:
+    def addresses(option: str, texts: Sequence[str], names: Names) -> AbstractSet[Address]:
+        named: set[Address] = set()
+        for text in names.split(texts):
+            if is_strict:
+                _check(candidates, text, option, names)
+            named |= {item.address for item in names.matching(text)}
+        return named
+
+    targets = addresses("--target", selection.targets, candidates.names)
+    parents = addresses("--project", selection.parents, candidates.parents)
+    every_kind = tuple(candidates.kinds.values())
+    kinds = {name for text in selection.kinds for name in kinds_named(text, every_kind)}
+    return _Test(
+        targets=targets if selection.targets else None,
+        excludes=addresses("--exclude", selection.excludes, candidates.names),
+        kinds=kinds if selection.kinds else None,
+        parents=parents if selection.parents else None,
+        parent_ids=candidates.parents.ids_of(parents),
+    )
+
+
+def _check(candidates: Candidates, text: str, option: str, names: Names) -> None:
+    """Raise BadUsage for a text that names nothing, and for a target that no plan changes."""
+    named = names.matching(text)
+    if not named:
+        raise candidates.elsewhere(text) or names.nothing(text, option)
+    addresses = {item.address for item in named}
+    if option != "--target" or addresses & (candidates.planned.keys() | candidates.mentioned):
+        return
+    first = named[0]
+    ignored = {(item.kind, item.id) for item in candidates.matching.ignored}
+    if (first.address.kind, first.ids[0]) in ignored:
+        raise BadUsage(
+            f"{first.label} is ignored by the policy", hint="change policy.ignore to manage it"
+        )
+    raise BadUsage(
+        f"{first.label} is unmanaged: no resource has it",
+        hint=f"import it with `reconciler import --id {first.ids[0]}`, or pin it: add "
+        f"`id: {first.ids[0]}` to a resource",
+    )
+
+
+def _needed(matches: Mapping[Address, Match], chosen: AbstractSet[Address]) -> set[Address]:
+    """Return the parents that must be created for selected resources."""
+    parents = (
+        matches[address].parent_address
+        for address in chosen
+        if address in matches and matches[address].live is None
+    )
+    return {
+        address
+        for address in parents
+        if address is not None and address in matches and matches[address].live is None
+    }
+
+
+def _rotated(candidates: Candidates, rotate: Sequence[str]) -> AbstractSet[Address]:
+    """Return the resources whose secrets are sent again. Raises BadUsage for none."""
+    if not rotate:
+        return frozenset()
+    matches, names = candidates.matching.matches, candidates.resources
+    rotated: set[Address] = set()
+    for text in names.split(text for text in rotate if text != EVERYTHING):
+        _check(candidates, text, "--rotate-secrets", names)
+        addresses = [item.address for item in names.matching(text)]
+        if not any(secret_refs(matches[address].resource.spec) for address in addresses):
+            raise BadUsage(f"{listed(addresses, _MOST_LISTED)}: no secret to send again")
+        rotated.update(addresses)
+    return matches.keys() if EVERYTHING in rotate else rotated
+
+
+def _named(match: Match) -> Named:
+    return Named.of_resource(match.resource, match.live)
+
+
+def _written(selection: Selection) -> str:
+    """Return the options as they were given."""
+    given = {
+        "--target": selection.targets,
+        "--exclude": selection.excludes,
+        "--kind": selection.kinds,
+        "--project": selection.parents,
+    }
+    return ", ".join(f"{option} {printable(text)}" for option in given for text in given[option])

@@ -307,6 +307,7 @@ class _FormerState:
             lifecycle=lifecycle,
             mark=declared.mark,
             marks=declared.marks,
+            written=declared.written,
             **parts,
         )
 

@@ -203,6 +203,7 @@ PROVIDER = Provider(
     accepts=_accepts,
     look_up=_look_up,
     effortless=True,
+    from_outside=True,
     origin=_origin,
     position=2,
 )

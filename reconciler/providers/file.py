@@ -39,7 +39,8 @@ def _fill(path: str, context: FillContext) -> JSON:
     except UnicodeDecodeError:
         reason = "not UTF-8 text"
     except UnreadableFile as error:
-        return context.refuse("unreadable-file", error.message, "use a regular file")
+        hint = "use a regular file inside the workspace"
+        return context.refuse("unreadable-file", error.message, hint)
     return context.refuse(
         "unreadable-file",
         f"cannot read ${{file:{path}}}: {reason}",
@@ -148,6 +149,7 @@ PROVIDER = Provider(
     accepts=_accepts,
     look_up=_look_up,
     effortless=True,
+    from_outside=True,
     origin=_origin,
     position=3,
 )

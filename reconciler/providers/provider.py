@@ -106,6 +106,8 @@ class Provider:
     effortless
         Whether the look-up is instant and has no effects. The values of such secrets are known
         before anything is printed, so that they can be masked.
+    from_outside
+        Whether plain values are text from outside of the files, which may be a number or a boolean.
     origin
         Return where the value of a plain reference comes from, for `show`.
     position
@@ -118,6 +120,7 @@ class Provider:
     accepts: Accepts | None = None
     look_up: Callable[[SecretSource, SecretContext], str] | None = None
     effortless: bool = False
+    from_outside: bool = False
     origin: Callable[[str, Mapping[str, str]], FieldOrigin] | None = None
     position: int = 100
 

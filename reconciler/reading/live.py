@@ -15,8 +15,9 @@ from reconciler.client import Transport, together
 from reconciler.errors import Forbidden, NotFound
 from reconciler.model.kind import Kind
 from reconciler.model.live import Dialect, Live, LiveObject, id_text
-from reconciler.model.resource import Desired, Resource
+from reconciler.model.resource import Desired, Resource, State
 from reconciler.reading.details import read_details
+from reconciler.reading.key import dialect_of_key
 from reconciler.reading.objects import Progress, list_scope, read_object
 
 
@@ -58,7 +59,10 @@ async def read_live(
         else:
             items = await reader.by_parent(kind, objects.get(kind.parent, ()))
         objects[kind.name] = tuple(item for item in items if not kind.pending_deletion(item.body))
-    live = Live(objects, _dialect(kinds, objects), frozenset(unlisted))
+    dialect = _dialect(kinds, objects)
+    if dialect is None and _depends_on_dialect(desired, kinds):
+        dialect = await dialect_of_key(transport)
+    live = Live(objects, dialect, frozenset(unlisted))
     wanted = {
         (item.kind, item.id) for items in objects.values() for item in items if depth.in_full(item)
     }
@@ -168,3 +172,12 @@ def _dialect(kinds: Sequence[Kind], objects: Mapping[str, Sequence[LiveObject]])
     """Return the dialect of the first object that shows it (docs/service.md, 15.46)."""
     dialects = (kind.dialect_of(item.body) for kind in kinds for item in objects[kind.name])
     return next(filter(None, dialects), None)
+
+
+def _depends_on_dialect(desired: Desired, kinds: Sequence[Kind]) -> bool:
+    """Return whether objects are wanted whose kind differs by dialect."""
+    differing = {kind.name for kind in kinds if kind.differs_by_dialect}
+    return any(
+        resource.state is State.PRESENT and address.kind in differing
+        for address, resource in desired.resources.items()
+    )

@@ -8,26 +8,39 @@ from collections.abc import Sequence
 from typing import Any
 
 from reconciler.errors import Diagnostic, Level, Mark
-from reconciler.model.wording import plain_json, printable, several
+from reconciler.model.wording import listed, plain_json, printable, several
 from reconciler.render.crop import crop
 from reconciler.render.style import NARROWEST, PLAIN, Colour, Style
 
 _MOST_SHOWN = 100
 _LONGEST_MESSAGE = 2_000
-_COLOURS = {Level.ERROR: Colour.BOLD_RED, Level.WARNING: Colour.YELLOW}
+_MOST_ENVIRONMENTS = 5
+_COLOURS = {Level.ERROR: Colour.BOLD_RED, Level.WARNING: Colour.YELLOW, Level.NOTE: Colour.CYAN}
 
 
 def diagnostics_as_text(diagnostics: Sequence[Diagnostic], style: Style = PLAIN) -> str:
     """Return `file:line:column: error: message [code]`, the line, a caret, the hint; a count.
 
-    Source lines are cropped to the width. The first line of a diagnostic is never wrapped, since
-    editors and `grep` read it. Of many diagnostics the first are shown.
+    Source lines are cropped to the width. The first line of a diagnostic is wrapped only on a
+    terminal, since editors and `grep` read it. Of many diagnostics the first are shown.
     """
     if not diagnostics:
         return ""
     shown, rest = first_of(diagnostics)
     blocks = [_block(diagnostic, style) for diagnostic in shown]
-    return "\n".join([*blocks, *rest, counted(diagnostics)]) + "\n"
+    wrapped = [line for text in rest for line in style.wrapped(text, "", "  ")]
+    return "\n".join([*blocks, *wrapped, counted(diagnostics)]) + "\n"
+
+
+def message_of(diagnostic: Diagnostic) -> str:
+    """Return the message, with the environments that have the problem if not all of them do."""
+    names = diagnostic.environments
+    if not names:
+        return diagnostic.message
+    if len(names) == 1:
+        return f"{diagnostic.message} (in {names[0]})"
+    shown = listed(names, _MOST_ENVIRONMENTS)
+    return f"{diagnostic.message} (in {len(names)} environments: {shown})"
 
 
 def first_of(diagnostics: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], Sequence[str]]:
@@ -39,8 +52,8 @@ def first_of(diagnostics: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], S
         return diagnostics, ()
     ranked = sorted(diagnostics, key=lambda diagnostic: diagnostic.level is not Level.ERROR)
     codes = Counter(diagnostic.code for diagnostic in ranked[_MOST_SHOWN:])
-    listed = ", ".join(f"{count:,} {code}" for code, count in codes.most_common())
-    more = f"{len(diagnostics) - _MOST_SHOWN:,} more: {listed}"
+    counts = ", ".join(f"{count:,} {code}" for code, count in codes.most_common())
+    more = f"{len(diagnostics) - _MOST_SHOWN:,} more: {counts}"
     return ranked[:_MOST_SHOWN], (more, "hint: `reconciler validate --format json` shows all")
 
 
@@ -53,17 +66,27 @@ def counted(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def _block(diagnostic: Diagnostic, style: Style) -> str:
-    word = style.paint(_COLOURS[diagnostic.level], diagnostic.level.value)
     place = f"{printable(str(diagnostic.at))}: " if diagnostic.at is not None else ""
-    message = diagnostic.message[:_LONGEST_MESSAGE]
-    cut = "…" if message != diagnostic.message else ""
-    lines = [f"{place}{word}: {printable(message)}{cut} [{diagnostic.code}]"]
+    level = diagnostic.level.value
+    whole = message_of(diagnostic)
+    message = whole[:_LONGEST_MESSAGE]
+    cut = "…" if message != whole else ""
+    head = f"{place}{level}: {printable(message)}{cut} [{diagnostic.code}]"
+    lines = _on_terminal(head, "", style)
+    painted = style.paint(_COLOURS[diagnostic.level], level)
+    lines[0] = lines[0].replace(f"{place}{level}:", f"{place}{painted}:", 1)
     if diagnostic.at is not None and diagnostic.line is not None:
         lines += _snippet(diagnostic, diagnostic.at, diagnostic.line, style)
     if diagnostic.hint is not None:
         lines += style.wrapped(printable(diagnostic.hint), "  hint: ", " " * 8)
-    lines += [f"  {printable(f'{mark}: {label}')}" for mark, label in diagnostic.related]
+    for mark, label in diagnostic.related:
+        lines += _on_terminal(printable(f"{mark}: {label}"), "  ", style)
     return "\n".join(lines)
+
+
+def _on_terminal(text: str, indent: str, style: Style) -> list[str]:
+    """Return text in lines that fit a terminal, in one line anywhere else."""
+    return style.wrapped(text, indent, " " * 4) if style.terminal else [f"{indent}{text}"]
 
 
 def _snippet(diagnostic: Diagnostic, at: Mark, line: str, style: Style) -> list[str]:
@@ -85,6 +108,7 @@ def _as_json(diagnostic: Diagnostic) -> dict[str, Any]:
         "code": diagnostic.code,
         "severity": diagnostic.level.value,
         "message": diagnostic.message,
+        "environments": list(diagnostic.environments),
         "hint": diagnostic.hint,
         **place_as_json(diagnostic.at),
         "related": [

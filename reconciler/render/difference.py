@@ -1,12 +1,12 @@
-"""Changed files: the unified difference, and the result of `fmt`."""
+"""Changed files: the unified difference, and the results of `fmt` and `mv`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 
-from reconciler.model.file_change import FileChange, Formatted, Side
-from reconciler.model.wording import printable, several
+from reconciler.model.file_change import FileChange, Formatted, Moved, Side
+from reconciler.model.wording import printable, quoted, several
 from reconciler.render.style import PLAIN, Colour, Style
 
 _CONTEXT = 3
@@ -21,7 +21,7 @@ def differences_as_text(changes: Mapping[str, FileChange], style: Style = PLAIN)
 def formatted_as_text(formatted: Formatted, *, diff: bool = False, style: Style = PLAIN) -> str:
     """Return the name of each changed file, or a unified difference of all."""
     if diff:
-        return differences_as_text(formatted.changed, style)
+        return differences_as_text(formatted.changes, style)
     return "".join(f"{printable(name)}\n" for name in formatted.changed)
 
 
@@ -35,6 +35,24 @@ def format_summary(formatted: Formatted, *, written: bool) -> str:
     }
     parts = [f"{several(number, 'file')} {word}" for word, number in counts.items() if number]
     return ", ".join(parts) or "no files"
+
+
+def moved_as_text(moved: Moved, *, diff: bool = False, style: Style = PLAIN) -> str:
+    """Return the name of each changed file, or a unified difference of all."""
+    if diff:
+        return differences_as_text(moved.changes, style)
+    return "".join(f"{printable(name)}\n" for name in moved.texts)
+
+
+def move_summary(moved: Moved) -> str:
+    """Return `Renamed project.web to project.shop: 3 places in 2 files`, and what was added."""
+    verb = "Renamed" if moved.written else "Would rename"
+    where = f"{several(moved.places, 'place')} in {several(len(moved.texts), 'file')}"
+    target = f" to {moved.new}" if moved.new != moved.old else ""
+    lines = [f"{verb} {moved.old}{target}: {where}"]
+    if moved.former_name is not None:
+        lines.append(f"Added {quoted(moved.former_name)} to `renamed_from`")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _difference(name: str, change: FileChange, style: Style) -> str:

@@ -20,7 +20,14 @@ def _two(whole: int, size: int, large: str, small: str) -> str:
     return f"{first} {large} {second} {small}" if second else f"{first} {large}"
 
 
-def estimate_as_text(calls: int, seconds: float, *, beyond_hour: bool = False) -> str:
-    """Return `212 calls, about 30 s`, and whether they exceed what may be sent in an hour."""
+def estimate_as_text(
+    calls: int, seconds: float, *, limit: object = None, beyond_hour: bool = False
+) -> str:
+    """Return `606 calls, about 1 min 20 s at 480 a minute`.
+
+    `limit` is the limit that slows the calls down, if any. `beyond_hour`: they are more than may be
+    sent in an hour.
+    """
     text = f"{calls:,} call{'' if calls == 1 else 's'}, about {duration_as_text(seconds)}"
+    text += f" at {limit}" if limit is not None else ""
     return f"{text}; more than the hourly limit allows at once" if beyond_hour else text

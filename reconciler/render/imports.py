@@ -56,7 +56,6 @@ def import_as_json(imported: Imported) -> str:
         ],
         "not_imported": [{**_object(left.live), "why": left.why} for left in imported.refused],
         "ignored": [_object(live) for live in imported.ignored],
-        "unmatched": list(imported.unmatched),
         "dropped": [{"file": file, "what": what} for file, what in imported.gone],
         "namesakes": [
             {"address": str(pair.address), "elsewhere": str(pair.elsewhere)}
@@ -79,7 +78,6 @@ def remarks_on_import(imported: Imported) -> str:
     if imported.ignored:
         names = [f"'{printable(live.name)}'" for live in imported.ignored]
         lines.append(f"Ignored by policy.ignore: {listed(names, _MOST)}")
-    lines += [f"No live object matches {part}" for part in imported.unmatched]
     lines += [
         printable(f"{file} can't be extended and is unchanged. New resources are in {beside}")
         for file, beside in imported.beside.items()

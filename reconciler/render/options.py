@@ -13,11 +13,20 @@ class RenderOptions:
 
     `root` is the path from the root of the repository to the workspace folder, with forward
     slashes, "" if they are the same. GitHub places annotations and code scanning results by it.
+
+    Of a plan, `verbose` shows every field and every member of a group, and `summary` only counts,
+    dangers and violations. `cost` is what applying it takes, as text.
+
+    Of states, `verbose` lists also the objects that are fine, and `links` their pages.
     """
 
     style: Style = PLAIN
     show_unmanaged: bool = False
     root: str = ""
+    verbose: bool = False
+    summary: bool = False
+    cost: str = ""
+    links: bool = False
 
     def repository_path(self, file: str) -> str:
         """Return the path of a file of the workspace from the root of the repository."""

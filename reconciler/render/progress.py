@@ -13,6 +13,7 @@ from reconciler.model.event import (
     Ended,
     Event,
     Failed,
+    Noted,
     Planned,
     Reading,
     Sending,
@@ -44,7 +45,8 @@ class Progress:
     """A listener that writes a line when a change ends, and a status line now and then.
 
     On a terminal (`live`) the status is the last line and is overwritten. Elsewhere it is a line
-    every few seconds and whenever a wait begins. `verbose` writes a line for each request.
+    every few seconds and whenever a wait begins. `verbose` writes a line for each request,
+    and `debug` one for each wait and for what was loaded and decided, too.
     `clock` returns monotonic seconds.
     """
 
@@ -53,6 +55,7 @@ class Progress:
     live: bool = False
     width: int = DEFAULT_WIDTH
     verbose: bool = False
+    debug: bool = False
     _status: Status = field(init=False)
     _shown_at: float = field(init=False)
     _visible: bool = False
@@ -69,6 +72,8 @@ class Progress:
         line = "" if self._is_counted(event) else event_as_text(event)
         if self.verbose and isinstance(event, Sent):
             line = call_as_text(event)
+        if self.debug and isinstance(event, Noted | Waiting):
+            line = debug_as_text(event)
         if line:
             self._erase()
             self.write(f"{line}\n")
@@ -187,7 +192,9 @@ class Status:
     def _delay(self, now: float) -> list[str]:
         """Return what is waited for, or the time that is left."""
         if self.waits_until - now > 0 and self.reason:
-            return [f"waiting {duration_as_text(self.waits_until - now)}: {self.reason}"]
+            # A limit is waited for; other reasons are what happened.
+            link = " for the " if self.reason.startswith("rate limit") else ": "
+            return [f"waiting {duration_as_text(self.waits_until - now)}{link}{self.reason}"]
         if self.in_flight:
             (_, method, path), sent = min(self.in_flight.items(), key=lambda item: item[1])
             if now - sent > _SHORTEST_WAIT:
@@ -200,7 +207,8 @@ class Status:
 
 
 def _collection(name: str, read: int, total: int | None) -> str:
-    return f"{name} {read:,}" if total is None else f"{name} {read:,}/{total:,}"
+    words = name.replace("_", " ")
+    return f"{words} {read:,}" if total is None else f"{words} {read:,}/{total:,}"
 
 
 def call_as_text(call: Sent) -> str:
@@ -208,6 +216,13 @@ def call_as_text(call: Sent) -> str:
     answer = str(call.status) if call.status is not None else f"no answer ({call.error})"
     attempt = f" (attempt {call.attempt})" if call.attempt > 1 else ""
     return printable(f"{call.method} {call.path} {answer} {call.seconds * 1000:.0f} ms{attempt}")
+
+
+def debug_as_text(event: Noted | Waiting) -> str:
+    """Return the line of an event that only --debug shows."""
+    if isinstance(event, Noted):
+        return f"debug: {printable(event.message)}"
+    return f"debug: wait {duration_as_text(event.seconds)}: {printable(event.reason)}"
 
 
 def error_as_text(error: ReconcilerError, style: Style = PLAIN) -> str:
@@ -237,6 +252,15 @@ def bug_as_text(error: BaseException, version: str) -> str:
         f"error: this is a bug in reconciler {version}: {type(error).__name__} at {place}\n"
         "  hint: report it with the command that you ran\n"
     )
+
+
+def stack_as_text(error: BaseException) -> str:
+    """Return the functions through which an error went, without values, which may be secret."""
+    lines = []
+    for frame, line in walk_tb(error.__traceback__):
+        module = frame.f_globals.get("__name__", "?")
+        lines.append(f"debug:   {module}:{line} in {frame.f_code.co_name}\n")
+    return f"debug: {type(error).__name__} raised at\n{''.join(lines)}"
 
 
 def demo_line(text: str, style: Style) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from reconciler.errors import Mark
+from reconciler.model.reference import UNSET
 from reconciler.model.resolved import (
     FieldOrigin,
     FilledReference,
@@ -34,7 +35,7 @@ def resolved_as_text(resource: ResolvedResource) -> str:
     previous: Path = ()
     for field in resource.fields:
         lines += _parents(field.path, previous)
-        value = yaml_line(field.value, escape=not field.secret)
+        value = UNSET if field.value is MISSING else yaml_line(field.value, escape=not field.secret)
         indent = _INDENT * (len(field.path) + 1)
         lines.append((f"{indent}{scalar(str(field.path[-1]))}: {value}", _comment(field)))
         previous = field.path
@@ -132,7 +133,8 @@ def _field_as_json(field: ResolvedField) -> dict[str, Any]:
     return {
         "path": list(field.path),
         "name": path_text(field.path),
-        "value": field.value,
+        "value": None if field.value is MISSING else field.value,
+        "unset": field.value is MISSING,
         "secret": field.secret,
         "origin": _origin(field.origin),
         "written": None if field.written is MISSING else field.written,

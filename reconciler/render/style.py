@@ -30,10 +30,11 @@ class Colour(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Whether text is coloured, and the number of cells of a line."""
+    """Whether text is coloured, the number of cells of a line, and whether a terminal shows it."""
 
     colour: bool = False
     width: int = DEFAULT_WIDTH
+    terminal: bool = False
 
     def paint(self, colour: Colour | None, text: str) -> str:
         """Return the text, coloured if the output is."""

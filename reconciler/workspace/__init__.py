@@ -30,15 +30,17 @@ from reconciler.workspace.declarations import (
     Declaration,
     Undetermined,
     declarations,
-    documents,
-    resource_globs,
     undetermined_in,
 )
 from reconciler.workspace.declared_names import declared_names, key_variables
+from reconciler.workspace.foreign import Recognition
+from reconciler.workspace.inputs import converted
 from reconciler.workspace.layers import EnvironmentContext, resolve
 from reconciler.workspace.origins import variable_places
+from reconciler.workspace.patterns import resource_globs
 from reconciler.workspace.redact_lines import with_lines
 from reconciler.workspace.references import References
+from reconciler.workspace.resource_files import ResourceFiles
 from reconciler.workspace.settings import Deciding
 from reconciler.workspace.snapshots import Snapshots
 from reconciler.workspace.sources import (
@@ -49,6 +51,7 @@ from reconciler.workspace.sources import (
     Source,
 )
 from reconciler.workspace.trust import TrustedBase
+from reconciler.workspace.variables import point_at_variables, report_unused
 from reconciler.workspace.workspace_file import (
     Workspace,
     chosen_environment,
@@ -59,6 +62,12 @@ from reconciler.workspace.workspace_file import (
 )
 from reconciler.workspace.yaml.document import Document, Places
 from reconciler.workspace.yaml.loader import collector_paused, parse
+from reconciler.workspace.yaml.strictness import AMBIGUOUS
+
+LENIENT_AT_COMMITS = AMBIGUOUS | {
+    *("bad-url", "misnamed-workspace", "misspelt-value", "no-files", "unknown-scope"),
+}
+"""Errors that are warnings at a commit: a change that corrects them can be planned."""
 
 __all__ = ["FolderSource", "Loaded", "Snapshots", "load", "load_all", "load_at"]
 
@@ -87,6 +96,8 @@ class Loaded:
         The patterns of resource files.
     files
         The digests of the files that were read, by name.
+    skipped
+        The files that a pattern selects and that are not resource files.
     mark_prefix
         The configured prefix of references of applied commits, None for the default.
     client
@@ -106,6 +117,7 @@ class Loaded:
     defaults: Mapping[str, JSONObject]
     globs: tuple[str, ...]
     files: Mapping[str, str] = field(default_factory=dict)
+    skipped: frozenset[str] = frozenset()
     mark_prefix: str | None = None
     client: ClientOptions = field(default_factory=ClientOptions)
     after_merge: tuple[Refusal, ...] = ()
@@ -132,11 +144,13 @@ def load(  # noqa: PLR0913 - what is read, and how
     strict: bool = False,
     drafts: Mapping[str, str] | None = None,
     base: TrustedBase | None = None,
+    lenient: frozenset[str] = frozenset(),
 ) -> Loaded:
     """Return the workspace in a folder for one environment.
 
     `drafts` are texts by path that replace or add files. With a trusted base, its workspace file
-    decides the connection, the policy and what may be read.
+    decides the connection, the policy and what may be read. Errors with a code in `lenient` are
+    warnings.
 
     Raises:
         InvalidConfiguration: with all diagnostics of the run.
@@ -144,7 +158,7 @@ def load(  # noqa: PLR0913 - what is read, and how
         GitUnavailable: the trusted base cannot be read, or its files have errors.
 
     """
-    problems = DiagnosticCollector(strict=strict)
+    problems = DiagnosticCollector(strict=strict, lenient=lenient)
     source = ReadSource(DraftSource(FolderSource(folder), drafts or {}))
     loader = _Loader(folder, source, kinds, environ, problems, base=base)
     texts: Mapping[str, Document] = {}
@@ -156,6 +170,7 @@ def load(  # noqa: PLR0913 - what is read, and how
             if files.workspace.value:
                 name = chosen_environment(files.workspace, environment, environ)
                 loaded = loader.resolve(files, name)
+                loader.check_variables(files)
         diagnostics = with_lines(problems.in_order(), texts)
     if problems.failed or loaded is None:
         raise InvalidConfiguration(diagnostics)
@@ -163,15 +178,23 @@ def load(  # noqa: PLR0913 - what is read, and how
 
 
 def load_all(
-    folder: Path, *, kinds: Sequence[Kind], environ: Mapping[str, str], strict: bool = False
+    folder: Path,
+    *,
+    kinds: Sequence[Kind],
+    environ: Mapping[str, str],
+    strict: bool = False,
+    drafts: Mapping[str, str] | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Return the diagnostics of the files over all environments.
 
-    Unset environment variables are no errors, since they are set where the workspace is applied.
+    `drafts` are texts by path that replace or add files. Unset environment variables are no errors,
+    since they are set where the workspace is applied.
     """
     problems = DiagnosticCollector(strict=strict)
-    loader = _Loader(folder, FolderSource(folder), kinds, environ, problems, assume_env=True)
+    source = DraftSource(FolderSource(folder), drafts or {})
+    loader = _Loader(folder, source, kinds, environ, problems, assume_env=True)
     texts: Mapping[str, Document] = {}
+    names: tuple[str, ...] = ()
     with collector_paused():
         with suppress(LoadingStopped):
             files = loader.read()
@@ -179,8 +202,11 @@ def load_all(
             if files.workspace.value:
                 names = files.workspace.environments
                 for name in names or (chosen_environment(files.workspace, None, environ),):
+                    problems.environment = name if len(names) > 1 else ""
                     loader.resolve(files, name)
-        return with_lines(problems.in_order(), texts)
+                problems.environment = ""
+                loader.check_variables(files)
+        return with_lines(problems.in_order(names), texts)
 
 
 def load_at(
@@ -200,7 +226,7 @@ def load_at(
     empty = Desired(environment, "", "", {})
     if WORKSPACE_FILE not in source.names():
         return empty
-    problems = DiagnosticCollector()
+    problems = DiagnosticCollector(lenient=LENIENT_AT_COMMITS)
     loader = _Loader(Path(), source, kinds, environ, problems, True, snapshots)
     with collector_paused():
         files = loader.read()
@@ -216,13 +242,15 @@ def load_at(
 class _Files:
     """The parsed files of a workspace, before an environment is selected.
 
-    `documents` are all of them by name, the workspace file included.
+    `documents` are all of them by name, the workspace file included. `skipped` are other files that
+    a pattern selects.
     """
 
     workspace: Workspace
     documents: Mapping[str, Document]
     declared: Mapping[Address, Declaration]
     undetermined: Undetermined
+    skipped: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,15 +273,16 @@ class _Loader:
     def read(self) -> _Files:
         """Return the parsed files and the resources that they declare."""
         parser = self.snapshots.parse if self.snapshots is not None else parse
-        workspace = read_workspace(self.source, self.problems, parse=parser)
-        files = []
-        if workspace.value:
-            files = documents(self.source, workspace, self.problems, parse=parser)
+        workspace = read_workspace(self.source, self.problems, parse=parser, folder=self.folder)
+        recognition = Recognition(self.kinds)
+        resources = ResourceFiles(self.source, workspace, recognition, self.problems, parser)
+        files = resources.documents() if workspace.value else []
+        resources.note_skipped()
         declared = declarations(files, self.kinds, self.problems)
         failed = self.problems.failed
         undetermined = undetermined_in(files, declared, self.kinds) if failed else Undetermined()
         by_name = {document.file: document for document in (*files, workspace.document)}
-        return _Files(workspace, by_name, declared, undetermined)
+        return _Files(workspace, by_name, declared, undetermined, frozenset(resources.skipped))
 
     def context(self, files: _Files, environment: str, trusted: Trusted) -> EnvironmentContext:
         """Return what resolving the resources of one environment needs."""
@@ -290,8 +319,14 @@ class _Loader:
         check_consistency(ResolvedWorkspace(context, files.declared, desired))
         return desired
 
+    def check_variables(self, files: _Files) -> None:
+        """Report unused variables, unless an error may hide their use."""
+        if not self.problems.failed:
+            report_unused(files.workspace, files.documents.values(), self.problems)
+
     def resolve(self, files: _Files, environment: str) -> Loaded:
         """Return the workspace for one environment. Errors go to `problems`."""
+        since = len(self.problems.diagnostics)
         workspace = files.workspace
         raw = self.source.read(WORKSPACE_FILE) if self.base is not None else None
         deciding = Deciding.of(workspace, raw, self.base, self.kinds, environment)
@@ -300,6 +335,7 @@ class _Loader:
         decided = deciding.settings(references)
         desired = self.desired(files, context)
         settings = deciding.after_merge(decided, desired, references)
+        point_at_variables(self.problems, since, files.documents, references.places)
         connected = settings.connected
         return Loaded(
             desired=desired
@@ -321,6 +357,7 @@ class _Loader:
             declared=files.declared,
             defaults=_defaults(workspace, self.kinds, references),
             globs=resource_globs(workspace),
+            skipped=files.skipped,
             mark_prefix=mark_prefix_of(workspace, self.problems),
             client=settings.client,
             after_merge=settings.after_merge,
@@ -335,6 +372,9 @@ def _defaults(
     # An error in a default is reported by the resources that use it.
     silent = replace(references, problems=DiagnosticCollector())
     return {
-        kind.name: silent.resolved(workspace.section("defaults", kind.name), workspace.mark)
+        kind.name: converted(
+            kind.name,
+            silent.with_inputs(workspace.section("defaults", kind.name), workspace.mark),
+        )
         for kind in kinds
     }

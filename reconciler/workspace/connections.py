@@ -22,7 +22,10 @@ from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Unknown
 
 _NOT_IN_URL = re.compile(r"[\s?#\\]")
-_API_PATH = re.compile(r"/api(/|$)")
+_HOST = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?(/[\w/-]*)?")
+"""A host without a scheme, with a port or a path."""
+_OWN_PATH = re.compile(r"/(?:api|projects?|organizations?|environments|settings)(?:/.*)?$")
+"""A path of the API or of the web interface."""
 _KEY = "RECONCILER_API_KEY"
 _VARIABLES = {"base_url": "RECONCILER_BASE_URL", "organization": "RECONCILER_ORGANIZATION"}
 
@@ -72,7 +75,14 @@ def connection_of(
         used_key = SecretRef.of("env", _KEY)
         connected = _disagreement(environment, written, environ, in_job=in_job)
     if connected is None and base_url and organization and used_key is not None:
-        connected = Connection(environment, base_url.rstrip("/"), organization, used_key)
+        written_key = str(workspace.section("environments", environment).get("api_key", ""))
+        connected = Connection(
+            environment,
+            base_url.rstrip("/"),
+            organization,
+            used_key,
+            key_text=written_key if used_key is key and not used_key.is_literal else "",
+        )
     return Configured(
         connected or _missing(workspace, environment, environ),
         written | ({"api_key": str(key)} if key is not None else {}),
@@ -148,7 +158,7 @@ def _text_of(
     if isinstance(resolved, SecretRef):
         references.problems.error(
             "secret-in-plain-field",
-            f"`{name}` of environment {environment} must not be a secret: plans print it",
+            f"`{name}` must not be a secret: plans print it",
             at=workspace.mark(path),
         )
         resolved = None
@@ -171,7 +181,7 @@ def _key_of(workspace: Workspace, environment: str, references: References) -> S
     if literal is None:
         references.problems.error(
             "literal-secret",
-            f"`api_key` of environment {environment} must not be written in a file",
+            "`api_key` must not be written in a file",
             at=workspace.mark(path),
             hint="revoke it, and use a reference such as ${env:API_KEY}",
         )
@@ -188,32 +198,40 @@ def _check_url(
         _ = parts.port  # Raises ValueError for an invalid port.
     except ValueError:
         parts, host = urlsplit(""), None
+    own_path = _OWN_PATH.search(parts.path)
     if "@" in base_url:
         # The value is not shown: it may contain a password.
         problems.error(
             "bad-url",
-            f"base_url of environment {environment} contains a user name or password",
+            "base_url contains a user name or password",
             at=at,
             hint="remove them; only `api_key` is sent",
         )
     elif parts.scheme not in ("http", "https") or not host or _NOT_IN_URL.search(base_url):
         problems.error(
-            "bad-url",
-            f"invalid base_url {quoted(base_url)} of environment {environment}",
-            at=at,
-            hint="use a URL such as https://eu.posthog.com",
+            "bad-url", f"invalid base_url {quoted(base_url)}", at=at, hint=_fix(base_url)
         )
-    elif _API_PATH.search(parts.path):
+    elif own_path is not None:
+        page = own_path[0]
+        address = f"{parts.scheme}://{parts.netloc}{parts.path.removesuffix(page)}"
+        what = "the path of the API" if page.startswith("/api") else "the path of a page"
         problems.error(
             "bad-url",
-            f"base_url of environment {environment} contains the path of the API",
+            f"base_url contains {what}, {quoted(page)}",
             at=at,
-            hint="remove `/api`; it is added to each request",
+            hint=f"use {address}; paths are added to it",
         )
     elif parts.scheme == "http" and not is_loopback(host):
         problems.warning(
             "clear-text",
-            f"base_url of environment {environment} uses http: the API key is not sent without "
-            "--insecure-http",
+            "base_url uses http: the API key is not sent without --insecure-http",
             at=at,
         )
+
+
+def _fix(base_url: str) -> str:
+    """Return a hint for an address that is not a URL: often the scheme is missing."""
+    scheme = "http" if is_loopback(re.split(r"[:/]", base_url)[0]) else "https"
+    if _HOST.fullmatch(base_url):
+        return f"did you mean '{scheme}://{base_url}'?"
+    return "use a URL such as https://eu.posthog.com"

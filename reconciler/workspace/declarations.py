@@ -1,33 +1,21 @@
-"""Find the resource files of a workspace, and the resources that they declare."""
+"""Find the resources that files declare."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reconciler.errors import DiagnosticCollector, Mark, UnreadableFile
+from reconciler.errors import DiagnosticCollector, Mark
 from reconciler.model.address import Address
-from reconciler.model.globs import TooComplex, has_wildcard, matching
 from reconciler.model.kind import Kind
 from reconciler.model.suggestion import choice
 from reconciler.model.values import Path
 from reconciler.workspace.hints import shortened
-from reconciler.workspace.limits import (
-    MAX_FILES,
-    MAX_PATTERNS,
-    MAX_TOTAL_BYTES,
-    MAX_TOTAL_NODES,
-    MAX_WILDCARD_PATTERNS,
-)
-from reconciler.workspace.sources import WORKSPACE_FILE, Source, leaves_workspace
-from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Document, Unknown
-from reconciler.workspace.yaml.loader import Parse, parse
 
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_ALL_YAML = ("**/*.yaml", "**/*.yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +54,11 @@ class Undetermined:
         return Undetermined(self.kinds, set(self.addresses), set(self.states))
 
 
+def is_key(text: str) -> bool:
+    """Return whether a text may be the key of a resource."""
+    return _KEY.fullmatch(text) is not None
+
+
 def undetermined_in(
     files: Sequence[Document], declared: Container[Address], kinds: Sequence[Kind]
 ) -> Undetermined:
@@ -88,120 +81,6 @@ def undetermined_in(
     return Undetermined(
         frozenset(unclear), {address for address in addresses if address not in declared}
     )
-
-
-def documents(
-    source: Source, workspace: Workspace, problems: DiagnosticCollector, *, parse: Parse = parse
-) -> list[Document]:
-    """Return every resource file, parsed, sorted by name. Those after a limit are unread."""
-    files: list[Document] = []
-    nodes = 0
-    for name, raw in contents(source, workspace, problems):
-        if raw is None or nodes > MAX_TOTAL_NODES:
-            files.append(Document(name, unread=True))
-            continue
-        document = parse(raw, name, problems)
-        files.append(document)
-        nodes += document.nodes
-        if nodes > MAX_TOTAL_NODES:
-            _report_end(f"{MAX_TOTAL_NODES:,} values", name, problems)
-    return files
-
-
-def contents(
-    source: Source, workspace: Workspace, problems: DiagnosticCollector
-) -> Iterator[tuple[str, bytes | None]]:
-    """Yield the name and bytes of every resource file, sorted; None for unreadable bytes."""
-    names = _resource_files(source, workspace, problems)
-    size = 0
-    for name in names:
-        raw = _read(source, name, problems) if size <= MAX_TOTAL_BYTES else None
-        yield name, raw
-        if raw is not None:
-            size += len(raw)
-            if size > MAX_TOTAL_BYTES:
-                _report_end(f"{MAX_TOTAL_BYTES:,} bytes", name, problems)
-
-
-def _resource_files(
-    source: Source, workspace: Workspace, problems: DiagnosticCollector
-) -> Sequence[str]:
-    """Return the names of the resource files, sorted. Report errors in their patterns."""
-    globs = resource_globs(workspace)
-    at = workspace.mark(("resources",))
-    wildcards = sum(map(has_wildcard, globs))
-    if len(globs) > MAX_PATTERNS or wildcards > MAX_WILDCARD_PATTERNS:
-        problems.error(
-            "bad-pattern",
-            f"{len(globs):,} patterns, {wildcards:,} with wildcards: the limits are "
-            f"{MAX_PATTERNS:,} and {MAX_WILDCARD_PATTERNS}",
-            at=at,
-        )
-        return ()
-    try:
-        matches = files_by_glob(source, globs)
-    except TooComplex as error:
-        problems.error("bad-pattern", error.message, at=at)
-        return ()
-    if isinstance(workspace.value.get("resources"), list):
-        _check_globs(matches, workspace, problems)
-    names = sorted({name for selected in matches.values() for name in selected})
-    if len(names) > MAX_FILES:
-        message = f"{len(names):,} resource files: the limit is {MAX_FILES:,}"
-        problems.error("workspace-too-large", message, at=at)
-        return ()
-    return names
-
-
-def _read(source: Source, name: str, problems: DiagnosticCollector) -> bytes | None:
-    try:
-        raw = source.read(name)
-    except UnreadableFile as error:
-        problems.error(error.code, error.message, at=Mark(name))
-        return None
-    if raw is None:
-        problems.error(
-            "unreadable-file",
-            f"cannot read {name}: a link that is broken or leaves the folder",
-            at=Mark(name),
-        )
-    return raw
-
-
-def _report_end(limit: str, name: str, problems: DiagnosticCollector) -> None:
-    message = f"more than {limit} in all files: those after {name} are not read"
-    problems.error("workspace-too-large", message, at=Mark(name))
-
-
-def files_by_glob(source: Source, globs: Sequence[str]) -> Mapping[str, list[str]]:
-    """Return the resource files that each pattern matches. Patterns stay in the workspace.
-
-    Raises TooComplex.
-    """
-    names = [name for name in source.names() if name != WORKSPACE_FILE]
-    return {glob: matching(names, glob) for glob in globs if not leaves_workspace(glob)}
-
-
-def resource_globs(workspace: Workspace) -> tuple[str, ...]:
-    """Return the patterns of resource files; by default every YAML file."""
-    globs = workspace.value.get("resources")
-    return tuple(map(str, globs)) if isinstance(globs, list) else _ALL_YAML
-
-
-def _check_globs(
-    matches: Mapping[str, Sequence[str]], workspace: Workspace, problems: DiagnosticCollector
-) -> None:
-    for position, glob in enumerate(resource_globs(workspace)):
-        at = workspace.mark(("resources", position))
-        if leaves_workspace(glob):
-            problems.error(
-                "outside-workspace",
-                f"'{glob}' is outside the workspace",
-                at=at,
-                hint="keep resource files below the folder of reconciler.yaml",
-            )
-        elif not matches[glob]:
-            problems.warning("no-files", f"no file matches '{glob}'", at=at)
 
 
 def declarations(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reconciler.model.reference import holds_reference, references_in
 from reconciler.model.values import JSON, SecretRef
-from reconciler.workspace.yaml.document import UnknownText
+from reconciler.workspace.inputs import converts_to
+from reconciler.workspace.yaml.document import Input, UnknownText
 
 PLACEHOLDER = "(secret)"
+NOT_FILLED = "references are not filled in here: write the value itself"
 _LONGEST = 60
-_TYPED = "${env:…} is always text, ${var:…} keeps its type"
 _TYPES = {
     "string": "text",
     "integer": "a whole number",
@@ -24,6 +26,8 @@ _TYPES = {
 
 def shown(value: JSON) -> str:
     """Return a value for a message, without its content if that is long or secret."""
+    if isinstance(value, Input):
+        return f"{shown(str(value))} from {value.reference}"
     if isinstance(value, UnknownText):
         return "text from an environment variable"
     if isinstance(value, str):
@@ -47,19 +51,48 @@ def type_words(types: Sequence[str]) -> str:
     return f"{', '.join(words)} or {last}" if words else last
 
 
-def type_hint(value: JSON, wanted: Sequence[str], node: Mapping[str, Any]) -> str | None:
-    """Return a hint for a value of the wrong type. `node` is the schema of its field."""
+def type_hint(
+    value: JSON, wanted: Sequence[str], node: Mapping[str, Any], written: JSON
+) -> str | None:
+    """Return a hint for a value of the wrong type.
+
+    `node` is the schema of its field, `written` the value in the file, with its references.
+    """
+    if isinstance(value, str) and holds_reference(value):
+        return NOT_FILLED
+    by_node = _hint_by_node(node)
+    if by_node is not None:
+        return by_node
+    if value is None:
+        return "add a value, or remove the line"
+    if isinstance(value, Input):
+        return f"set it to {_example(wanted)}"
+    if isinstance(value, str):
+        is_filled = isinstance(written, str) and holds_reference(written)
+        return _hint_for_filled(written, wanted) if is_filled else _hint_for_text(value, wanted)
+    return _hint_for_other(value, wanted, node)
+
+
+def _hint_by_node(node: Mapping[str, Any]) -> str | None:
+    """Return the values that a field accepts, None if there is no list of them."""
     if node.get("x-secret"):
         return "write a reference such as ${secret:env:NAME}"
     if "enum" in node:
         return f"allowed: {', '.join(map(word, node['enum']))}"
-    if value is None:
-        return "add a value, or remove the line"
-    if isinstance(value, UnknownText):
-        return f"{_TYPED}: use ${{var:NAME}}"
-    if isinstance(value, str):
-        return _hint_for_text(value, wanted)
-    return _hint_for_other(value, wanted, node)
+    return f"known: {', '.join(node['x-open-enum'])}" if "x-open-enum" in node else None
+
+
+def _example(wanted: Sequence[str]) -> str:
+    return "true or false" if "boolean" in wanted else "a plain number"
+
+
+def _hint_for_filled(written: str, wanted: Sequence[str]) -> str:
+    """Return a hint for text from references in a field that takes no text."""
+    if [str(reference) for reference in references_in(written)] != [written]:
+        return "use one reference as the whole value: with more around it, it is text"
+    if converts_to(wanted):
+        return "correct the variable: a value in quotes is text"
+    return "use ${var:NAME} with a variable of that type"
 
 
 def word(value: JSON) -> str:
@@ -70,6 +103,8 @@ def word(value: JSON) -> str:
 def _hint_for_other(value: JSON, wanted: Sequence[str], node: Mapping[str, Any]) -> str | None:
     if isinstance(value, list) and "object" in wanted:
         return "write `name: value` lines without dashes"
+    if isinstance(value, dict) and "string" in wanted and list(value.values()) == [None]:
+        return f"quote a value that begins with {{: '{{{next(iter(value))}}}'"
     if not isinstance(value, (list, dict)) and "string" in wanted:
         return _hint_to_quote(value, node)
     return "write true or false" if "boolean" in wanted else None
@@ -89,10 +124,10 @@ def _hint_to_quote(value: JSON, node: Mapping[str, Any]) -> str:
 def _hint_for_text(value: str, wanted: Sequence[str]) -> str | None:
     if "integer" in wanted or "number" in wanted:
         digits = value.strip().lstrip("+-").replace(".", "", 1).isdigit()
-        return f"remove the quotes; {_TYPED}" if digits else "write a number without a unit or text"
+        return "remove the quotes" if digits else "write a number without a unit or text"
     if "boolean" in wanted:
         quoted = value.lower() in ("true", "false")
-        return f"write true or false{f', without quotes; {_TYPED}' if quoted else ''}"
+        return f"write true or false{', without quotes' if quoted else ''}"
     if "array" in wanted:
         if value.startswith(("-", "–", "—")):
             return "start each item with a dash and a space: `- item`"

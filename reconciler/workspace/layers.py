@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.errors import DiagnosticCollector
 from reconciler.model.address import Address
 from reconciler.model.json_tree import leaves
 from reconciler.model.kind import Kind
-from reconciler.model.reference import holds_reference
+from reconciler.model.reference import UNSET, holds_reference
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.schema_files import common_properties
 from reconciler.model.secret_names import holds_secret
@@ -18,6 +18,9 @@ from reconciler.model.suggestion import choice
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text, value_at
 from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.declarations import Declaration, Undetermined
+from reconciler.workspace.environment_names import reads_environment
+from reconciler.workspace.hints import NOT_FILLED
+from reconciler.workspace.inputs import converted
 from reconciler.workspace.references import References
 from reconciler.workspace.schema.annotations import annotated
 from reconciler.workspace.schema.validation import CheckContext, check
@@ -116,7 +119,7 @@ def _is_in_environment(declaration: Declaration, context: EnvironmentContext) ->
             "unknown-environment",
             f"unknown environment '{name}' in {declaration.address}",
             at=mark((*declaration.path, *path)),
-            hint=choice(name, names, "environments"),
+            hint=NOT_FILLED if holds_reference(str(name)) else choice(name, names, "environments"),
         )
     return not isinstance(listed, list) or context.environment in listed
 
@@ -133,13 +136,22 @@ class Filled:
     places: Places
     check: CheckContext
 
+    def without(self, paths: Iterable[Path]) -> Filled:
+        """Return the resource with unknown values at paths whose errors are reported."""
+        values: Any = self.values
+        for path in paths:
+            if value_at(values, path) is not MISSING:
+                values = _with_unknown(values, path)
+        return replace(self, values=values) if values is not self.values else self
+
 
 def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext) -> Resource | None:
     """Return the resource: merge, fill in, check. None if it has no name because of an error."""
     merged = filled(kind, declaration, context)
     context.places[declaration.address] = merged.places
     before = len(context.problems.diagnostics)
-    check(kind.name, {**merged.values, **merged.unfilled}, merged.check)
+    misread = check(kind.name, {**merged.values, **merged.unfilled}, merged.check)
+    merged = merged.without(misread)
     is_reported = len(context.problems.diagnostics) > before and context.problems.failed
     if "name" not in merged.values and is_reported:
         return None
@@ -147,7 +159,11 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
         context.undetermined.states.add(declaration.address)
     spec = managed_fields(kind, merged, context)
     check_fields(kind, spec, merged.check)
-    return _resource(kind, declaration, merged, spec)
+    resource = _resource(kind, declaration, merged, spec)
+    name_from_env = reads_environment(
+        merged.places.written(("name",)), context.references.variables
+    )
+    return replace(resource, name_from_env=True) if name_from_env else resource
 
 
 def filled(kind: Kind, declaration: Declaration, context: EnvironmentContext) -> Filled:
@@ -162,12 +178,29 @@ def filled(kind: Kind, declaration: Declaration, context: EnvironmentContext) ->
             merged[name] = above[name]
     own = {key: value for key, value in merged.items() if key not in _PER_ENVIRONMENT}
     body = declaration.body
+    values = context.references.with_inputs(own, places.near)
+    if context.references.has_inputs:
+        values = converted(kind.name, values)
     return Filled(
-        values=context.references.resolved(own, places.near),
+        values=values,
         unfilled={name: body[name] for name in _PER_ENVIRONMENT if name in body},
         places=places,
-        check=CheckContext(str(declaration.address), places.near, places.key, context.problems),
+        check=CheckContext(
+            subject=str(declaration.address),
+            value_mark=places.near,
+            key_mark=places.key,
+            problems=context.problems,
+            written=places.written,
+        ),
     )
+
+
+def _with_unknown(value: Any, path: Path) -> JSON:
+    if not path:
+        return Unknown()
+    copied = value.copy()
+    copied[path[0]] = _with_unknown(value[path[0]], path[1:])
+    return copied
 
 
 def _layers_of(
@@ -190,8 +223,8 @@ def _replaced(kind: Kind, below: Any, above: Any) -> Iterator[str]:
     These are a parent, since {name: …} and {id: …} exclude each other, and a variant with another
     tag, since the fields of one type have no meaning in another.
     """
-    if kind.parent_key is not None and kind.parent_key in above:
-        yield kind.parent_key
+    if isinstance(above.get(kind.parent_key or ""), dict):
+        yield str(kind.parent_key)
     for name, value in above.items():
         # Few fields are in two layers: only those are worth a closer look.
         if isinstance(value, dict) and isinstance(below.get(name), dict):
@@ -203,13 +236,20 @@ def _replaced(kind: Kind, below: Any, above: Any) -> Iterator[str]:
 
 
 def laid_over(below: Any, above: Any) -> Any:
-    """Return two layers merged: mappings key by key, anything else is replaced."""
+    """Return two layers merged: mappings key by key, anything else is replaced.
+
+    `${unset}` removes the value below.
+    """
     if not (isinstance(below, dict) and isinstance(above, dict)):
         return above
     merged = {**below, **above}
     for key, value in above.items():
-        if key in below and isinstance(value, dict):
+        if key not in below:
+            continue
+        if isinstance(value, dict):
             merged[key] = laid_over(below[key], value)
+        elif value == UNSET:
+            del merged[key]
     return merged
 
 
@@ -300,6 +340,9 @@ def _resource(
         secret_version=_text(values.get("secret_version")),
         mark=declaration.mark,
         marks=merged.places,
+        written={
+            known.name: alias for known in kind.fields for alias in known.aliases if alias in values
+        },
     )
 
 

@@ -8,10 +8,18 @@ from dataclasses import dataclass, fields
 from reconciler.model.json_tree import leaves, map_leaves, mapped_leaves
 from reconciler.model.kind import Kind
 from reconciler.model.redaction import MASK
-from reconciler.model.reference import is_only_references, references_in
+from reconciler.model.reference import UNSET, is_only_references, references_in
 from reconciler.model.resolved import FieldOrigin, FilledReference, Overridden, ResolvedField
 from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
-from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text, value_at
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    JSONObject,
+    Path,
+    SecretRef,
+    path_text,
+    value_at,
+)
 from reconciler.providers import providers
 from reconciler.providers.var import PROVIDER as VARIABLES
 from reconciler.workspace.schema.annotations import annotated
@@ -52,24 +60,56 @@ def fields_with_origin(
     return tuple(resolved)
 
 
+def _with_unset(resource: Resource, kind: Kind, places: Places) -> JSONObject:
+    """Return the values of a resource, `MISSING` where `${unset}` removes one."""
+    spec: JSONObject = resource.spec
+    for depth, layer in enumerate(places.layers):
+        below = places.layers[depth + 1 :]
+        for path, text in leaves(layer.value):
+            if text != UNSET or places.layer_of(path) is not layer:
+                continue
+            known = kind.field_named(str(path[0]))
+            if known is not None and any(value_at(low.value, path) is not MISSING for low in below):
+                spec = _with_missing(spec, (known.name, *path[1:]))
+    return spec
+
+
+def _with_missing(values: JSONObject, path: Path) -> JSONObject:
+    """Return a mapping with `MISSING` at a path, unchanged if something else is there."""
+    name, below = str(path[0]), path[1:]
+    inside = values.get(name, {} if below else MISSING)
+    if below and isinstance(inside, dict):
+        return {**values, name: _with_missing(inside, below)}
+    return values if below or inside is not MISSING else {**values, name: MISSING}
+
+
 def _values(resource: Resource, kind: Kind, places: Places) -> Iterator[tuple[Path, JSON]]:
     """Yield the leaves of a resource: parent and id first, lifecycle last."""
     if kind.parent_key is not None and resource.parent is not None:
         yield from mapped_leaves(_parent_value(resource.parent), (kind.parent_key,))
+    elif kind.parent_key is not None and _is_unset(kind.parent_key, places):
+        yield (kind.parent_key,), MISSING
     if resource.pinned_id is not None:
         yield ("id",), resource.pinned_id
     if resource.state is not State.PRESENT or places.layer_of(("state",)) is not None:
         yield ("state",), resource.state.value
     order = {field.name: position for position, field in enumerate(kind.fields)}
-    for name in sorted(resource.spec, key=lambda field_name: order.get(field_name, len(order))):
-        yield from mapped_leaves(resource.spec[name], (name,))
+    spec = _with_unset(resource, kind, places)
+    for name in sorted(spec, key=lambda field_name: order.get(field_name, len(order))):
+        yield from mapped_leaves(spec[name], (name,))
     for field in fields(Lifecycle):
         path: Path = ("lifecycle", field.name)
         value = getattr(resource.lifecycle, field.name)
-        if value != field.default or places.layer_of(path) is not None:
+        is_set = any(value_at(layer.value, path) is not MISSING for layer in places.layers)
+        if value != field.default or is_set:
             yield path, list(value) if isinstance(value, tuple) else value
-    if resource.secret_version is not None:
-        yield ("secret_version",), resource.secret_version
+    if resource.secret_version is not None or _is_unset("secret_version", places):
+        yield ("secret_version",), resource.secret_version or MISSING
+
+
+def _is_unset(name: str, places: Places) -> bool:
+    layer = places.layer_of((name,))
+    return layer is not None and value_at(layer.value, (name,)) == UNSET
 
 
 def _parent_value(ref: ParentRef) -> JSON:
@@ -94,7 +134,7 @@ def _field(
     written = value_at(top.value, set_at)
     texts = tuple(_texts(written))
     plain = str(value) if isinstance(value, SecretRef) else value
-    filled = any("${" in text for text in texts) and written != plain
+    filled = any("${" in text for text in texts) and written != plain and value is not MISSING
     below = (layer for layer in context.places.layers if layer is not top)
     return ResolvedField(
         path=path,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import yaml
 
+from reconciler.model.file_change import Side
 from reconciler.model.redaction import MASK, redact_line
 from reconciler.model.reference import is_reference_without_default
 from reconciler.model.secret_names import looks_secret
@@ -17,6 +18,11 @@ from reconciler.workspace.yaml.nodes import NULL_TAG, is_block_text, nodes_in
 
 _LONG = 6
 """Length from which a secret is masked in other places too; shorter ones may be words."""
+
+
+def side_of(document: Document) -> Side:
+    """Return the lines of a document as one side of a change, secrets masked."""
+    return Side(tuple(document.text.splitlines(keepends=True)), redact_file(document))
 
 
 def redact_file(document: Document) -> tuple[str, ...]:

@@ -5,24 +5,54 @@ The client looks up a secret when a request needs it: validation and plans need 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from reconciler.errors import DiagnosticCollector, LoadingStopped, Mark
-from reconciler.model.json_tree import map_leaves
-from reconciler.model.reference import Reference, escaped_text, parts_of
+from reconciler.model.json_tree import PLAIN, map_leaves
+from reconciler.model.reference import (
+    SECRET,
+    UNSET,
+    Reference,
+    escaped_text,
+    parts_of,
+    with_default,
+)
 from reconciler.model.suggestion import nearest
 from reconciler.model.trust import Trusted
 from reconciler.model.values import JSON, Path, SecretRef, SecretSource, SecretValue
 from reconciler.providers import FillContext, plain_names, plain_usage, providers, secret_usage
 from reconciler.providers.env import NAME as ENV_NAME
+from reconciler.providers.var import PROVIDER as VARIABLES
 from reconciler.workspace.expansion import MAX_TEXT, TOO_DEEP, TOO_MANY, Expansion
 from reconciler.workspace.sources import Source, leaves_workspace
-from reconciler.workspace.yaml.document import Places, Unknown, UnknownText, is_misread
+from reconciler.workspace.yaml.document import (
+    Input,
+    Places,
+    Unknown,
+    UnknownInput,
+    UnknownText,
+    is_misread,
+)
 
 _FAILED = Unknown()
 """The value of a reference that cannot be resolved. The error is reported already."""
+_UNSET_HINT = (
+    f"write {UNSET} for a field that `defaults` or the resource set, to leave it unmanaged"
+)
+_SEPARATOR = re.compile(r"\s*[:.]\s*")
+_Mark: TypeAlias = Callable[[str | None], Mark]
+"""Return the place of a text, or of a reference in it."""
+
+
+class Place(Protocol):
+    """A function that returns the place of a value."""
+
+    def __call__(self, path: Path, part: str | None = None, /) -> Mark:
+        """Return the place of a value, or of a reference in its text."""
+        ...
 
 
 @dataclass(slots=True)
@@ -31,9 +61,10 @@ class References:
 
     `places` are those of variables: an error in a variable is reported there, once. `assume_env`
     gives unset environment variables an unknown value, so that checks do not depend on the machine.
-    `literals` collects literal secrets; None where the policy forbids them. `declared` are the
-    lists of the loaded files, `trusted` those that decide. `key_variables` are the environment
-    variables with API keys. The files are those of a commit if `of_commit`.
+    `literals` collects literal secrets; None where the policy forbids them. `has_inputs` is set by
+    the first input. `declared` are the lists of the loaded files, `trusted` those that decide.
+    `key_variables` are the environment variables with API keys. The files are those of a commit if
+    `of_commit`.
     """
 
     variables: Mapping[str, JSON]
@@ -44,6 +75,7 @@ class References:
     allow_exec: bool = False
     assume_env: bool = False
     literals: dict[str, SecretValue] | None = None
+    has_inputs: bool = False
     declared: Trusted = field(default_factory=Trusted)
     trusted: Trusted = field(default_factory=Trusted)
     key_variables: frozenset[str] = frozenset()
@@ -53,15 +85,20 @@ class References:
     _expanding: list[str] = field(default_factory=list)
     _cached: dict[str, JSON] = field(default_factory=dict)
 
-    def resolved(self, value: JSON, place: Callable[[Path], Mark], path: Path = ()) -> JSON:
+    def resolved(self, value: JSON, place: Place, path: Path = ()) -> JSON:
         """Return the value with every reference filled in, `Unknown` in place of invalid ones.
 
         Parts without references are shared with the given value, not copied.
         """
+        filled = self.with_inputs(value, place, path)
+        return map_leaves(filled, _as_text, keep=PLAIN) if self.has_inputs else filled
+
+    def with_inputs(self, value: JSON, place: Place, path: Path = ()) -> JSON:
+        """Return the resolved value, with inputs whose type depends on the schema."""
         if isinstance(value, (dict, list)):
             return self._inside(value, place, path)
         if isinstance(value, str) and "${" in value:
-            return self._text(value, lambda: place(path))
+            return self._text(value, lambda part: place(path, part))
         return value
 
     def for_key(self) -> References:
@@ -91,19 +128,26 @@ class References:
             parts += literal.parts
         return SecretRef(tuple(parts))
 
-    def _inside(self, value: Any, place: Callable[[Path], Mark], path: Path) -> JSON:
+    def _inside(self, value: Any, place: Place, path: Path) -> JSON:
         items = value.items() if isinstance(value, dict) else enumerate(value)
         changed: Any = None
         for key, item in items:
             if item.__class__ is str and "${" not in item:
                 continue
-            filled = self.resolved(item, place, (*path, key))
+            is_unset = item == UNSET and isinstance(value, dict) and not self._expanding
+            filled = None if is_unset else self.with_inputs(item, place, (*path, key))
             if filled is not item:
                 changed = value.copy() if changed is None else changed
                 changed[key] = filled
+            if is_unset:
+                message = f"nothing to unset: no lower layer sets '{key}'"
+                self.problems.warning(
+                    "no-effect", message, at=place((*path, key)), hint=_UNSET_HINT
+                )
+                del changed[key]
         return value if changed is None else changed
 
-    def _text(self, text: str, at: Callable[[], Mark]) -> JSON:
+    def _text(self, text: str, at: _Mark) -> JSON:
         """Return a text with its references filled in, cached if without errors: texts repeat."""
         filled = self._cached.get(text)
         if filled is None:
@@ -118,17 +162,17 @@ class References:
                 self._cached[text] = filled
         reason = self.expansion.refused(filled)
         if self.expansion.is_exceeded:
-            self.problems.error("too-large-value", TOO_MANY, at=at())
+            self.problems.error("too-large-value", TOO_MANY, at=at(None))
             raise LoadingStopped(TOO_MANY)
         return filled if reason is None else self._too_large(text, reason, at)
 
-    def _too_large(self, text: str, reason: str, at: Callable[[], Mark]) -> JSON:
+    def _too_large(self, text: str, reason: str, at: _Mark) -> JSON:
         """Report a text that expands to too much, once: variables repeat it."""
-        self.problems.error("too-large-value", reason, at=at())
+        self.problems.error("too-large-value", reason, at=at(None))
         self._cached[text] = _FAILED
         return _FAILED
 
-    def _context(self, at: Callable[[], Mark]) -> FillContext:
+    def _context(self, at: _Mark, part: str | None) -> FillContext:
         return FillContext(
             environ=self.environ,
             variables=self.variables,
@@ -145,7 +189,7 @@ class References:
             is_outside=leaves_workspace,
             unknown_text=UnknownText,
             report=lambda code, message, hint: self.problems.error(
-                code, message, at=at(), hint=hint
+                code, message, at=at(part), hint=hint
             ),
             failed=_FAILED,
         )
@@ -153,13 +197,16 @@ class References:
     def _expand(self, name: str) -> JSON:
         self._expanding.append(name)
         try:
-            return self.resolved(self.variables[name], lambda path: self.places.near((name, *path)))
+            return self.with_inputs(
+                self.variables[name],
+                lambda path, part=None: self.places.near((name, *path), part),
+            )
         finally:
             self._expanding.pop()
 
-    def _filled(self, text: str, at: Callable[[], Mark]) -> JSON:
+    def _filled(self, text: str, at: _Mark) -> JSON:
         parts: list[JSON] = []
-        context = self._context(at)
+        contexts: list[FillContext | None] = []
         length = 0
         for part in parts_of(text):
             length += len(parts[-1]) if parts and isinstance(parts[-1], str) else 0
@@ -169,16 +216,34 @@ class References:
                 )
             if isinstance(part, str):
                 parts.append(part)
-            elif part.closed:
-                parts.append(_value_of(part, context))
-            else:
+                contexts.append(None)
+                continue
+            written = part.start
+            context = self._context(at, None if written == text else written)
+            if not part.closed:
                 return _refuse_unclosed(part, context)
+            value = _value_of(part, context)
+            parts.append(self._input(value, part) if written == text else value)
+            contexts.append(context)
         if any(map(is_misread, parts)):
             return _FAILED
-        return parts[0] if len(parts) == 1 else _joined(parts, context)
+        return parts[0] if len(parts) == 1 else _joined(parts, contexts)
+
+    def _input(self, value: JSON, reference: Reference) -> JSON:
+        """Return the value of a whole text, marked as an input if it comes from outside."""
+        provider = providers().get(reference.provider)
+        if provider is None or not provider.from_outside or reference.is_secret:
+            return value
+        self.has_inputs = True
+        if isinstance(value, UnknownText):
+            return UnknownInput(value)
+        name, _ = with_default(reference.inside)
+        return Input.of(value, f"${{{name}}}") if value.__class__ is str else value
 
 
 def _value_of(reference: Reference, context: FillContext) -> JSON:
+    if str(reference) == UNSET:
+        return context.refuse("misplaced-unset", f"{UNSET} is not allowed here", _UNSET_HINT)
     provider = providers().get(reference.provider)
     if reference.is_secret:
         if provider is None or provider.accepts is None or not reference.argument:
@@ -191,7 +256,7 @@ def _value_of(reference: Reference, context: FillContext) -> JSON:
         return SecretRef.of(provider.name, reference.argument) if accepted else _FAILED
     if provider is None or provider.fill is None or not reference.argument:
         suggestion = _suggestion(reference, context)
-        suggestion = f"did you mean ${{{suggestion}}}? " if suggestion is not None else ""
+        suggestion = f"did you mean {suggestion}? " if suggestion is not None else ""
         return context.refuse(
             "unknown-reference",
             f"unknown reference {reference}",
@@ -202,33 +267,43 @@ def _value_of(reference: Reference, context: FillContext) -> JSON:
 
 def _suggestion(reference: Reference, context: FillContext) -> str | None:
     """Return the reference that an unknown one is probably intended to be."""
-    inside = reference.inside
-    variable = inside.removeprefix("vars.")
-    if inside in context.variables or variable in context.variables:
-        return f"var:{variable}"
-    if ENV_NAME.match(inside) and inside.isupper():
-        return f"env:{inside}"
-    close = nearest(reference.provider, plain_names()) if reference.argument else None
-    known = close is not None and close != reference.provider
-    return f"{close}:{reference.argument}" if known else None
+    # The separator is often a dot or has spaces around it: ${var.bucket}, ${ var: bucket }.
+    first, _, rest = (part.strip() for part in _SEPARATOR.sub(":", reference.inside).partition(":"))
+    word = {"vars": VARIABLES.name, "secrets": SECRET}.get(first, first)
+    if not rest:
+        if f"${{{first.lower()}}}" == UNSET:
+            return UNSET
+        if first in context.variables:
+            return f"${{{VARIABLES.name}:{first}}}"
+        return f"${{env:{first}}}" if ENV_NAME.match(first) and first.isupper() else None
+    close = nearest(word, plain_names())
+    if word == SECRET or (close == SECRET and reference.is_secret):
+        rest = _SEPARATOR.sub(":", rest)
+    suggestion = f"${{{close}:{rest}}}"
+    return suggestion if close is not None and suggestion != str(reference) else None
 
 
 def _refuse_unclosed(reference: Reference, context: FillContext) -> JSON:
+    before, brace, _ = reference.inside.partition("{")
+    code, message = "unclosed-reference", "unclosed reference"
     if reference.inside.startswith("{"):
         hint = "use ${env:NAME}, and set NAME in the workflow; ${{ … }} is not supported"
     elif "${" in reference.inside.partition("}")[0]:
         hint = "references cannot be nested; use a variable for the inner one"
+    elif brace and "\n" not in before:
+        code, message = "bad-reference", "a reference must not contain {"
+        hint = "use ${var:NAME}, and set the value in `vars:`"
     else:
         hint = "close it with }, or write $${ for a literal ${"
-    return context.refuse("unclosed-reference", "unclosed reference", hint)
+    return context.refuse(code, message, hint)
 
 
-def _joined(parts: list[JSON], context: FillContext) -> JSON:
+def _joined(parts: Sequence[JSON], contexts: Sequence[FillContext | None]) -> JSON:
     pieces: list[str | SecretSource] = []
-    for part in parts:
+    for part, context in zip(parts, contexts, strict=True):
         if isinstance(part, SecretRef):
             pieces.extend(part.parts)
-        elif isinstance(part, (dict, list)) or part is None:
+        elif context is not None and (isinstance(part, (dict, list)) or part is None):
             return context.refuse(
                 "not-text",
                 "a reference inside text must be text, a number or a boolean",
@@ -240,6 +315,10 @@ def _joined(parts: list[JSON], context: FillContext) -> JSON:
         return SecretRef(tuple(pieces))
     text = "".join(cast("list[str]", pieces))
     return UnknownText(text) if any(isinstance(part, UnknownText) for part in parts) else text
+
+
+def _as_text(value: JSON) -> JSON:
+    return str(value) if value.__class__ is Input else value
 
 
 def escaped(value: JSON) -> JSON:

@@ -30,7 +30,7 @@ class Snapshots:
     def parse(self, raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
         """Return the document of a file, the same one for the same content."""
         if (file, raw) not in self._parsed:
-            own = DiagnosticCollector()
+            own = DiagnosticCollector(lenient=problems.lenient)
             document = parse(raw, file, own)
             self._parsed[file, raw] = document, tuple(own.diagnostics)
             self._reads_no_file[id(document)] = _MAY_READ_FILE.search(document.text) is None

@@ -6,7 +6,8 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -20,14 +21,14 @@ from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.limits import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FOLDER_DEPTH
 
 WORKSPACE_FILE = "reconciler.yaml"
-_SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
+SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
 
 
 class Source(Protocol):
     """A set of files with paths relative to the workspace, forward slashes."""
 
     def names(self) -> Sequence[str]:
-        """Return every file below the folder, sorted."""
+        """Return every file of the workspace, sorted."""
         ...
 
     def read(self, name: str) -> bytes | None:
@@ -54,7 +55,9 @@ class FolderSource:
         return self.folder.resolve()
 
     def names(self) -> Sequence[str]:
-        """Return every file below the folder, without hidden and vendored folders.
+        """Return every file of the workspace.
+
+        Without hidden files, and those of hidden folders, vendored ones and other workspaces.
 
         Raises ReconcilerError for a folder that cannot be read, and for too many files.
         """
@@ -65,7 +68,10 @@ class FolderSource:
         entries = 0
         while waiting:
             prefix = waiting.pop()
-            for entry in self._entries(prefix):
+            below = self._entries(prefix)
+            if prefix and any(entry.name == WORKSPACE_FILE for entry in below):
+                continue
+            for entry in below:
                 entries += 1
                 if entries > MAX_ENTRIES:
                     raise ReconcilerError(
@@ -73,7 +79,8 @@ class FolderSource:
                         hint="move reconciler.yaml and its files into a folder of their own",
                     )
                 if not _is_folder(entry):
-                    yield f"{prefix}{entry.name}"
+                    if not entry.name.startswith("."):
+                        yield f"{prefix}{entry.name}"
                 elif not is_passed_over(entry.name) and not entry.is_symlink():
                     waiting.append(f"{prefix}{entry.name}/")
 
@@ -97,14 +104,14 @@ class FolderSource:
         try:
             path = (self.folder / name).resolve()
             if not path.is_relative_to(self._root):
-                return None
+                if leaves_workspace(name):
+                    return None
+                raise UnreadableFile(f"cannot read {name}: a link out of the workspace")
             if is_hidden(path.relative_to(self._root).as_posix()) and not is_hidden(name):
-                return None
-            about = path.stat()
-            if not stat.S_ISREG(about.st_mode):
-                raise UnreadableFile(f"cannot read {name}: not a regular file")
-            if about.st_size > MAX_FILE_BYTES:
-                raise too_large(name, about.st_size)
+                raise UnreadableFile(f"cannot read {name}: a link to a hidden file")
+            if not path.exists() and (self.folder / name).is_symlink():
+                raise UnreadableFile(f"cannot read {name}: a broken link")
+            _check_file(name, path.stat())
             return path.read_bytes()
         except PermissionError as error:
             raise UnreadableFile(f"cannot read {name}: {error.strerror}") from None
@@ -116,6 +123,37 @@ class FolderSource:
                 raise _looping(name) from None
             # A name may be too long, or contain a NUL.
             return None
+
+
+def _check_file(name: str, about: os.stat_result) -> None:
+    """Raise UnreadableFile unless a file is a regular one of an allowed size."""
+    if stat.S_ISDIR(about.st_mode):
+        raise UnreadableFile(f"cannot read {name}: a folder, not a regular file")
+    if not stat.S_ISREG(about.st_mode):
+        raise UnreadableFile(f"cannot read {name}: not a regular file")
+    if about.st_size > MAX_FILE_BYTES:
+        raise too_large(name, about.st_size)
+
+
+def workspace_above(folder: Path) -> Path | None:
+    """Return the nearest folder above one that has a workspace file, None without one.
+
+    The search ends at the root of a git repository. A file of another user does not count: on a
+    shared machine it would decide where the API key is sent.
+    """
+    here = folder.resolve()
+    with suppress(OSError):
+        for parent in (here, *here.parents):
+            file = parent / WORKSPACE_FILE
+            if parent != here and file.is_file() and _is_of_user(file):
+                return Path(os.path.relpath(parent, here))
+            if (parent / ".git").exists():
+                return None
+    return None
+
+
+def _is_of_user(file: Path) -> bool:
+    return not hasattr(os, "getuid") or file.stat().st_uid == os.getuid()
 
 
 def _check_place(folder: Path) -> None:
@@ -177,7 +215,21 @@ def digest_of_file(raw: bytes) -> str:
 
 def is_passed_over(folder: str) -> bool:
     """Return whether a folder of this name is skipped: hidden and vendored ones."""
-    return folder in _SKIPPED or folder.startswith(".")
+    return folder in SKIPPED_FOLDERS or folder.startswith(".")
+
+
+def is_own(name: str, nested: Collection[str]) -> bool:
+    """Return whether a file belongs to the workspace.
+
+    Hidden files do not, nor those in folders that are passed over. `nested` are the folders of
+    other workspaces.
+    """
+    path = PurePosixPath(name)
+    return not (
+        path.name.startswith(".")
+        or any(map(is_passed_over, path.parts[:-1]))
+        or (nested and any(str(folder) in nested for folder in path.parents))
+    )
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -18,6 +18,7 @@ from reconciler.workspace.git.source import Blobs, GitSource
 from reconciler.workspace.sources import WORKSPACE_FILE, Source
 from reconciler.workspace.workspace_file import Workspace, read_workspace
 from reconciler.workspace.yaml.document import Document
+from reconciler.workspace.yaml.strictness import AMBIGUOUS
 
 _FETCH = "fetch the default branch (fetch-depth: 0 in the checkout step)"
 
@@ -66,7 +67,7 @@ class TrustedBase:
             return Workspace(Document(WORKSPACE_FILE), {})
         if content == raw:
             return own
-        problems = DiagnosticCollector()
+        problems = DiagnosticCollector(lenient=AMBIGUOUS)
         workspace = read_workspace(_OneFile(content), problems)
         self.check(problems)
         return workspace

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from os.path import normpath
+from pathlib import Path as FolderPath
 from typing import Any
 
 from reconciler.errors import BadUsage, DiagnosticCollector, Mark, UnreadableFile
@@ -14,12 +17,12 @@ from reconciler.model.suggestion import choice
 from reconciler.model.values import JSON, Path, value_at
 from reconciler.workspace.limits import MAX_ENVIRONMENTS
 from reconciler.workspace.schema.validation import CheckContext, check
-from reconciler.workspace.sources import WORKSPACE_FILE, Source
+from reconciler.workspace.sources import WORKSPACE_FILE, Source, workspace_above
 from reconciler.workspace.yaml.document import Document, Unknown
 from reconciler.workspace.yaml.loader import Parse, parse
 
 IMPLICIT_ENVIRONMENT = "default"
-
+_MISNAMED = "reconciler.yml"
 
 _REF_PREFIX = re.compile(r"refs(/[A-Za-z0-9_][A-Za-z0-9_-]*)+")
 _OTHER_REFS = ("refs/heads/", "refs/remotes/")
@@ -42,22 +45,30 @@ class Workspace:
         section = value_at(self.value, path)
         return section if isinstance(section, dict) else {}
 
-    def mark(self, path: Path) -> Mark:
-        """Return the place of a value."""
-        return self.document.mark(path)
+    def mark(self, path: Path, part: str | None = None) -> Mark:
+        """Return the place of a value, or of a reference in its text."""
+        return self.document.mark(path, part)
 
 
 def read_workspace(
-    source: Source, problems: DiagnosticCollector, *, parse: Parse = parse
+    source: Source,
+    problems: DiagnosticCollector,
+    *,
+    parse: Parse = parse,
+    folder: FolderPath | None = None,
 ) -> Workspace:
-    """Return the workspace of a source. A missing file is reported."""
+    """Return the workspace of a source. A missing file is reported.
+
+    `folder` is where to look for the one that was probably intended.
+    """
     try:
         raw = source.read(WORKSPACE_FILE)
     except UnreadableFile as error:
         problems.error(error.code, error.message, at=Mark(WORKSPACE_FILE))
         return Workspace(Document(WORKSPACE_FILE, unread=True), {})
     if raw is None:
-        problems.error("no-workspace", f"no {WORKSPACE_FILE} in this folder")
+        hint = _where_it_is(source, folder) if folder is not None else None
+        problems.error("no-workspace", f"no {WORKSPACE_FILE} in this folder", hint=hint)
         return Workspace(Document(WORKSPACE_FILE), {})
     document = parse(raw, WORKSPACE_FILE, problems)
     if not isinstance(document.value, dict):
@@ -80,6 +91,14 @@ def read_workspace(
         )
         return Workspace(document, {})
     return workspace
+
+
+def _where_it_is(source: Source, folder: FolderPath) -> str | None:
+    with suppress(UnreadableFile):
+        if source.read(_MISNAMED) is not None:
+            return f"rename {_MISNAMED} to {WORKSPACE_FILE}"
+    above = workspace_above(folder)
+    return f"use -C {normpath(folder / above)}: it has one" if above is not None else None
 
 
 def chosen_environment(workspace: Workspace, asked: str | None, environ: Mapping[str, str]) -> str:

@@ -151,9 +151,8 @@ def _alias_bomb() -> bytes:
 
 
 def _merge_bomb() -> bytes:
-    lines = ["a0: &a0 {" + ", ".join(f"k{n}: x" for n in range(10)) + "}"]
-    lines += [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}" for n in range(1, 9)]
-    return "\n".join(lines).encode()
+    fields = "\n".join(f"  k{n}: x" for n in range(1000))
+    return f"a0: &a\n{fields}\nb0:\n  <<: [{', '.join(['*a'] * 1100)}]\n".encode()
 
 
 _BIG: Mapping[str, Callable[[], bytes]] = {
@@ -169,6 +168,9 @@ _BIG: Mapping[str, Callable[[], bytes]] = {
     "line-of-a-million-characters": lambda: b"batch_exports: {a: " + b"lake " * 200_000 + b"\n",
     "number-of-a-million-digits": lambda: b"a: " + b"9" * 1_000_000 + b"\n",
 }
+
+_NAMES_BIG = BASE["reconciler.yaml"] + b"resources: [big.yaml, projects.yaml]\n"
+"""The file is named: otherwise most of them would not be taken for resource files."""
 
 _LINKS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "link-broken": (("lake.yaml", "gone.yaml"),),
@@ -190,12 +192,12 @@ _ODD: Mapping[str, Mapping[str, bytes]] = {
         + b"".join(b"  v%d: '%s'\n" % (n, b"${var:v%d}" % (n - 1) * 10) for n in range(1, 9)),
         "lake.yaml": b"projects: {lake: {name: '${var:v8}'}}\n",
     },
-    "file-name-with-line-end": {"a\x1b[31m\n::error::forged.yaml": b"a: no\n"},
+    "file-name-with-line-end": {"a\x1b[31m\n::error::forged.yaml": b"projects: no\n"},
 }
 
 
 def _generated(name: str) -> tuple[Mapping[str, bytes], tuple[tuple[str, str], ...]]:
-    big = {"big.yaml": _BIG[name]()} if name in _BIG else {}
+    big = {"big.yaml": _BIG[name](), "reconciler.yaml": _NAMES_BIG} if name in _BIG else {}
     return {**BASE, **big, **_ODD.get(name, {})}, _LINKS.get(name, ())
 
 

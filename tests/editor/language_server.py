@@ -65,6 +65,13 @@ class LanguageServer:
         items = answer["items"] if isinstance(answer, dict) else answer
         return sorted(str(item["label"]) for item in items)
 
+    def hover(self, path: Path, *, line: int, column: int) -> str:
+        """Return what the editor shows under the pointer at a place, counted from 1."""
+        position = {"line": line - 1, "character": column - 1}
+        uri = {"uri": path.as_uri()}
+        answer = self.ask("textDocument/hover", {"textDocument": uri, "position": position})
+        return str(answer["contents"]["value"])
+
     def ask(self, method: str, params: Any) -> Any:
         """Send a request and return its result."""
         self._requests += 1

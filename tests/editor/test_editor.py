@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -116,3 +118,79 @@ def test_completion_offers_known_values(server: LanguageServer, tmp_path: Path) 
     )
     server.findings(path)
     assert {"hour", "day", "week"} <= set(server.completions(path, line=4, column=15))
+
+
+RESOURCE_HEAD = f"# yaml-language-server: $schema={(SCHEMAS / 'resources.schema.json').as_uri()}\n"
+WORKSPACE_HEAD = f"# yaml-language-server: $schema={(SCHEMAS / 'workspace.schema.json').as_uri()}\n"
+LAKE = f"{RESOURCE_HEAD}batch_exports:\n  lake:\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{WORKSPACE_HEAD}version: 1\npolicy:\n  prune: ", {"git", "true", "false"}),
+        (f"{WORKSPACE_HEAD}version: 1\npolicy:\n  deny:\n    - ", {"history-lost"}),
+        (f"{WORKSPACE_HEAD}version: 1\npolicy:\n  attempt:\n    - ", {"type-not-accepted"}),
+        (
+            f"{LAKE}    lifecycle:\n      ignore_changes:\n        - ",
+            {"interval", "destination.config.prefix"},
+        ),
+        (f"{LAKE}    timezone: ", {"UTC", "Europe/Berlin", "America/Sao_Paulo"}),
+        (
+            f"{LAKE}    destination:\n      type: S3\n      config:\n        aws_access_key_id: ",
+            {"${secret:env:NAME}"},
+        ),
+    ],
+)
+def test_configuration_wish_completion(
+    server: LanguageServer, tmp_path: Path, text: str, expected: set[str]
+) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_text(f"{text}\n", encoding="utf-8")
+    server.findings(path)
+    line = text.count("\n") + 1
+    column = len(text.rpartition("\n")[2]) + 1
+    assert expected <= set(server.completions(path, line=line, column=column))
+
+
+def test_configuration_wish_a_secret_that_is_written_out_is_marked(
+    server: LanguageServer, tmp_path: Path
+) -> None:
+    destination = "    destination:\n      type: S3\n      config:\n"
+    path = tmp_path / "secret.yaml"
+    path.write_text(f"{LAKE}{destination}        aws_secret_access_key: abc\n", encoding="utf-8")
+    assert server.findings(path) == [(7, "write a reference such as ${secret:env:NAME}")]
+
+
+def test_configuration_wish_hover_repeats_no_examples(
+    server: LanguageServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "hover.yaml"
+    path.write_text(f"{LAKE}    destination:\n      type: S3\n", encoding="utf-8")
+    server.findings(path)
+    shown = server.hover(path, line=5, column=9)
+    assert "Type of the destination" in shown
+    assert "Example" not in shown
+
+
+@pytest.mark.parametrize("name", ["workspace", "resources"])
+def test_configuration_wish_schemas_pass_a_strict_validator(name: str) -> None:
+    command = server_command()
+    assert command is not None
+    script = """
+        const Ajv = require("ajv/dist/2020").default;
+        const keywords = ["patternErrorMessage", "defaultSnippets"];
+        const ajv = new Ajv({strict: true, allowUnionTypes: true, keywords});
+        ajv.compile(JSON.parse(require("fs").readFileSync(process.argv[1])));
+    """
+    packages = Path(command[1]).parents[2] if len(command) > 2 else None
+    if packages is None or not (packages / "ajv").is_dir():
+        pytest.skip("ajv is installed with the language server by npm")
+    checked = subprocess.run(
+        ["node", "-e", script, SCHEMAS / f"{name}.schema.json"],
+        env={"PATH": os.environ["PATH"], "NODE_PATH": str(packages)},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stderr.decode()

@@ -25,9 +25,9 @@ def plans() -> list[Plan]:
     return planned
 
 
-def test_every_consequence_has_a_case(plans: list[Plan]) -> None:
+def test_every_consequence_and_known_refusal_has_a_case(plans: list[Plan]) -> None:
     documented = re.findall(
-        r"^\| `([\w-]+)`", (ROOT / "docs/consequences.md").read_text(), re.MULTILINE
+        r"^\*\*`([\w-]+)`\*\*", (ROOT / "docs/consequences.md").read_text(), re.MULTILINE
     )
     planned = {
         consequence.rule
@@ -35,6 +35,7 @@ def test_every_consequence_has_a_case(plans: list[Plan]) -> None:
         for change in plan.changes
         for consequence in change.consequences
     }
+    planned |= {refusal.rule for plan in plans for refusal in plan.refusals} & set(documented)
     assert planned == set(documented)
 
 

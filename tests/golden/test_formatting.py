@@ -19,6 +19,6 @@ def test_a_file_in_any_order_is_formatted_as_expected(
     name: str, golden: Callable[[Path, str], None]
 ) -> None:
     raw = (FOLDER / f"{name}.before.yaml").read_bytes()
-    _, text = format_file(raw, f"{name}.yaml", all_kinds(), DiagnosticCollector())
-    assert text is not None
-    golden(FOLDER / f"{name}.after.yaml", text)
+    _, after = format_file(raw, f"{name}.yaml", all_kinds(), DiagnosticCollector())
+    assert after is not None
+    golden(FOLDER / f"{name}.after.yaml", after.text)

@@ -55,7 +55,9 @@ def edit(path: Path, old: str, new: str) -> None:
 def test_after_apply_a_second_plan_is_empty(acme: Path, environ: dict[str, str]) -> None:
     before = reconciler("plan", "-C", acme, "--detailed-exitcode", environ=environ)
     assert before.code == 2
-    assert before.out.endswith("Plan: 15 to create, 0 to update, 0 to delete.\n")
+    plan = "Plan: 15 to create, 0 to update, 0 to delete (15 resources; 1 unmanaged, list with"
+    assert plan in before.out
+    assert before.out.endswith("      22 calls, about 1 s.\n")
     applied = reconciler("apply", "-C", acme, "--auto-approve", environ=environ)
     assert applied.code == 0, applied.err
     assert "Applied: 15 created" in applied.out
@@ -133,7 +135,8 @@ def test_a_saved_plan_is_applied_unchanged(
     made = reconciler("plan", "-C", acme, "--out", saved, environ=environ)
     assert saved.stat().st_mode & 0o777 == 0o600
     shown = reconciler("show", saved)
-    assert shown.out == made.out
+    # A saved plan does not contain the estimate, which depends on the limits of the moment.
+    assert shown.out == re.sub(r" +\d+ calls, about .*\n$", "", made.out)
     ran = reconciler("apply", saved, "-C", acme, environ=environ)
     assert ran.code == 0, ran.err
     again = reconciler("apply", saved, "-C", acme, environ=environ)
@@ -217,5 +220,5 @@ def test_the_demo_runs_to_its_end() -> None:
     ran = reconciler("demo")
     assert ran.code == 0, ran.err
     assert "No changes" in ran.out
-    assert "gap-before-unpausing" in ran.out
+    assert "destination-moved" in ran.out
     assert "Applied: 1 updated, 1 unpaused" in ran.out

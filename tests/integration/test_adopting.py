@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -97,7 +98,7 @@ def test_a_failed_write_leaves_all_files_unchanged(shop: RunningEmulator, tmp_pa
     (folder / "projects/shop.yaml").mkdir(parents=True)
     ran = run(folder, shop)
     assert ran.code == 1
-    assert "cannot read projects/shop.yaml: not a regular file" in ran.err
+    assert "cannot read projects/shop.yaml" in ran.err
     assert files(folder) == ["reconciler.yaml"]
     (folder / "projects/shop.yaml").rmdir()
     (folder / "projects").rmdir()
@@ -163,11 +164,12 @@ def test_a_selection_without_matches_is_reported_with_close_names(
 ) -> None:
     folder = workspace(tmp_path)
     ran = run(folder, shop, "--name", "Orders", "--name", "orrders")
-    assert ran.code == 0
-    assert "No live object matches orrders" in ran.err
+    assert ran.code == 64
+    assert "nothing matches 'orrders' (--name)" in ran.err
     ran = run(folder, shop, "--name", "users")
     assert ran.code == 64
-    assert "did you mean 'Users'?" in ran.err
+    assert re.search(r"did you mean 'Users' \(batch_export\.id:", ran.err)
+    assert files(folder) == ["reconciler.yaml"]
     ran = run(folder, shop, "--project", "App", "--name", "Users")
     assert "no live object matches App, Users together" in ran.err
 
@@ -217,7 +219,6 @@ def test_json_for_scripts_keeps_its_keys(shop: RunningEmulator, tmp_path: Path) 
         "left_out": [],
         "not_imported": [],
         "ignored": [],
-        "unmatched": [],
         "dropped": [],
         "namesakes": [],
         "in_the_files_already": 0,
@@ -294,7 +295,7 @@ def test_force_keeps_settings_of_files_and_reports_dropped_ones(
     removed = [line for line in ran.err.splitlines() if line.startswith("Removed from")]
     assert any("${var:host} in destination.config.host" in line for line in removed)
     assert any("literal secret in destination.config.password" in line for line in removed)
-    assert any("1 line of comments" in line for line in removed)
+    assert any("comment # ours in line " in line for line in removed)
     assert SECRET not in ran.out + ran.err + path.read_text()
     assert "  RECONCILER_SECRET_ORDERS_PASSWORD  batch_export.orders\n" in ran.out
     assert "MINE" not in ran.out

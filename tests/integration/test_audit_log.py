@@ -79,7 +79,7 @@ def test_a_secret_in_a_live_field_is_masked_and_undo_works(
     assert leaks(log, secret) == []
     undo = reconciler("plan", "-C", workspace, "--undo", log, environ=environ)
     assert undo.code == 0, undo.err
-    assert "destination.config.port: 5432 -> 6000" in undo.out
+    assert "destination.config.port  5432 -> 6000" in undo.out
     assert "destination.config.table_name is not restored: it contained a secret" in undo.out
     assert secret not in undo.out + undo.err
 
@@ -148,4 +148,4 @@ def test_the_log_of_a_killed_run_is_enough_for_undo(
     log.write_text(log.read_text() + '{"time": "2026-01-01T00:00')
     undo = reconciler("plan", "-C", workspace, "--undo", log, environ=environ)
     assert undo.code == 0, undo.err
-    assert "destination.config.port: 5433 -> 5432" in undo.out
+    assert "destination.config.port  5433 -> 5432" in undo.out

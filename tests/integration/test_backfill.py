@@ -66,8 +66,7 @@ def test_days_are_sent_as_dates_where_the_server_requires_it(
     [
         (("batch_export.lake", "--start", "2026-01-02", "--end", "2026-01-01"), "empty time range"),
         (("batch_export.lake", "--start", "2026-01-02", "--end", "2100-01-01"), "in the future"),
-        (("batch_export.nope", "--start", "2026-01-01", "--end", "2026-01-02"), "unknown resource"),
-        (("lake", "--start", "2026-01-01", "--end", "2026-01-02"), "not an address"),
+        (("batch_export.nope", "--start", "2026-01-01", "--end", "2026-01-02"), "nothing matches"),
         (("batch_export.lake", "--start", "soon", "--end", "2026-01-02"), "invalid time"),
     ],
 )

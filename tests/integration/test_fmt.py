@@ -127,7 +127,7 @@ def test_a_file_outside_the_workspace_is_refused(workspace: Path) -> None:
     [
         ({"c.yaml": "projects: {web: {name: no}}\n"}, "c.yaml:1:24"),
         ({"c.yaml": "projects:\n  x: {}\n  x: {}\n"}, "c.yaml:3:3"),
-        ({"c.yaml": "a: b: c\n"}, "c.yaml:1:5"),
+        ({"c.yaml": "projects: b: c\n"}, "c.yaml:1:12"),
         ({"reconciler.yaml": "version: 1\nversion: 1\n"}, "reconciler.yaml:2:1"),
         ({"reconciler.yaml": "version: 1\nresources: b/*.yaml\n"}, "reconciler.yaml:2:12"),
     ],
@@ -192,3 +192,59 @@ def test_the_examples_are_formatted() -> None:
     for workspace in (ROOT / "examples").iterdir():
         ran = reconciler("fmt", "-C", workspace, "--check")
         assert (ran.code, ran.out) == (0, "")
+
+
+# From stdin, as editors do
+
+
+@pytest.mark.parametrize("text", [UNTIDY, IN_ORDER, "", "# only\n"])
+def test_experience_wish_a_text_on_stdin_is_formatted_to_stdout(tmp_path: Path, text: str) -> None:
+    ran = reconciler("fmt", "-", "-C", tmp_path / "none", stdin=text)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == (IN_ORDER if text == UNTIDY else text)
+
+
+def test_line_ends_on_stdin_are_kept() -> None:
+    ran = reconciler("fmt", "-", stdin=UNTIDY.replace("\n", "\r\n"))
+    assert ran.out == IN_ORDER.replace("\n", "\r\n")
+
+
+def test_a_mistake_on_stdin_is_reported_with_its_name_and_nothing_is_printed() -> None:
+    for options, name in (((), "<stdin>"), (("--stdin-filename", "a/b.yaml"), "a/b.yaml")):
+        ran = reconciler("fmt", "-", *options, stdin="projects: b: c\n")
+        assert (ran.code, ran.out) == (1, "")
+        assert f"{name}:1:12: error: " in ran.err
+
+
+def test_check_and_diff_of_stdin() -> None:
+    ran = reconciler("fmt", "--check", "-", "--stdin-filename", "a.yaml", stdin=UNTIDY)
+    assert (ran.code, ran.out) == (1, "a.yaml\n")
+    assert reconciler("fmt", "--check", "-", stdin=IN_ORDER).code == 0
+    ran = reconciler("fmt", "--diff", "-", stdin=UNTIDY)
+    assert ran.code == 0
+    assert ran.out.startswith("--- a/<stdin>\n+++ b/<stdin>\n")
+
+
+def test_the_name_of_stdin_selects_the_order_of_the_workspace_file() -> None:
+    text = "environments: {}\nversion: 1\n"
+    assert reconciler("fmt", "-", stdin=text).out == text
+    ran = reconciler("fmt", "-", "--stdin-filename", "pipelines/reconciler.yaml", stdin=text)
+    assert ran.out == "version: 1\n\nenvironments: {}\n"
+
+
+def test_a_text_that_cannot_be_formatted_is_printed_unchanged_with_a_warning() -> None:
+    text = "batch_exports:\n  a:\n    sql_query: |\n      select 1"
+    ran = reconciler("fmt", "-", stdin=text)
+    assert (ran.code, ran.out) == (0, text)
+    assert "cannot be formatted" in ran.err
+
+
+def test_a_text_that_would_not_be_printed_as_it_is_is_refused() -> None:
+    ran = reconciler("fmt", "-", stdin="# ##[error]stop\nprojects: {}\n")
+    assert (ran.code, ran.out) == (1, "")
+    assert "not printed" in ran.err
+
+
+@pytest.mark.parametrize("words", [("-", "a.yaml"), ("--stdin-filename", "a.yaml")])
+def test_stdin_and_files_exclude_each_other(workspace: Path, words: tuple[str, ...]) -> None:
+    assert reconciler("fmt", "-C", workspace, *words).code == 64

@@ -159,7 +159,7 @@ def test_what_was_declared_anywhere_in_the_range_and_is_gone_is_removed(repo: Re
     first = repo.commit(a={})
     assert repo.apply("--mark").code == 0
     repo.commit(a={}, b={})
-    assert repo.apply("--exclude", "nothing").code == 0  # Without --mark.
+    assert repo.apply().code == 0  # Without --mark.
     repo.commit(a={"name": "renamed once"})
     repo.commit(a={"name": "renamed twice"})
     plan = repo.run("plan")
@@ -406,3 +406,82 @@ def test_no_git_is_no_error_unless_it_is_asked_for(repo: Repo, tmp_path: Path) -
     inside = Repo(empty, repo.origin, repo.running, empty.folder)
     write(inside.folder, {"reconciler.yaml": "version: 1\n"})
     assert "no-git-base" in inside.notes()
+
+
+def _with_projects(projects: dict[str, str], **exports: dict[str, Any]) -> str:
+    text = json.loads(declared(**exports))
+    text["projects"] = {key: {"name": name} for key, name in projects.items()}
+    return json.dumps(text, indent=1)
+
+
+def test_experience_2_the_key_of_a_project_changes_with_what_is_in_it(repo: Repo) -> None:
+    """One export is renamed, one moved, one removed: no duplicate, and the removal is done."""
+    store: dict[str, Any] = {"project": "store"}
+    before = _with_projects({"store": "Shop", "app": "App"}, a=store, b=store, c=store)
+    write(repo.folder, {"resources.yaml": before})
+    repo.git.commit()
+    assert repo.apply().code == 0
+    after = _with_projects(
+        {"shop2": "Shop", "app": "App"}, a={"project": "shop2", "name": "new"}, b={"project": "app"}
+    )
+    write(repo.folder, {"resources.yaml": after})
+    plan = json.loads(repo.run("plan", "--format", "json").out)
+    assert {change["address"]: change["action"] for change in plan["changes"]} == {
+        "batch_export.a": "update",
+        "batch_export.b": "replace",
+        "batch_export.c": "delete",
+        "project.app": "no-op",
+        "project.shop2": "no-op",
+    }
+    (moved,) = (change for change in plan["changes"] if change["action"] == "replace")
+    assert (moved["old_parent_name"], moved["parent_name"]) == ("Shop", "App")
+    done = repo.apply("--allow-replace")
+    assert done.code == 0, done.err
+    assert repo.exports() == {"new", "b"}
+
+
+def test_experience_9_a_move_is_detected_by_default_and_pointed_out_without_a_base(
+    repo: Repo,
+) -> None:
+    projects = {"app": "App", "lab": "Lab"}
+    text = _with_projects(projects, a={"project": "app", **secret_in("ONE")})
+    write(repo.folder, {"resources.yaml": text})
+    repo.git.commit()
+    assert repo.apply().code == 0
+    text = _with_projects(projects, a={"project": "lab", **secret_in("ONE")})
+    write(repo.folder, {"resources.yaml": text})
+    plan = repo.run("plan")
+    assert "must be replaced" in plan.out
+    assert "no git base" not in plan.out
+    assert "(id " in repo.notes("--no-base")["look-alike"]
+
+
+def test_terraform_3_a_removal_without_a_git_base_is_counted_and_noted(
+    repo: Repo, tmp_path: Path
+) -> None:
+    outside = Repo(repo.git, repo.origin, repo.running, tmp_path / "outside")
+    outside.folder.mkdir()
+    write(outside.folder, {"reconciler.yaml": SETTINGS})
+    outside.write(a={}, b={})
+    assert outside.apply().code == 0
+    outside.write(a={})
+    plan = outside.run("plan")
+    assert "2 unmanaged" in plan.out  # The default project is the other one.
+    assert "removed resources" in outside.notes()["no-git-base"]
+
+
+@pytest.mark.parametrize("glob", ["./exports/*.yaml", "export/*.yaml"])
+@pytest.mark.parametrize("name", ["a.yaml", "a.YAML"])
+def test_configuration_1_a_pattern_or_a_name_that_changes_deletes_nothing(
+    repo: Repo, glob: str, name: str
+) -> None:
+    more = {"batch_exports": json.loads(declared(c={}))["batch_exports"]}
+    write(repo.folder, {"exports/a.yaml": json.dumps(more)})
+    repo.commit(a={})
+    assert repo.apply().code == 0
+    text = f"{SETTINGS}resources: [resources.yaml, '{glob}']\n"
+    write(repo.folder, {"reconciler.yaml": text})
+    (repo.folder / "exports/a.yaml").rename(repo.folder / "exports" / name)
+    applied = repo.apply("--base", "HEAD")
+    assert applied.code == (0 if glob.startswith("./") else 1), applied.err
+    assert repo.exports() == {"a", "c"}

@@ -149,7 +149,7 @@ def test_after_import_of_200_exports_of_all_types_the_plan_is_empty(
     assert len(declared["batch_exports"]) == 200
     planned = plan(folder, seeded)
     assert planned.code == 0, planned.out
-    assert planned.out.rstrip().endswith("205 unchanged.")
+    assert planned.out.rstrip().endswith("(205 resources).")
     assert seeded.writes() == []
     assert settings_of(seeded) == before
     assert SECRET not in ran.out + ran.err
@@ -259,7 +259,7 @@ def test_a_selection_without_matches_is_bad_usage(
     folder = new_workspace(tmp_path)
     ran = run(folder, populated, "--name", "lakes")
     assert ran.code == 64
-    assert "no live object matches lakes" in ran.err
+    assert "nothing matches 'lakes'" in ran.err
     assert run(folder, populated, "--kind", "dashboard").code == 64
     assert list(folder.iterdir()) == [folder / "reconciler.yaml"]
 
@@ -326,7 +326,8 @@ def test_a_dry_run_shows_a_difference_and_writes_nothing(
 
 
 def test_files_outside_all_globs_are_refused(populated: RunningEmulator, tmp_path: Path) -> None:
-    folder = new_workspace(tmp_path, "version: 1\nresources: [exports/**/*.yaml]\n")
+    text = "version: 1\nresources: [exports/**/*.yaml]\n"
+    folder = new_workspace(tmp_path, text, **{"exports/none.yaml": "# nothing yet\n"})
     ran = run(folder, populated)
     assert ran.code == 1
     assert "projects/default-project.yaml would not be read" in ran.err

@@ -109,13 +109,18 @@ def test_wrong_options_are_reported_before_anything_is_written(
     assert not folder.exists()
 
 
-def test_a_folder_with_other_yaml_is_refused_with_a_hint(tmp_path: Path) -> None:
-    write(tmp_path, {"compose.yaml": "services: {}\n"})
+def test_a_folder_with_invalid_resource_files_is_refused_with_a_hint(tmp_path: Path) -> None:
+    write(tmp_path, {"old.yaml": "batch_export: {}\n"})
     ran = reconciler("init", "-C", tmp_path)
     assert ran.code == 1
-    assert "compose.yaml" in ran.err
+    assert "old.yaml" in ran.err
     assert "reconciler init -C pipelines" in ran.err
-    assert names(tmp_path) == ["compose.yaml"]
+    assert names(tmp_path) == ["old.yaml"]
+
+
+def test_files_of_other_tools_do_not_prevent_a_workspace(tmp_path: Path) -> None:
+    write(tmp_path, {"compose.yaml": "services: {}\n"})
+    assert reconciler("init", "-C", tmp_path).code == 0
 
 
 def test_a_new_workspace_from_live_state(emulator: RunningEmulator, tmp_path: Path) -> None:

@@ -74,9 +74,10 @@ def test_a_git_base_separates_removals_changes_and_drift(
     commit(workspace, "two")
     ci = {**emulator.environ(), "CI": "true", "CI_COMMIT_BEFORE_SHA": _head(workspace, "HEAD~1")}
     plan = reconciler("plan", "-C", workspace, environ=ci)
-    assert 'interval: "hour" -> "day"  # changed in the configuration' in plan.out
-    assert 'interval: "week" -> "hour"  # drifted' in plan.out
-    assert "removed from the configuration since the git base" in plan.out
+    changed, drift = plan.out.split("Drift (")
+    assert 'interval  "hour" -> "day"' in changed
+    assert 'interval  "week" -> "hour"' in drift
+    assert "removed from the configuration" in changed
     assert "2 to update, 1 to delete" in plan.out
     done = reconciler(
         "apply", "-C", workspace, "--base", "HEAD~1", "--auto-approve", environ=emulator.environ()
@@ -227,8 +228,25 @@ def test_a_key_limited_to_a_project_can_plan_that_project(workspace: Path, tmp_p
     write(workspace, {"resources.yaml": declared})
     with start_emulator(seed=seed) as running:
         ran = reconciler("plan", "-C", workspace, environ=running.environ())
-        assert ran.out.endswith("2 unchanged.\n"), ran.err
+        assert ran.out.endswith("(2 resources).\n"), ran.err
         write(workspace, files(a={}))
         refused = reconciler("plan", "-C", workspace, environ=running.environ())
     assert refused.code == 1
     assert "set `id` for each project" in refused.err
+
+
+def test_experience_27_apply_prints_the_warnings_of_the_files_once(
+    workspace: Path, emulator: RunningEmulator
+) -> None:
+    write(workspace, files())
+    write(workspace, {"reconciler.yaml": "version: 1\nvars: {unused: x}\n"})
+    for command in ("plan", "apply"):
+        ran = reconciler(
+            command,
+            "-C",
+            workspace,
+            *(["--auto-approve"] if command == "apply" else []),
+            environ=emulator.environ(),
+        )
+        assert ran.code == 0, ran.err
+        assert ran.err.count("[unused-variable]") == 1

@@ -51,7 +51,7 @@ def run(command: str, running: RunningEmulator, workspace: Path, *more: str) -> 
 def test_the_plan_is_empty_without_faults(running: RunningEmulator, workspace: Path) -> None:
     ran = run("plan", running, workspace, "--detailed-exitcode")
     assert (ran.code, ran.out) == (0, ran.out)
-    assert f"{COUNT + 1} unchanged" in ran.out
+    assert f"{COUNT + 1:,} resources" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_namesake_that_is_pending_deletion_does_not_count(
     running.admin("PUT", "faults", [{"match": {"path": DETAIL}, **pending}])
     ran = run("plan", running, workspace)
     assert ran.code == 0
-    assert "Plan: 1 to create, 0 to update, 0 to delete. 1 unchanged." in ran.out
+    assert "Plan: 1 to create, 0 to update, 0 to delete, 1 unchanged" in ran.out
 
 
 def test_a_project_that_is_pending_deletion_gets_no_new_exports(
@@ -140,7 +140,7 @@ def test_a_project_that_is_pending_deletion_gets_no_new_exports(
     pending = {"fault": "body", "merge": {"is_pending_deletion": True}}
     running.admin("PUT", "faults", [{"match": {"path": DETAIL}, **pending}])
     ran = run("plan", running, write(tmp_path, files({"name": "Web"}, exports=COUNT + 1)))
-    assert f"Plan: {COUNT + 2} to create" in ran.out
+    assert f"Plan: {COUNT + 2:,} to create" in ran.out
 
 
 def test_verbose_lists_every_request(running: RunningEmulator, workspace: Path) -> None:

@@ -42,7 +42,7 @@ def test_an_unknown_resource_is_reported_with_a_hint(tmp_path: Path) -> None:
         *("-C", WORKSPACE, "--trust-workspace"),
     )
     assert unknown.code == 64
-    assert "did you mean 'batch_export.web-events-s3'?" in unknown.err
+    assert "did you mean batch_export.web-events-s3?" in unknown.err
     elsewhere = reconciler(
         *("show", "--resolved", "prod-only", "-C", WORKSPACE, "--trust-workspace")
     )

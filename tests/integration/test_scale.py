@@ -55,7 +55,7 @@ def _calls(tmp_path: Path, projects: int, exports: int, **fields: Any) -> tuple[
 
 
 def _unchanged(count: int) -> str:
-    return f"Plan: 0 to create, 0 to update, 0 to delete. {count} unchanged.\n"
+    return f"No changes. Live state matches the configuration ({count:,} resources).\n"
 
 
 def test_a_plan_of_a_thousand_exports_takes_twelve_calls(tmp_path: Path) -> None:

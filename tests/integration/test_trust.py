@@ -125,11 +125,11 @@ def test_security_2_the_plan_names_the_new_address(job: Job) -> None:
     job.propose(moved(job))
     assert job.evil.url in job.dangers()["connection"]
     text = job.plan().out
-    assert "Danger, takes effect after the merge: `base_url` changes" in text
+    assert "danger, takes effect after the merge: `base_url` changes" in text
     assert "hint: merge it to refs/remotes/origin/main first" in text
     markdown = job.plan("--format", "markdown").out
     assert "> **Danger: takes effect after the merge.**" in markdown
-    assert "Refused by policy" not in text + markdown
+    assert "refused by policy" not in (text + markdown).lower()
 
 
 def test_security_2_the_plan_names_an_address_without_the_other_settings(job: Job) -> None:

@@ -71,7 +71,7 @@ def test_undo_restores_fields_and_toggles(
     log = tmp_path / "audit.jsonl"
     assert apply(workspace, environ, "--log-file", log).code == 0
     planned = undo(workspace, environ, log)
-    assert "undoes an applied change" in planned.out
+    assert "Undoes      plan " in planned.out
     after = emulator.exports()["Lake"]
     same = ("paused", "end_at", "destination", "secrets")
     assert [after[name] for name in same] == [before[name] for name in same]
@@ -92,7 +92,7 @@ def test_undo_keeps_and_reports_later_changes(
     emulator.call("PATCH", path, moved).raise_for_status()
     planned = reconciler("plan", "-C", workspace, "--undo", log, environ=environ)
     assert "destination.config.port is not restored: modified since" in planned.out
-    assert "0 to update" in planned.out
+    assert "No changes. " in planned.out
 
 
 def test_undo_of_a_create_is_subject_to_the_guards(

@@ -142,3 +142,43 @@ def test_an_interrupted_replacement_is_continued(
     server.apply(plan)
     assert names(server.live()) == declared_names(head)
     assert planned(head, server.live(), PRUNE, options=ALLOWED, base=base_of(first)).empty
+
+
+def with_other_keys(desired: Desired) -> Desired:
+    """Return the configuration with another key of every project."""
+    return desired_of(
+        *(
+            replace(resource, address=Address("project", f"{resource.address.key}2"))
+            if resource.parent is None
+            else replace(resource, parent=ParentRef(key=f"{resource.parent.key}2"))
+            for resource in desired.resources.values()
+        )
+    )
+
+
+@given(histories)
+def test_the_keys_of_projects_do_not_matter_if_their_names_stay(history: list[Desired]) -> None:
+    """Exports are updated, replaced and deleted as without new keys of their projects."""
+    first, *later = history
+    server = PureServer(live_of())
+    server.apply(planned(first, server.live()))
+    live = server.live()
+    head = later[-1]
+    wanted = {resource.name for resource in head.resources.values() if resource.parent is None}
+    if not wanted <= {item.name for item in live.of("project")}:
+        return
+    plans = [
+        plan_or_none(desired, live, base_of(first)) for desired in (head, with_other_keys(head))
+    ]
+    if None in plans:
+        return
+    same, other = (
+        {
+            (change.action, change.address, change.live_id, change.name)
+            for change in plan.effective
+            if change.address.kind == "batch_export"
+        }
+        for plan in filter(None, plans)
+    )
+    event(f"compared, exports change: {bool(same)}")
+    assert same == other

@@ -19,8 +19,10 @@ def formatted(text: str) -> str:
     _, after = format_file(text.encode(), "f.yaml", KINDS, problems)
     assert not problems.diagnostics
     assert after is not None
-    assert format_file(after.encode(), "f.yaml", KINDS, problems)[1] == after
-    return after
+    _, again = format_file(after.text.encode(), "f.yaml", KINDS, problems)
+    assert again is not None
+    assert again.text == after.text
+    return after.text
 
 
 # Any tree, written in any style, with comments anywhere

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from unittest.mock import patch
 
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from reconciler.model.change import Action
@@ -98,6 +98,31 @@ def test_an_empty_workspace_deletes_nothing(world: tuple[Desired, Live]) -> None
     assert plan.empty
 
 
+@given(worlds())
+def test_unmanaged_objects_and_what_is_said_about_them_never_change_a_plan(
+    world: tuple[Desired, Live],
+) -> None:
+    """What a look-alike note suggests works: the pinned object is not created again."""
+    desired, live = world
+    plan = planned(desired, live)
+    unmanaged = {item.address.key.removeprefix("id:") for item in plan.unmanaged}
+    managed = {
+        kind: tuple(item for item in objects if item.id not in unmanaged)
+        for kind, objects in live.objects.items()
+    }
+    assert planned(desired, replace(live, objects=managed)).changes == plan.changes
+    for note in plan.notes:
+        if note.code == "look-alike" and note.about is not None:
+            event("look-alike")
+            live_id = note.message.rpartition("`id: ")[2].rstrip("`")
+            assert live_id in unmanaged
+            pinned = replace(desired.resources[note.about], pinned_id=live_id)
+            again = planned(
+                replace(desired, resources={**desired.resources, note.about: pinned}), live
+            )
+            assert f"{note.about}:create" not in [change.id for change in again.effective]
+
+
 @given(worlds(), _policies)
 def test_a_plan_round_trips_through_json(world: tuple[Desired, Live], policy: Policy) -> None:
     plan = planned(*world, policy)
@@ -110,7 +135,7 @@ def test_a_partial_plan_is_a_subset_of_the_whole_plan(
 ) -> None:
     desired, live = world
     whole = {change.id for change in planned(desired, live).effective}
-    options = PlanOptions(selection=Selection(targets=(glob,)))
+    options = PlanOptions(selection=Selection(targets=(glob,)), planned_before=frozenset())
     part = {change.id for change in planned(desired, live, options=options).effective}
     assert part <= whole
 

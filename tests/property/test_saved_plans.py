@@ -21,7 +21,7 @@ from reconciler.planning.saved import Comparison, compare
 from tests.support.forging import forged
 from tests.support.worlds import KINDS, PureServer, desired_of, live_of, planned, project, worlds
 
-ROTATING = PlanOptions(rotate=("batch_export.e1", "batch_export.e2"))
+ROTATING = PlanOptions(rotate=("*",))
 options = st.sampled_from([PlanOptions(), ROTATING])
 
 

@@ -67,6 +67,7 @@ def without_privileges() -> Iterator[None]:
         ("plan",),
         ("fmt",),
         ("fmt", "--check"),
+        ("mv", "web", "shop"),
         ("show", "--resolved", "web"),
         ("import",),
         ("apply", "--auto-approve"),
@@ -290,6 +291,7 @@ def test_experience_18_a_full_disk_leaves_the_old_files(
     for arguments in (
         ("plan", "-C", workspace, "--out", tmp_path / "plan.json"),
         ("fmt", "-C", workspace),
+        ("mv", "-C", workspace, "web", "shop"),
         ("import", "-C", workspace),
         ("init", "-C", tmp_path / "new"),
         log,

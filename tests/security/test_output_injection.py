@@ -49,7 +49,7 @@ SERVED = PAYLOADS if LONG else PAYLOADS[::3]
 """Names of live objects."""
 _ANYWHERE = re.compile(r"##\w*\[", re.IGNORECASE)
 _OURS = re.compile(
-    r"::(error|warning) (file=[^:,]*,line=\d+,col=\d+,endColumn=\d+,)?title=[\w-]+::"
+    r"::(error|warning|notice) (file=[^:,]*,line=\d+,col=\d+,endColumn=\d+,)?title=[\w-]+::"
 )
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
@@ -217,7 +217,7 @@ def test_security_8_import_and_what_it_writes(service: RunningEmulator, tmp_path
     ran = assert_safe(reconciler("import", "-C", tmp_path, environ=environ))
     assert ran.code == 0, ran.err
     ran = assert_safe(reconciler("plan", "-C", tmp_path, environ=environ))
-    assert "No changes. Live state matches the configuration." in ran.out
+    assert "No changes. Live state matches the configuration (" in ran.out
     for path in tmp_path.rglob("*.yaml"):
         assert not _ANYWHERE.search(path.read_text())
 
@@ -236,9 +236,9 @@ def test_security_8_a_resolved_resource_keeps_its_values(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("output_format", formats_of("diagnostics"))
 def test_security_8_files_named_as_commands(tmp_path: Path, output_format: str) -> None:
-    files = {f"{payload.replace('/', '_')[-60:]}.yaml": "a: [\n" for payload in PAYLOADS}
+    files = {f"{payload.replace('/', '_')[-60:]}.yaml": "projects: [\n" for payload in PAYLOADS}
     keys = {
-        f"{payload.replace('/', '_')[-60:]}.yml": f"{json.dumps(payload)}: 1\n"
+        f"{payload.replace('/', '_')[-60:]}.yml": f"projects:\n{json.dumps(payload)}: 1\n"
         for payload in PAYLOADS
     }
     write(tmp_path, {"reconciler.yaml": WORKSPACE, **files, **keys})
@@ -251,10 +251,20 @@ def test_security_8_files_named_as_commands(tmp_path: Path, output_format: str) 
         assert sum(line.startswith("::") for line in ran.out.splitlines()) >= len(files)
 
 
+@pytest.mark.parametrize("output_format", formats_of("diagnostics"))
+def test_security_8_skipped_files_named_as_commands(tmp_path: Path, output_format: str) -> None:
+    for payload in PAYLOADS:
+        name = f"{payload.replace('/', '_')[-60:]}.yaml"
+        write(tmp_path, {"reconciler.yaml": WORKSPACE, name: "services: {}\n"})
+        options = ("-C", tmp_path, "--format", output_format)
+        assert_safe(reconciler("validate", *options), annotations=output_format == "github")
+        (tmp_path / name).unlink()
+
+
 def test_security_8_files_named_as_commands_in_other_commands(tmp_path: Path) -> None:
     names = [f"{payload.replace('/', '_')[-60:]}.yaml" for payload in PAYLOADS]
     broken = write(
-        tmp_path / "broken", {"reconciler.yaml": WORKSPACE, **dict.fromkeys(names, "a: [\n")}
+        tmp_path / "broken", {"reconciler.yaml": WORKSPACE, **dict.fromkeys(names, "projects: [\n")}
     )
     untidy = dict.fromkeys(names, "projects: { }\n#  ##vso[x]y\n\n\n\n")
     tidy = write(tmp_path / "untidy", {"reconciler.yaml": "version:   1\n", **untidy})
@@ -284,6 +294,8 @@ def test_security_8_arguments(tmp_path: Path) -> None:
             ("backfill", payload, *here, "--start", payload, "--end", payload),
             ("schema", payload),
             ("fmt", *here, payload),
+            ("mv", *here, payload, "new"),
+            ("mv", *here, "web", payload),
             ("init", *here, "-e", payload),
             ("show", payload),
             ("show", *here, "--resolved", payload),

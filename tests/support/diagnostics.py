@@ -17,10 +17,10 @@ Reported = tuple[str, str, str | None, int | None, int | None]
 """Severity, code, file, line and column: what all formats must agree in."""
 
 _HEAD = re.compile(
-    r"(?:(?P<place>\S.*?:\d+:\d+): )?(?P<severity>error|warning): .*\[([a-z0-9-]+)\]"
+    r"(?:(?P<place>\S.*?:\d+:\d+): )?(?P<severity>error|warning|note): .*\[([a-z0-9-]+)\]"
 )
 _COMMAND = re.compile(
-    r"::(error|warning) (?:file=([^,]*),line=(\d+),col=(\d+),endColumn=\d+,)?"
+    r"::(error|warning|notice) (?:file=([^,]*),line=(\d+),col=(\d+),endColumn=\d+,)?"
     r"title=([a-z0-9-]+)::.+"
 )
 
@@ -79,6 +79,7 @@ def _from_github(text: str) -> Iterable[Reported]:
         command = _COMMAND.fullmatch(line)
         assert command is not None, line
         severity, file, number, column, code = command.groups()
+        severity = severity.replace("notice", "note")
         if file is None:
             yield severity, code, None, None, None
         else:

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from reconciler.kinds.batch_export.consequences import RULES
 from reconciler.kinds.batch_export.destinations import DESTINATION
+from reconciler.kinds.batch_export.operations import OPERATIONS
 from reconciler.kinds.batch_export.query import QueryText
+from reconciler.kinds.batch_export.refusals import REFUSALS
 from reconciler.model.change import Action
 from reconciler.model.described import kind_of
 from reconciler.model.field_types import Text
@@ -59,6 +61,10 @@ KIND = replace(
     kind_of("batch_export", _SPECIAL),
     dialect_of=_dialect_of,
     activity=("latest_runs", 0, "created_at"),
-    rules=tuple(RULES),
+    rules=tuple(RULES.consequences),
+    refusals=tuple(REFUSALS.refusals),
+    # docs/service.md 13
+    page="/project/{parent}/pipeline/batch-exports/{id}",
+    operations=OPERATIONS,
     backfill=Backfill(paths=("backfills", "backfill"), by_date=_backfilled_by_date),
 )

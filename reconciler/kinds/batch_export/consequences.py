@@ -2,77 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from reconciler.kinds.batch_export.destinations import DESTINATION, PLACES
-from reconciler.model.change import Action, Severity
-from reconciler.model.field_types import Instant
+from reconciler.kinds.batch_export.destinations import DESTINATION
+from reconciler.kinds.batch_export.facts import (
+    aligned,
+    live_value,
+    moment,
+    moment_text,
+    rows_of_a_run,
+    runs_of,
+    step_of,
+    wanted,
+    wanted_type,
+)
+from reconciler.model.change import Action, FieldChange, Severity
 from reconciler.model.live import Dialect
 from reconciler.model.rule import Outcome, RuleContext, Rules
 from reconciler.model.secret_names import looks_like_address
-from reconciler.model.values import JSON, MISSING, value_at
-from reconciler.model.wording import quoted
+from reconciler.model.values import JSON, MISSING
+from reconciler.model.wording import quoted, several
 
 RULES = Rules()
 _CREATES = (Action.CREATE, Action.REPLACE)
 _CHANGES = (Action.UPDATE, Action.REPLACE)
-
-
-def _moment(value: JSON) -> datetime | None:
-    canonical = Instant().canonical(value)
-    try:
-        return datetime.fromisoformat(canonical) if isinstance(canonical, str) else None
-    except ValueError:
-        return None
-
-
-def _text(moment: datetime) -> str:
-    return str(Instant().canonical(moment.replace(microsecond=0)))
-
-
-def _live(context: RuleContext, *path: str) -> JSON:
-    return value_at(context.live.body, path) if context.live else MISSING
-
-
-def _wanted(context: RuleContext, name: str) -> JSON:
-    """Return the value after the change: the declared one, or else the live one."""
-    if context.desired is not None and name in context.desired.spec:
-        return context.desired.spec[name]
-    value = _live(context, name)
-    return None if value is MISSING else value
+_FAILED = "Failed"
+_UNPAID = "FailedBilling"
+_FAILURES_OF_A_PAUSE = 3
+"""The least number of failures after which servers pause an export (docs/service.md 14)."""
+_LONGEST_ERROR = 120
 
 
 @RULES.rule("runs-missed-while-paused", Severity.WARNING, on=(Action.PAUSE,))
 def runs_missed_while_paused(context: RuleContext) -> Outcome:
-    """A paused export skips its runs, and does not make up for them."""
-    start = _text(context.now)
+    """A paused export skips its runs, and does not make up for them.
+
+    After unpausing, fill the gap with a backfill. The plan that unpauses it shows the command.
+    """
+    end = moment(live_value(context, "end_at"))
+    if end is not None and end <= context.now:
+        return None
+    rows = rows_of_a_run(context.live)
+    volume = f" ({rows} each)" if rows else ""
     return (
-        f"runs due from {start} on (interval: {_live(context, 'interval')}) are skipped while it "
-        "is paused; after unpausing, fill the gap with: "
-        f"reconciler backfill {context.address} --start {start} --end <time of unpausing>"
+        f"{_interval_word(live_value(context, 'interval'))} runs{volume} are not made while it is "
+        f"paused; after unpausing, fill the gap with: reconciler backfill {context.address} "
+        f"--start {_start_text(context, context.now)} --end <time of unpausing>"
     )
+
+
+def _interval_word(interval: JSON) -> str:
+    words = {"hour": "hourly", "day": "daily", "week": "weekly"}
+    return words.get(str(interval), f"'{interval}'")
+
+
+def _start_text(context: RuleContext, instant: datetime) -> str:
+    """Return the start of the interval of an instant, the instant itself if that is unknown."""
+    step = step_of(live_value(context, "interval"))
+    body = context.live.body if context.live is not None else {}
+    return moment_text(instant if step is None else aligned(instant, step, body))
 
 
 @RULES.rule("gap-before-unpausing", Severity.WARNING, on=(Action.UNPAUSE,))
 def gap_before_unpausing(context: RuleContext) -> Outcome:
-    """Unpausing does not make up for skipped runs; a backfill does."""
-    since = _moment(_live(context, "last_paused_at"))
+    """Unpausing does not make up for skipped runs; a backfill does.
+
+    Only the last pause is known: check the runs of the export if it was paused more than once.
+    """
+    since = moment(live_value(context, "last_paused_at"))
     if since is None:
         return (
             "runs skipped while it was paused are not made up for, and the time of the pause is "
             "unknown; check its runs before you backfill"
         )
+    end = moment(live_value(context, "end_at")) or context.now
+    start, last = _start_text(context, since), _start_text(context, min(end, context.now))
+    missed = _missed(context, start, last)
+    if missed == 0:
+        return None
+    rows = rows_of_a_run(context.live)
+    volume = f" ({rows} each)" if rows else ""
+    count = several(missed, "run") if missed is not None else "runs"
+    skipped = f"{count}{volume} skipped since {moment_text(since)}"
+    if missed is None or missed > 1:
+        skipped += " are not made up for; fill the gap with: "
+    else:
+        skipped += " is not made up for; fill the gap with: "
+    return f"{skipped}reconciler backfill {context.address} --start {start} --end {last}"
+
+
+def _missed(context: RuleContext, start: str, end: str) -> int | None:
+    """Return the number of runs between two instants, None if the interval is unknown."""
+    step, first, last = step_of(live_value(context, "interval")), moment(start), moment(end)
+    if step is None or first is None or last is None:
+        return None
+    return max(0, int((last - first) / step))
+
+
+@RULES.rule("paused-by-service", Severity.WARNING, on=(Action.UNPAUSE,))
+def paused_by_service(context: RuleContext) -> Outcome:
+    """The last runs failed, so the service probably paused the export.
+
+    No field of the API gives the reason of a pause. The failures still count: one more pauses the
+    export again, and cancels its backfills. Fix the cause first, then backfill a short range.
+    """
+    runs = runs_of(context.live)
+    failed = next((n for n, run in enumerate(runs) if run.get("status") != _FAILED), len(runs))
+    if failed < _FAILURES_OF_A_PAUSE:
+        return None
+    which = f"{'at least ' if failed == len(runs) else ''}its last {failed} runs"
+    error = runs[0].get("latest_error")
+    reason = f" (last error: {_cut(error)})" if isinstance(error, str) and error.strip() else ""
     return (
-        f"runs skipped since {_text(since)} are not made up for; fill the gap with: "
-        f"reconciler backfill {context.address} --start {_text(since)} "
-        f"--end {_text(context.now)}"
+        f"the service probably paused it: {which} failed{reason}; fix the cause first, since one "
+        "more failure pauses it again"
+    )
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_ERROR else f"{line[:_LONGEST_ERROR]}…"
+
+
+@RULES.rule("billing-limit", Severity.WARNING, on=(Action.UNPAUSE,))
+def billing_limit(context: RuleContext) -> Outcome:
+    """The last run failed because a billing limit was exceeded.
+
+    Such runs export nothing, and so do backfills, until billing is settled. Settle it first.
+    """
+    runs = runs_of(context.live)
+    if not runs or runs[0].get("status") != _UNPAID:
+        return None
+    return (
+        "its last run exceeded a billing limit and exported nothing; runs and backfills fail until "
+        "billing is settled"
     )
 
 
 @RULES.rule("interval-changed", Severity.WARNING, on=(Action.UPDATE,))
 def interval_changed(context: RuleContext) -> Outcome:
-    """The schedule changes immediately; past ranges stay as they are."""
+    """The schedule changes immediately; past ranges stay as they are.
+
+    Readers of the destination see files or batches of other ranges from then on.
+    """
     change = context.field("interval")
     if change is None:
         return None
@@ -84,14 +157,18 @@ def interval_changed(context: RuleContext) -> Outcome:
 
 @RULES.rule("destination-moved", Severity.WARNING, on=(Action.UPDATE,))
 def destination_moved(context: RuleContext) -> Outcome:
-    """Another bucket, prefix, table or the like: exported data stays at the old one."""
-    moved = []
-    for change in context.fields:
-        config = change.path[:2] == ("destination", "config") and len(change.path) == 3
-        place = PLACES.get(str(change.path[-1])) if config else None
-        if place is not None:
-            old = "(default)" if change.before in (None, MISSING) else quoted(str(change.before))
-            moved.append(f"{place} {old}")
+    """Another bucket, prefix, table or the like: exported data stays at the old one.
+
+    Move the data yourself, or backfill into the new location.
+    """
+    if context.field("destination", "type") is not None:
+        return None
+    places = DESTINATION.places.get(wanted_type(context), {})
+    moved = [
+        f"{places[str(change.path[-1])]} {_old(change)}"
+        for change in _config_changes(context)
+        if change.path[-1] in places
+    ]
     if not moved:
         return None
     return (
@@ -100,16 +177,28 @@ def destination_moved(context: RuleContext) -> Outcome:
     )
 
 
+def _config_changes(context: RuleContext) -> Iterator[FieldChange]:
+    for change in context.fields:
+        if change.path[:2] == ("destination", "config") and len(change.path) == 3:
+            yield change
+
+
+def _old(change: FieldChange) -> str:
+    return "(default)" if change.before in (None, MISSING) else quoted(str(change.before))
+
+
 @RULES.rule("credentials-to-new-address", Severity.DANGER, on=_CHANGES)
 def credentials_to_new_address(context: RuleContext) -> Outcome:
-    """Credentials of the destination are sent to another host; they are sent again with it."""
-    destination = _wanted(context, "destination")
+    """Credentials of the destination are sent to another host; they are sent again with it.
+
+    Whoever controls the host can read them. Check the address.
+    """
+    destination = wanted(context, "destination")
     if not _has_credentials(destination) or context.field("destination", "type") is not None:
         return None
     moved = [
         f"{_address(change.after)} (was {_address(change.before)})"
-        for change in context.fields
-        if change.path[:2] == ("destination", "config") and len(change.path) == 3
+        for change in _config_changes(context)
         if looks_like_address(str(change.path[-1])) and not change.secret
     ]
     return f"credentials of {context.address} go to {' and '.join(moved)}" if moved else None
@@ -133,7 +222,10 @@ def _address(value: JSON) -> str:
 
 @RULES.rule("destination-type-changed", Severity.WARNING, on=_CHANGES)
 def destination_type_changed(context: RuleContext) -> Outcome:
-    """No data is copied; old servers keep the settings of the old type, with credentials."""
+    """No data is copied; old servers keep the settings of the old type, with credentials.
+
+    Copy the data yourself, and revoke the old credentials if you do not need them.
+    """
     change = context.field("destination", "type")
     if change is None:
         return None
@@ -147,7 +239,10 @@ def destination_type_changed(context: RuleContext) -> Outcome:
 
 @RULES.rule("model-changed", Severity.WARNING, on=_CHANGES)
 def model_changed(context: RuleContext) -> Outcome:
-    """Rows with other columns follow at the same location."""
+    """Rows with other columns follow at the same location.
+
+    Check the readers of the destination, or write to another table or prefix.
+    """
     change = context.field("model")
     if change is None:
         return None
@@ -159,32 +254,44 @@ def model_changed(context: RuleContext) -> Outcome:
 
 @RULES.rule("query-changed", Severity.INFO, on=(Action.UPDATE,))
 def query_changed(context: RuleContext) -> Outcome:
-    """New runs have the columns of the new query."""
-    if context.field("sql_query") is None:
+    """New runs have the columns of the new query, or of the model without one.
+
+    Exported data keeps the old ones. Check the readers of the destination.
+    """
+    change = context.field("sql_query")
+    if change is None:
         return None
-    return "new runs have the columns of the new query; exported data keeps the old ones"
+    source = "new query" if change.after not in (None, MISSING) else "model"
+    return f"new runs have the columns of the {source}; exported data keeps the old ones"
 
 
-@RULES.rule("ends-in-the-past", Severity.WARNING, on=(*_CREATES, Action.UPDATE))
+@RULES.rule("ends-in-the-past", Severity.WARNING, on=(*_CREATES, Action.UPDATE, Action.UNPAUSE))
 def ends_in_the_past(context: RuleContext) -> Outcome:
-    """No more runs are scheduled."""
+    """No more runs are scheduled.
+
+    For past ranges use a backfill. A week after `end_at`, the service deletes the schedule of the
+    export, and refuses changes: remove `end_at` before, or create the export again.
+    """
     if context.action is Action.UPDATE and context.field("end_at") is None:
         return None
-    end = _moment(_wanted(context, "end_at"))
+    end = moment(wanted(context, "end_at"))
     if end is None or end > context.now:
         return None
-    return f"end_at {_text(end)} has passed: no more runs are scheduled"
+    return f"end_at {moment_text(end)} has passed: no more runs are scheduled"
 
 
 @RULES.rule("start-moved", Severity.WARNING, Severity.INFO, on=(Action.UPDATE,))
 def start_moved(context: RuleContext) -> Outcome:
-    """A later start skips runs; an earlier start does not run anything by itself."""
+    """A later start skips runs; an earlier start does not run anything by itself.
+
+    For past ranges use a backfill.
+    """
     change = context.field("start_at")
     if change is None:
         return None
-    start = _moment(change.after)
+    start = moment(change.after)
     if start is not None and start > context.now:
-        return f"no runs are scheduled before {_text(start)}"
+        return f"no runs are scheduled before {moment_text(start)}"
     return (
         Severity.INFO,
         "an earlier start schedules no runs for past time; use a backfill for that",
@@ -193,11 +300,14 @@ def start_moved(context: RuleContext) -> Outcome:
 
 @RULES.rule("history-lost", Severity.DANGER, on=(Action.DELETE, Action.REPLACE))
 def history_lost(context: RuleContext) -> Outcome:
-    """Deletion or replacement loses runs, logs and the id, and cancels backfills."""
-    runs = _live(context, "latest_runs")
-    last = ""
-    if isinstance(runs, list) and runs and isinstance(runs[0], Mapping):
-        last = f" (last run {runs[0].get('created_at')}, {runs[0].get('status')})"
+    """Deletion or replacement loses runs, logs and the id, and cancels backfills.
+
+    There is no undelete. To keep the history, pause the export instead.
+    """
+    runs, rows, last = runs_of(context.live), rows_of_a_run(context.live), ""
+    if runs:
+        volume = f", {rows} a run" if rows else ""
+        last = f" (last run {runs[0].get('created_at')}, {runs[0].get('status')}{volume})"
     new_id = "; the new export has a new id" if context.action is Action.REPLACE else ""
     return (
         f"its history of runs and logs is lost{last} and running backfills are cancelled; exported "
@@ -207,10 +317,13 @@ def history_lost(context: RuleContext) -> Outcome:
 
 @RULES.rule("schedule-moved", Severity.WARNING, on=(Action.UPDATE,))
 def schedule_moved(context: RuleContext) -> Outcome:
-    """Another time zone or offset: ranges overlap or leave a gap once."""
+    """Another time zone or offset: ranges of days and weeks overlap or leave a gap once.
+
+    Compare the last range before the change with the first one after it; backfill a gap.
+    """
     fields = ("timezone", "offset_day", "offset_hour")
     names = [name for name in fields if context.field(name) is not None]
-    if not names:
+    if not names or wanted(context, "interval") not in ("day", "week"):
         return None
     return (
         f"{', '.join(names)}: days and weeks start at another time, so the first range after the "
@@ -220,23 +333,15 @@ def schedule_moved(context: RuleContext) -> Outcome:
 
 @RULES.rule("organization-path", Severity.WARNING, on=(Action.CREATE,))
 def created_for_the_organization(context: RuleContext) -> Outcome:
-    """Real servers cannot create an export without a project."""
+    """The documented interface creates exports without a project, but no real server does.
+
+    Set `project`. A server of a known version is a policy violation, `project-required`.
+    """
     if context.desired is None or context.desired.parent is not None:
+        return None
+    if context.dialect not in (None, Dialect.INTERFACE):
         return None
     return (
         "an export without `project` is created through the organization path, which fails on real "
         "servers; add `project: <key>`"
-    )
-
-
-@RULES.rule("type-not-taken", Severity.DANGER, on=_CREATES)
-def type_not_taken(context: RuleContext) -> Outcome:
-    """Servers of 2026 accept AwsS3 and S3Compatible instead of S3."""
-    wanted = _wanted(context, "destination")
-    kind_of_store = wanted.get("type") if isinstance(wanted, Mapping) else None
-    if context.dialect is not Dialect.V2026 or kind_of_store != "S3":
-        return None
-    return (
-        "this server does not accept S3; use AwsS3 or S3Compatible with an `integration` for the "
-        "credentials"
     )

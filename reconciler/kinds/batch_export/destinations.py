@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reconciler.kinds.batch_export.places import PLACES, SUMMARIES
 from reconciler.model.described import variant_of
 from reconciler.model.field_types import OpenObject, SetOf, Text
 from reconciler.model.kind import Field
@@ -36,24 +37,6 @@ DESTINATION = variant_of(
     fixed_since=Dialect.V2026,
     # Hidden in lists, readable by id only (docs/service.md 1.3).
     unlisted=frozenset({"Workflows"}),
+    places=PLACES,
+    summaries=SUMMARIES,
 )
-
-PLACES: dict[str, str] = {
-    "bucket_name": "bucket",
-    "prefix": "prefix",
-    "container_name": "container",
-    "region": "region",
-    "endpoint_url": "endpoint",
-    "account": "account",
-    "host": "host",
-    "database": "database",
-    "schema": "schema",
-    "table_name": "table",
-    "project_id": "BigQuery project",
-    "dataset_id": "dataset",
-    "table_id": "table",
-    "catalog": "catalog",
-    "warehouse": "warehouse",
-    "url": "address",
-}
-"""Fields with the location of exported data, and words for them."""

@@ -73,6 +73,8 @@ class FieldForm(Form, frozen=True, kw_only=True):
     """Whether the key was removed from the files: the field returns to its default."""
     origin: Origin
     """The side that changed."""
+    written: tuple[str | int, ...] = ()
+    """The path as the file writes it, empty if it is `path`."""
 
     @classmethod
     def of(cls, change: FieldChange) -> FieldForm:
@@ -145,8 +147,12 @@ class ChangeForm(Form, frozen=True, kw_only=True):
     """The parent as configured, null if there is none."""
     parent_id: str | None
     """Live id of the parent, null if it does not exist yet."""
+    parent_name: str | None
+    """Name of the parent, null if there is none."""
     old_parent_id: str | None
     """For a replace: live id of the parent of the object to delete."""
+    old_parent_name: str | None
+    """For a replace: name of that parent."""
     new_id: str | None
     """For the rest of a replacement that was cut short: live id of the new object."""
     fields: tuple[Annotated[FieldForm, Meta(extra_json_schema=_NO_VALUES)], ...]

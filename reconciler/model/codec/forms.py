@@ -39,6 +39,8 @@ class SourceForm(Form, frozen=True, kw_only=True):
     """Dialect of the server, null if unknown."""
     base: str | None
     """Commit of the git base, null without one."""
+    base_ref: str | None
+    """Short name of the git reference of the base, null without one."""
     base_commits: Count
     """Commits since the base that touch the workspace."""
     base_time: str | None
@@ -100,12 +102,23 @@ class ObjectForm(Form, frozen=True, kw_only=True):
 
 
 class NoteForm(Form, frozen=True, kw_only=True):
-    """A note on the plan as a whole."""
+    """A note on the plan as a whole, or about a resource."""
 
     code: str
     """Stable id of the note."""
     message: str
     """Message."""
+    about: AddressText | None
+    """The resource that it is about, null for the plan as a whole."""
+
+    @classmethod
+    def of(cls, note: Note) -> NoteForm:
+        """Return the form of a note."""
+        return copied(cls, note, about=str(note.about) if note.about is not None else None)
+
+    def value(self) -> Note:
+        """Return the note. Raises ValueError."""
+        return copied(Note, self, about=Address.parse(self.about) if self.about else None)
 
 
 class RefusalForm(Form, frozen=True, kw_only=True):
@@ -198,7 +211,7 @@ class PlanForm(Form, frozen=True, kw_only=True):
             changes=changes,
             unmanaged=tuple(map(ObjectForm.of, plan.unmanaged)),
             ignored=tuple(map(ObjectForm.of, plan.ignored)),
-            notes=tuple(copied(NoteForm, note) for note in plan.notes),
+            notes=tuple(map(NoteForm.of, plan.notes)),
             refusals=tuple(map(RefusalForm.of, plan.refusals)),
             selection=copied(SelectionForm, plan.selection),
         )
@@ -210,7 +223,7 @@ class PlanForm(Form, frozen=True, kw_only=True):
             changes=tuple(form.value() for form in self.changes),
             unmanaged=tuple(form.value() for form in self.unmanaged),
             ignored=tuple(form.value() for form in self.ignored),
-            notes=tuple(copied(Note, form) for form in self.notes),
+            notes=tuple(form.value() for form in self.notes),
             refusals=tuple(form.value() for form in self.refusals),
             selection=copied(Selection, self.selection),
             created_at=self.created_at,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reconciler.errors import Diagnostic, Level
 from reconciler.model.workflow import Annotations, Command
-from reconciler.render.diagnostics import counted, first_of
+from reconciler.render.diagnostics import counted, first_of, message_of
 from reconciler.render.formats.base import Format
 from reconciler.render.options import DEFAULTS, RenderOptions
 
@@ -34,12 +34,13 @@ def _command(diagnostic: Diagnostic, options: RenderOptions) -> Command:
             "endColumn": str(at.column + at.length),
             **properties,
         }
-    message = [diagnostic.message]
+    message = [message_of(diagnostic)]
     message += [f"hint: {diagnostic.hint}"] if diagnostic.hint else []
     message += [
         f"{options.repository_path(str(mark))}: {label}" for mark, label in diagnostic.related
     ]
-    return Command(diagnostic.level.value, properties, tuple(message))
+    name = "notice" if diagnostic.level is Level.NOTE else diagnostic.level.value
+    return Command(name, properties, tuple(message))
 
 
 FORMAT = Format("github", diagnostics=diagnostics_as_github)

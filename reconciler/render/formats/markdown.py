@@ -10,18 +10,35 @@ import html
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from reconciler.model.change import Consequence, Severity
+from reconciler.model.change import Severity
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.wording import printable, several
 from reconciler.render.formats.base import Format
-from reconciler.render.plan.document import Document, Entry, document_of
-from reconciler.render.plan.fields import FieldLine, LineKind
-from reconciler.render.plan.words import SEVERITIES, SIGNS, shortened
+from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.plan.document import Document, document_of, unmanaged_count
+from reconciler.render.plan.entries import Entry
+from reconciler.render.plan.fields import FieldLine, LineKind, field_lines
+from reconciler.render.plan.header import head_as_text
+from reconciler.render.plan.remarks import Remark
+from reconciler.render.plan.words import (
+    SIGNS,
+    counted,
+    counted_nouns,
+    first_of,
+    resources,
+    shortened,
+)
 
 LIMIT = 65_536
 _MARGIN = 600
 _LONGEST_LINE = 500
 _LONGEST_BLOCK = 8_000
+_LONGEST_NAME = 120
+_LONGEST_CELL = 160
+_MOST_IN_CELL = 5
+_MOST_MEMBERS = 500
+_CODE = re.compile(r"`([^`]+)`")
+_UNMARKED = re.compile(r"[^\w./ -]|--+")
 _ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
 _SPECIAL = re.compile(
     r"[\\`*\[\]#|~<>@$&]|:(?=\S)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|(?<=www)\."
@@ -32,13 +49,13 @@ _REFERENCE = re.compile(r"[@#-]|[!$&](?=\d)|[%~](?=[\w\"'])")
 """The sign of a mention, or of a link to an issue, a merge request, a milestone or a label."""
 
 
-def plan_as_markdown(plan: Plan) -> str:
-    """Return the summary, violations, a table, then a block for every change."""
+def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
+    """Return a marker, the counts, violations, dangers, a table, then a block for every entry."""
     document = document_of(plan)
-    environment = _inline(shortened(f"Environment {document.environment}", _LONGEST_LINE))
-    parts = [f"### {_inline(document.summary)}\n", f"{environment}\n"]
-    if document.no_changes:
-        parts.append(f"{document.no_changes}\n")
+    parts = [
+        f"{_marker(document, options)}\n{_title(document)}\n",
+        f"{_source(document, options)}\n",
+    ]
     space = LIMIT - _MARGIN - sum(len(part) + 1 for part in parts)
     for pieces, share, rest in _sections(document):
         kept, missing = _within(pieces, space // share)
@@ -49,13 +66,50 @@ def plan_as_markdown(plan: Plan) -> str:
     return "\n".join(parts)
 
 
+def _marker(document: Document, options: RenderOptions) -> str:
+    """Return a hidden line by which a job finds its comment: the environment and the workspace."""
+    environment, root = document.plan.source.environment, options.root
+    name = f"{environment} {root}".strip()
+    return f"<!-- reconciler: {_UNMARKED.sub('_', name)[:_LONGEST_NAME]} -->"
+
+
+def _title(document: Document) -> str:
+    plan = document.plan
+    environment = _inline(shortened(plan.source.environment, _LONGEST_NAME))
+    counts = ", ".join(
+        f"**{text}**" if action.destructive else text for action, text in counted(plan).items()
+    )
+    dangers = f" · {several(document.dangers, 'danger')}" if document.dangers else ""
+    is_refused = any(not violation.after_merge for violation in plan.refusals)
+    refused = " · refused by policy" if is_refused else ""
+    return f"### {environment}: {counts or 'no changes'}{dangers}{refused}"
+
+
+def _source(document: Document, options: RenderOptions) -> str:
+    """Return what the plan was made from, where it applies, and what it takes."""
+    source = document.plan.source
+    head = head_as_text(source)
+    versions = f"base {document.base}"
+    versions += f" → {head}" if head and source.base is not None else ""
+    where = document.environment.removeprefix(printable(f"{source.environment} · "))
+    counts = f"{resources(document.plan)}"
+    undoes = f"undoes {document.undoes}" if document.undoes else ""
+    parts = (versions, document.id, undoes, where, counts, options.cost)
+    return _inline(shortened(" · ".join(filter(None, parts)), _LONGEST_LINE))
+
+
 def _sections(document: Document) -> Iterator[tuple[Iterator[str], int, Callable[[int], str]]]:
     """Yield the pieces of each section, its share of the space left, and how to count the rest."""
     entries = document.worst_first
     hint = "The plan file has all changes."
     yield _violations(document), 3, lambda n: f"> - … and {n} more"
-    yield _table(entries), 2, lambda n: f"\n… and {several(n, 'more change')} not in this table"
-    yield map(_details, entries), 1, lambda n: f"\n{several(n, 'change')} not shown. {hint}"
+    yield _dangers(entries), 3, lambda n: f"> - … and {n} more"
+    yield _table(entries), 2, lambda n: f"\n… and {several(n, 'more row')} not in this table"
+    yield (
+        map(_details, entries),
+        1,
+        lambda n: f"\n{counted_nouns(n, 'entry', 'entries')} not shown. {hint}",
+    )
     yield _notes(document), 1, lambda _: ""
 
 
@@ -70,14 +124,64 @@ def _within(pieces: Iterator[str], space: int) -> tuple[list[str], int]:
     return kept, 0
 
 
+def _dangers(entries: tuple[Entry, ...]) -> Iterator[str]:
+    dangerous = [
+        (entry, remark)
+        for entry in entries
+        for remark in entry.remarks
+        if remark.severity is Severity.DANGER
+    ]
+    if dangerous:
+        yield "> [!CAUTION]"
+    for entry, remark in dangerous:
+        whom = f" ({remark.whom})" if remark.whom else ""
+        message = _message(shortened(f"{remark.message}{whom}", _LONGEST_LINE))
+        action = entry.change.action.value.capitalize()
+        place = "" if entry.grouped or entry.change.at is None else entry.change.at.file
+        where = f" ({_inline(place)})" if place else ""
+        yield f"> - **{action}** {_name(entry)}: {message}{where} `{remark.rule}`"
+
+
 def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
     if entries:
-        yield "| | action | resource | why |\n|---|---|---|---|"
+        yield "| | resource | change | consequences |\n|---|---|---|---|"
     for entry in entries:
-        action, severity = entry.change.action, entry.change.severity
-        icon = _ICONS[severity] if severity is not None else ""
-        title, why = _inline(shortened(entry.title)), _inline(entry.reason)
-        yield f"| {icon} | {SIGNS[action].text} {action.value} | {title} | {why} |"
+        sign = SIGNS[entry.change.action].text
+        remarks = "<br>".join(
+            f"{_ICONS[remark.severity]} {_message(shortened(remark.message, _LONGEST_CELL))}"
+            for remark in entry.remarks
+        )
+        yield f"| {sign} | {_name(entry)} | {_changed(entry)} | {remarks} |"
+
+
+def _name(entry: Entry) -> str:
+    """Return `` `batch_export.lake` Lake ``, or the words for a group."""
+    if entry.grouped:
+        return _inline(entry.title)
+    address, name = str(entry.change.address), printable(entry.change.name)
+    shown = "" if name == entry.change.address.key else f" {_inline(shortened(name))}"
+    return f"{_code(shortened(address))}{shown}"
+
+
+def _changed(entry: Entry) -> str:
+    """Return the action, and the fields as far as they fit into a cell."""
+    parts = [entry.change.action.value, *map(_inline, entry.reasons)]
+    if entry.drifted:
+        parts.append("drift")
+    for line in entry.lines[:_MOST_IN_CELL]:
+        name = _inline(shortened(line.name, _LONGEST_CELL))
+        if line.hunk:
+            parts.append(name)
+        elif line.kind is LineKind.CHANGED:
+            before, after = (
+                _code(shortened(side, _LONGEST_CELL)) for side in (line.before, line.after)
+            )
+            parts.append(f"{name} {before} → {after}")
+        else:
+            parts.append(f"{name} {_code(shortened(line.after or line.before, _LONGEST_CELL))}")
+    more = len(entry.lines) - _MOST_IN_CELL
+    parts += [f"… {more} more"] if more > 0 else []
+    return "<br>".join(parts)
 
 
 def _violations(document: Document) -> Iterator[str]:
@@ -93,26 +197,30 @@ def _violations(document: Document) -> Iterator[str]:
 
 def _listed(violations: Sequence[Refusal]) -> Iterator[str]:
     for violation in violations:
-        place = f" ({violation.at})" if violation.at is not None else ""
-        message = f"{place}: {shortened(violation.message, _LONGEST_LINE)}"
-        hint = _inline(shortened(violation.allow or "", _LONGEST_LINE))
-        allow = f"\n>   hint: {hint}" if hint else ""
-        yield f"> - `{violation.rule}`{_inline(message)}{allow}"
+        place = f" ({_inline(str(violation.at))})" if violation.at is not None else ""
+        message = _message(shortened(violation.message, _LONGEST_LINE))
+        hint = _message(shortened(violation.allow or "", _LONGEST_LINE))
+        allow = f"<br>hint: {hint}" if hint else ""
+        yield f"> - `{violation.rule}`{place}: {message}{allow}"
 
 
 def _details(entry: Entry) -> str:
-    action, consequences = entry.change.action, entry.change.consequences
-    diff = (shortened(line, _LONGEST_LINE) for field in entry.lines for line in _diff(field))
+    fields = field_lines(entry.change) if not entry.grouped else iter(entry.lines)
+    diff = (shortened(line, _LONGEST_LINE) for field in fields for line in _diff(field))
     # A limit of its own, so that a huge change does not displace all others.
     lines, missing = _within(diff, _LONGEST_BLOCK)
     lines += [f"  … {missing} more lines in the plan file"] if missing else []
-    fence, title = _fence(lines), html.escape(shortened(entry.title)).replace("#", "&#35;")
+    fence, name = _fence(lines), html.escape(shortened(entry.title)).replace("#", "&#35;")
+    action = entry.change.action
+    about = [_consequence(remark) for remark in entry.remarks]
+    about += [f"- {_message(shortened(note, _LONGEST_LINE))}" for note in entry.notes]
     block = [
         "<details>",
-        f"<summary>{SIGNS[action].text} {action.value} <code>{title}</code></summary>",
+        f"<summary>{SIGNS[action].text} {action.value} <code>{name}</code></summary>",
         "",
-        *(_consequence(consequence) for consequence in consequences),
-        *([""] if consequences else []),
+        *about,
+        *([""] if about else []),
+        *(_members(entry) if entry.grouped else ()),
         *([f"{fence}diff", *lines, fence] if lines else []),
         "</details>",
         "",
@@ -120,23 +228,29 @@ def _details(entry: Entry) -> str:
     return "\n".join(block)
 
 
-def _consequence(consequence: Consequence) -> str:
-    severity = consequence.severity
-    word = f"{_ICONS[severity]} **{SEVERITIES[severity].text}** `{consequence.rule}`"
-    return f"- {word}: {_inline(shortened(consequence.message, _LONGEST_LINE))}"
+def _members(entry: Entry) -> Iterator[str]:
+    """Yield the keys of a group as a paragraph."""
+    names = first_of((change.address.key for change in entry.changes), _MOST_MEMBERS)
+    yield _inline(shortened(names, _LONGEST_BLOCK))
+    yield ""
+
+
+def _consequence(remark: Remark) -> str:
+    text = shortened(remark.message, _LONGEST_LINE)
+    return f"- {_ICONS[remark.severity]} `{remark.rule}`: {_message(text)}"
 
 
 def _diff(line: FieldLine) -> Iterator[str]:
+    note = f"  # {line.comment}" if line.comment else ""
     if line.hunk:
-        yield f"  {line.name}:{line.comment}"
+        yield f"  {line.name}:{note}"
         yield from (f"{part[:2]}  {part[2:]}" for part in line.hunk)
         return
     if line.before:
         sign = " " if line.kind is LineKind.KEPT else "-"
-        comment = "" if line.after else line.comment
-        yield f"{sign} {line.name}: {line.before}{comment}"
+        yield f"{sign} {line.name}: {line.before}{'' if line.after else note}"
     if line.after:
-        yield f"+ {line.name}: {line.after}{line.comment}"
+        yield f"+ {line.name}: {line.after}{note}"
 
 
 def _fence(lines: list[str]) -> str:
@@ -145,9 +259,31 @@ def _fence(lines: list[str]) -> str:
 
 
 def _notes(document: Document) -> Iterator[str]:
-    yield from (f"- {_inline(note)}" for note in document.notes)
+    yield from (f"- {_message(note)}" for note in document.notes)
     if document.unmanaged:
-        yield f"- {document.unmanaged}"
+        yield f"- {unmanaged_count(document)}"
+
+
+def _message(text: str) -> str:
+    """Return a message, in which text between backticks is code."""
+    pieces = _CODE.split(printable(text))
+    return "".join(
+        (_code(piece) if position % 2 else _inline(piece) or _between(position, pieces))
+        for position, piece in enumerate(pieces)
+    )
+
+
+def _between(position: int, pieces: Sequence[str]) -> str:
+    """Return what separates two pieces of code: adjacent backticks would not end the first."""
+    return "&#8203;" if 0 < position < len(pieces) - 1 else ""
+
+
+def _code(text: str) -> str:
+    """Return text as code, which has no markup in it; what would end code or a cell is escaped."""
+    shown = printable(text)
+    if not shown.strip() or "`" in shown or "|" in shown:
+        return _inline(shown)
+    return f"`{shown}`"
 
 
 def _inline(text: str) -> str:
@@ -164,4 +300,4 @@ def _entity(match: re.Match[str]) -> str:
     return f"&#{ord(match[0])};{broken}"
 
 
-FORMAT = Format("markdown", plan=lambda plan, _: plan_as_markdown(plan))
+FORMAT = Format("markdown", plan=plan_as_markdown)

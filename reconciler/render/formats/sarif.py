@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from reconciler.codes import meaning
 from reconciler.errors import Diagnostic, Level, Mark
-from reconciler.render.diagnostics import safe_json
+from reconciler.render.diagnostics import message_of, safe_json
 from reconciler.render.formats.base import Format
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.version import __version__
@@ -22,12 +22,13 @@ def diagnostics_as_sarif(
 ) -> str:
     """Return a log of one run, with a rule for every code."""
     codes = sorted({diagnostic.code for diagnostic in diagnostics})
-    errors = {diagnostic.code for diagnostic in diagnostics if diagnostic.level is Level.ERROR}
+    levels = {diagnostic.code: diagnostic.level for diagnostic in reversed(diagnostics)}
+    levels |= {item.code: item.level for item in diagnostics if item.level is Level.ERROR}
     driver = {
         "name": "reconciler",
         "version": __version__,
         "semanticVersion": __version__,
-        "rules": [_rule(code, "error" if code in errors else "warning") for code in codes],
+        "rules": [_rule(code, levels[code].value) for code in codes],
     }
     run = {
         "tool": {"driver": driver},
@@ -57,8 +58,10 @@ def _result(diagnostic: Diagnostic, codes: list[str], options: RenderOptions) ->
         "ruleId": diagnostic.code,
         "ruleIndex": codes.index(diagnostic.code),
         "level": diagnostic.level.value,
-        "message": {"text": f"{diagnostic.message}{hint}"},
+        "message": {"text": f"{message_of(diagnostic)}{hint}"},
     }
+    if diagnostic.environments:
+        result["properties"] = {"environments": list(diagnostic.environments)}
     if diagnostic.at is not None:
         result["locations"] = [_location(diagnostic.at, options)]
     if diagnostic.related:

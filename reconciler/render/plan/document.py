@@ -1,6 +1,6 @@
 """A plan as a document: content and order, shared by all formats.
 
-A writer of a format decides signs, colours, widths and what is cut.
+A writer of a format decides colours, widths and what is cut.
 """
 
 from __future__ import annotations
@@ -8,82 +8,98 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reconciler.model.change import Action, Change, Severity
+from reconciler.model.address import Address
+from reconciler.model.change import Severity
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.wording import printable, several
-from reconciler.render.plan.fields import FieldLine, field_lines
-from reconciler.render.plan.words import base_as_text, shortened, summary, title
+from reconciler.model.wording import printable
+from reconciler.render.plan.entries import Entry, entries_of
+from reconciler.render.plan.header import (
+    base_as_text,
+    environment_as_text,
+    plan_as_id,
+    undone_as_text,
+)
+from reconciler.render.plan.projects import ProjectRow, rows_of
+from reconciler.render.plan.words import counted_nouns, shortened, summary
 
-_IDENTIFYING = ("name", "interval", "destination.type")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A change with its title, its reasons as text, and all its fields."""
-
-    change: Change
-    title: str
-    reason: str
-    lines: tuple[FieldLine, ...]
-
-    @property
-    def brief(self) -> tuple[FieldLine, ...]:
-        """The fields to show on a terminal. A deletion shows only what identifies the object."""
-        if self.change.action is not Action.DELETE:
-            return self.lines
-        return tuple(line for line in self.lines if line.name in _IDENTIFYING)
+_IN_HEADER = "no-git-base"
+"""The note that the line of the base replaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
     """The sections of a plan. A section without content is empty.
 
-    `entries` are the changes in the order in which they are applied. `unmanaged` is the number of
-    unmanaged objects in words, `unmanaged_objects` has a line for each of them.
+    `entries` are the changes in the order in which they are applied, `drift` those that only set
+    back what changed outside of the configuration. `unmanaged` is the number of unmanaged objects,
+    `unmanaged_objects` has a line for each of them.
     """
 
+    plan: Plan
     environment: str
     base: str
+    id: str
+    undoes: str
     summary: str
-    no_changes: str
     entries: tuple[Entry, ...]
+    drift: tuple[Entry, ...]
+    projects: tuple[ProjectRow, ...]
     violations: tuple[Refusal, ...]
     notes: tuple[str, ...]
-    unmanaged: str
+    unmanaged: int
     unmanaged_objects: tuple[str, ...]
 
     @property
     def worst_first(self) -> tuple[Entry, ...]:
-        """The entries for a reviewer: deletions and replacements first, then by severity."""
+        """All entries for a reviewer: deletions and replacements first, then by severity."""
 
         def key(entry: Entry) -> tuple[bool, int]:
-            severity = entry.change.severity
-            rank = severity.rank if severity is not None else len(Severity)
-            return (not entry.change.action.destructive, rank)
+            ranks = [remark.severity.rank for remark in entry.remarks]
+            return (not entry.change.action.destructive, min(ranks, default=len(Severity)))
 
-        return tuple(sorted(self.entries, key=key))
+        return tuple(sorted((*self.entries, *self.drift), key=key))
+
+    @property
+    def dangers(self) -> int:
+        """The number of dangers."""
+        return sum(
+            consequence.severity is Severity.DANGER
+            for change in self.plan.effective
+            for consequence in change.consequences
+        )
 
 
-def document_of(plan: Plan) -> Document:
-    """Return the document of a plan."""
-    source = plan.source
-    environment = f"{source.environment} ({source.base_url}, organization {source.organization})"
+def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Document:
+    """Return the document of a plan. `verbose` has all fields, `brief` the counts by project."""
+    changed = {change.address for change in plan.effective}
+    about: dict[Address, list[str]] = {}
+    notes = []
+    for note in plan.notes:
+        if note.about is not None and note.about in changed:
+            about.setdefault(note.about, []).append(note.message)
+        elif note.code != _IN_HEADER:
+            notes.append(f"{note.about}: {note.message}" if note.about else note.message)
+    entries = entries_of(plan.effective, about, verbose=verbose)
     return Document(
-        environment=printable(environment),
+        plan=plan,
+        environment=environment_as_text(plan.source, full=verbose),
         base=base_as_text(plan),
+        id=plan_as_id(plan),
+        undoes=undone_as_text(plan),
         summary=summary(plan),
-        no_changes="No changes. Live state matches the configuration." if plan.empty else "",
-        entries=tuple(_entry(change) for change in plan.effective),
+        entries=tuple(entry for entry in entries.listed if not entry.drifted),
+        drift=tuple(entry for entry in entries.listed if entry.drifted),
+        projects=rows_of(plan, always=brief),
         violations=plan.refusals,
-        notes=tuple(note.message for note in plan.notes),
-        unmanaged=several(len(plan.unmanaged), "unmanaged object") if plan.unmanaged else "",
+        notes=(*entries.shared, *notes),
+        unmanaged=len(plan.unmanaged),
         unmanaged_objects=tuple(_unmanaged_objects(plan)),
     )
 
 
-def _entry(change: Change) -> Entry:
-    reason = "; ".join(dict.fromkeys(reason.meaning for reason in change.reasons))
-    return Entry(change, title(change), reason, tuple(field_lines(change)))
+def unmanaged_count(document: Document) -> str:
+    """Return `1 unmanaged object`."""
+    return counted_nouns(document.unmanaged, "unmanaged object", "unmanaged objects")
 
 
 def _unmanaged_objects(plan: Plan) -> Iterator[str]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
 import orjson
 
-from reconciler.model.change import Action, Change, FieldChange
+from reconciler.model.change import Action, Change, FieldChange, SecretNote, SecretUse
 from reconciler.model.json_tree import map_leaves
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text
 from reconciler.model.wording import printable
 from reconciler.render.plan.inside import capped, differences, text_lines, value_lines
-from reconciler.render.plan.words import ORIGINS
+from reconciler.render.plan.words import ORIGINS, bare
 
 _IN_PLACE = (Action.UPDATE, Action.REPLACE, Action.PAUSE, Action.UNPAUSE)
 _MOST_LINES = 40
 _SECRET = "(secret)"  # noqa: S105 - printed instead of a secret
+_BY_REFERENCE = (SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED)
+"""Uses of a secret in which its reference is news."""
 
 
 class LineKind(Enum):
@@ -42,7 +44,7 @@ class FieldLine:
     """One field of a change. `before` and `after` are JSON on one line, "" if absent.
 
     A long value has its lines in `hunk`. A line begins with a sign (-, + or a space) and a space.
-    `comment` is empty or begins with two spaces and `#`.
+    `comment` is empty or says more about the field.
     """
 
     name: str
@@ -54,36 +56,90 @@ class FieldLine:
 
 
 def field_lines(change: Change) -> Iterator[FieldLine]:
-    """Yield the fields of a change, then its secrets with reference and use."""
+    """Yield all fields of a change, then all its secrets with reference and use."""
+    yield from plain_lines(change)
+    for note in change.secrets:
+        yield _secret_line(note)
+
+
+def changed_lines(change: Change) -> Iterator[FieldLine]:
+    """Yield the fields that differ, then the secrets that are sent."""
+    yield from plain_lines(change)
+    yield from (_secret_line(note) for note in change.secrets if note.use in _BY_REFERENCE)
+    sent = [note for note in change.secrets if note.use.sent and note.use not in _BY_REFERENCE]
+    for use in dict.fromkeys(note.use for note in sent):
+        comment = "" if use is SecretUse.CREATE else use.meaning
+        yield from secrets_line([note for note in sent if note.use is use], comment)
+
+
+def secrets_line(notes: Sequence[SecretNote], comment: str = "") -> Iterator[FieldLine]:
+    """Yield one line for several secrets: their names and where they come from."""
+    if not notes:
+        return
+    paths = [note.path for note in notes]
+    common = 0
+    while all(len(path) > common + 1 and path[common] == paths[0][common] for path in paths):
+        common += 1
+    names: dict[str, list[str]] = {}
+    for note in notes:
+        name = printable(path_text(note.path[common:]))
+        names.setdefault(_providers(note.ref), []).append(name)
+    text = "; ".join(f"{', '.join(listed)} (from {whence})" for whence, listed in names.items())
+    yield FieldLine("secrets", LineKind.SET, after=text, comment=comment)
+
+
+def _providers(ref: SecretRef) -> str:
+    sources = dict.fromkeys(part.source for part in ref.parts if not isinstance(part, str))
+    return printable(" and ".join(sources))
+
+
+def _secret_line(note: SecretNote) -> FieldLine:
+    name, reference = printable(path_text(note.path)), printable(str(note.ref))
+    if note.use.sent:
+        return FieldLine(name, LineKind.SET, after=reference, comment=note.use.meaning)
+    return FieldLine(name, LineKind.KEPT, before=reference, comment=note.use.meaning)
+
+
+def plain_lines(change: Change) -> Iterator[FieldLine]:
+    """Yield the fields of a change without those that its secrets describe."""
     secret_paths = {note.path for note in change.secrets}
+    # An origin that all fields share is that of the change.
+    mixed = len({field.origin for field in change.fields}) > 1
     for field in change.fields:
         if not (field.secret and field.path in secret_paths):
-            yield from _lines_of(change, field)
-    for note in change.secrets:
-        name = printable(path_text(note.path))
-        reference, comment = printable(str(note.ref)), f"  # {note.use.meaning}"
-        if note.use.sent:
-            yield FieldLine(name, LineKind.SET, after=reference, comment=comment)
-        else:
-            yield FieldLine(name, LineKind.KEPT, before=reference, comment=comment)
+            yield from _lines_of(change, field, mixed=mixed)
 
 
-def _lines_of(change: Change, field: FieldChange) -> Iterator[FieldLine]:
-    origin = ORIGINS[field.origin] if change.action is not Action.CREATE else ""
+def _lines_of(change: Change, field: FieldChange, *, mixed: bool) -> Iterator[FieldLine]:
+    comment = ORIGINS[field.origin] if mixed and change.action is not Action.CREATE else ""
     if field.reset:
-        origin = "removed from the configuration: reset to the default"
-    comment = f"  # {origin}" if origin else ""
-    name = printable(path_text(field.path))
+        comment = "removed: reset to the default"
+    whole = field.written or field.path
+    name = printable(path_text(whole))
     if field.secret:
         yield FieldLine(name, LineKind.SET, after=_SECRET, comment=comment)
         return
-    before, after = _without_secrets(field.before), _without_secrets(field.after)
+    if _is_parent(change, field):
+        after = change.parent_name if change.parent_name is not None else str(field.after)
+        yield FieldLine(name, LineKind.CHANGED, bare(change.old_parent_name), bare(after))
+        return
+    before, after = without_secrets(field.before), without_secrets(field.after)
     places = differences(before, after) or [((), before, after)]
     for path, old, new in places[:_MOST_LINES]:
-        yield _line(change, (*field.path, *path), old, new, comment=comment)
+        yield _line(change, (*whole, *path), old, new, comment=comment)
     if len(places) > _MOST_LINES:
         more = f"… {len(places) - _MOST_LINES} more differences"
         yield FieldLine(name, LineKind.SET, after=more)
+
+
+def _is_parent(change: Change, field: FieldChange) -> bool:
+    """Return whether a field is the parent of a moved object, whose name is known."""
+    return (
+        change.old_parent_name is not None
+        and len(field.path) == 1
+        and field.before == change.old_parent_id
+        and field.after in (change.parent_id, str(change.parent))
+    )
 
 
 def _line(change: Change, path: Path, before: JSON, after: JSON, *, comment: str) -> FieldLine:
@@ -106,5 +162,6 @@ def _shown(value: JSON) -> str:
     return printable(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
 
 
-def _without_secrets(value: JSON) -> JSON:
+def without_secrets(value: JSON) -> JSON:
+    """Return a value in which secrets are replaced by a word."""
     return map_leaves(value, lambda leaf: _SECRET if isinstance(leaf, SecretRef) else leaf)

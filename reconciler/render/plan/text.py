@@ -1,40 +1,46 @@
-"""A plan for a terminal, field by field."""
+"""A plan for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from reconciler.model.change import Action
 from reconciler.model.plan import Plan
-from reconciler.model.wording import listed, printable
+from reconciler.model.wording import printable
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan.document import Document, Entry, document_of
-from reconciler.render.plan.fields import FieldLine, LineKind
-from reconciler.render.plan.words import SEVERITIES, SIGNS, shortened
-from reconciler.render.style import Colour, Style
+from reconciler.render.plan.document import Document, document_of, unmanaged_count
+from reconciler.render.plan.entry_text import entry_lines, wrapped
+from reconciler.render.plan.projects import ProjectRow
+from reconciler.render.plan.words import first_of, resources
+from reconciler.render.style import Colour, Style, width_of
 
-_LINE_COLOURS = {"-": Colour.RED, "+": Colour.GREEN, " ": Colour.DIM}
-_SIGNED = {LineKind.ADDED: ("+", Colour.GREEN), LineKind.REMOVED: ("-", Colour.RED)}
-_LONGEST_TITLE = 200
-_LONGEST_VALUE = 2_000
-_MOST_ADDRESSES = 5
-_REFUSED = "Refused by policy: "
-_AFTER_MERGE = "Danger, takes effect after the merge: "
+_MOST_ADDRESSES = 20
+_MOST_PROJECTS = 12
+_LONGEST_PROJECT = 30
+_DRIFT = (
+    "Drift (changed outside of the configuration). This plan sets it back; to keep a live value, "
+    "write it into the file."
+)
 
 
 def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
-    """Return the plan, ending with the summary line."""
-    document, style = document_of(plan), options.style
-    base = f"\nbase: {document.base}" if document.base else ""
-    blocks = [
-        [style.paint(Colour.DIM, f"Environment {document.environment}{base}")],
-        *(_entry(entry, style) for entry in document.entries),
-        (line for note in document.notes for line in _wrapped(note, "note: ", style, Colour.DIM)),
-        _unmanaged(document, options),
-        _violations(document, style),
-        [document.no_changes],
-        [style.paint(Colour.BOLD, document.summary)],
-    ]
-    return "\n\n".join(filter(None, map("\n".join, blocks))) + "\n"
+    """Return the plan, ending with the summary."""
+    document = document_of(plan, verbose=options.verbose, brief=options.summary)
+    style = options.style
+    blocks: list[Iterator[str] | Sequence[str]] = [[*_header(document, style)]]
+    if not options.summary:
+        blocks += [entry_lines(entry, options) for entry in document.entries]
+        blocks += _drift(document, options)
+        blocks.append(_notes(document, style))
+        blocks.append(_unmanaged(document, options))
+    else:
+        blocks.append(_dangers(document, options))
+    blocks.append(_projects(document, options))
+    blocks.append(_violations(document, style))
+    blocks.append(_end(document, options))
+    texts = [*filter(None, map("\n".join, blocks))]
+    # Nothing to read between the header and the result.
+    return ("\n" if len(texts) == 2 and plan.empty else "\n\n").join(texts) + "\n"
 
 
 def unverified_as_text(left: Plan | None) -> str:
@@ -44,61 +50,92 @@ def unverified_as_text(left: Plan | None) -> str:
     return f"error: the plan after apply is not empty:\n{plan_as_text(left)}"
 
 
-def _entry(entry: Entry, style: Style) -> Iterator[str]:
-    action = entry.change.action
-    sign = style.paint(SIGNS[action].colour, SIGNS[action].text)
-    name = style.paint(Colour.BOLD, shortened(entry.title, _LONGEST_TITLE))
-    yield f"{sign} {action.value} {name}"
-    yield from _wrapped(entry.reason, "    ", style, Colour.DIM)
-    for line in entry.brief:
-        yield from _field(line, style)
-    for consequence in entry.change.consequences:
-        label = SEVERITIES[consequence.severity]
-        text = f"{label.text} [{consequence.rule}]: {consequence.message}"
-        yield from _wrapped(text, "    ! ", style, label.colour)
+def _header(document: Document, style: Style) -> Iterator[str]:
+    yield from wrapped(document.environment, "Environment ", style, Colour.DIM, indent=12)
+    if not document.plan.empty:
+        base = f"{document.base} · {document.id}"
+        yield from wrapped(base, "Base        ", style, Colour.DIM, indent=12)
+        if document.undoes:
+            yield from wrapped(document.undoes, "Undoes      ", style, Colour.DIM, indent=12)
+    elif document.plan.source.base is None:
+        yield from wrapped(document.base, "Base        ", style, Colour.DIM, indent=12)
 
 
-def _field(line: FieldLine, style: Style) -> Iterator[str]:
-    name = f"    {line.name}:"
-    if line.hunk:
-        yield f"{name}{line.comment}"
-        for part in line.hunk:
-            yield from _wrapped(part[2:], f"      {part[:2]}", style, _LINE_COLOURS[part[0]])
-    elif line.kind is not LineKind.CHANGED:
-        sign, colour = _SIGNED.get(line.kind, (" ", None))
-        value = f"{line.before or line.after}{line.comment}"
-        yield from _wrapped(value, f"  {sign} {line.name}: ", style, colour)
-    elif len(both := f"{name} {line.before} -> {line.after}{line.comment}") <= style.width:
-        yield both
-    else:
-        yield f"{name}{line.comment}"
-        yield from _wrapped(line.before, "      - ", style, Colour.RED)
-        yield from _wrapped(line.after, "      + ", style, Colour.GREEN)
+def _drift(document: Document, options: RenderOptions) -> Iterator[Iterator[str]]:
+    if document.drift:
+        yield wrapped(_DRIFT, "", options.style, Colour.BOLD)
+        yield from (entry_lines(entry, options) for entry in document.drift)
 
 
-def _wrapped(text: str, prefix: str, style: Style, colour: Colour | None = None) -> Iterator[str]:
-    indent = " " * min(len(prefix), 8)
-    lines = style.wrapped(shortened(printable(text), _LONGEST_VALUE), prefix, indent)
-    for line in lines or ([prefix.rstrip()] if prefix.strip() and not text else []):
-        yield style.paint(colour, line)
+def _notes(document: Document, style: Style) -> Iterator[str]:
+    for note in document.notes:
+        yield from wrapped(note, "note: ", style, Colour.DIM)
 
 
 def _unmanaged(document: Document, options: RenderOptions) -> Iterator[str]:
     if document.unmanaged and options.show_unmanaged:
-        yield f"{document.unmanaged}:"
+        yield f"{unmanaged_count(document)}:"
         yield from (f"    {line}" for line in document.unmanaged_objects)
-    elif document.unmanaged:
-        count = f"{document.unmanaged} (list with --show-unmanaged)"
-        yield options.style.paint(Colour.DIM, count)
+
+
+def _dangers(document: Document, options: RenderOptions) -> Iterator[str]:
+    """Yield the entries with dangers without their fields, and the number of notes."""
+    for entry in (*document.entries, *document.drift):
+        yield from entry_lines(entry, options, dangers_only=True)
+    if document.notes:
+        count = len(document.notes)
+        yield f"{count} note{'' if count == 1 else 's'}: omit --summary to read"
+
+
+def _projects(document: Document, options: RenderOptions) -> Iterator[str]:
+    rows = document.projects
+    if not rows:
+        return
+    shown = rows if options.verbose else rows[:_MOST_PROJECTS]
+    actions = [action for action in Action if any(row.counts[action] for row in rows)]
+    size = max(len("By project"), *(width_of(_name(row)) for row in shown))
+    head = "".join(f"  {action.value:>7}" for action in actions)
+    yield options.style.paint(Colour.DIM, f"{'By project':<{size}}{head}")
+    for row in shown:
+        counts = "".join(
+            f"  {row.counts[action] or '-':>{max(7, len(action.value))}}" for action in actions
+        )
+        yield f"{_name(row)}{' ' * (size - width_of(_name(row)))}{counts}"
+    if len(rows) > len(shown):
+        yield f"{len(rows) - len(shown):,} more projects (list: --verbose)"
+
+
+def _name(row: ProjectRow) -> str:
+    if len(row.name) <= _LONGEST_PROJECT:
+        return row.name
+    return f"{row.name[: _LONGEST_PROJECT - 1]}…"
 
 
 def _violations(document: Document, style: Style) -> Iterator[str]:
     for violation in document.violations:
-        headline = f"{violation.message} [{violation.rule}]"
-        first = _AFTER_MERGE if violation.after_merge else _REFUSED
-        yield from _wrapped(headline, first, style, Colour.BOLD_RED)
-        if violation.at is not None:
-            yield from _wrapped(f"rule: {violation.at}", "    ", style)
-        yield from _wrapped(listed(violation.addresses, _MOST_ADDRESSES), "    ", style)
+        place = f"{violation.at}: " if violation.at is not None else ""
+        level = "danger, takes effect after the merge" if violation.after_merge else "error"
+        headline = f"{place}{level}: {violation.message} [{violation.rule}]"
+        yield from wrapped(headline, "", style, Colour.BOLD_RED, indent=4)
         if violation.allow is not None:
-            yield from _wrapped(f"hint: {violation.allow}", "    ", style)
+            yield from wrapped(violation.allow, "  hint: ", style)
+        if any(str(address) not in violation.message for address in violation.addresses):
+            names = first_of(map(str, violation.addresses), _MOST_ADDRESSES)
+            yield from wrapped(names, "  resources: ", style, indent=4)
+
+
+def _end(document: Document, options: RenderOptions) -> Iterator[str]:
+    style, hint = options.style, ""
+    if document.unmanaged and options.show_unmanaged:
+        hint = f"; {document.unmanaged:,} unmanaged"
+    elif document.unmanaged:
+        hint = f"; {document.unmanaged:,} unmanaged, list with --show-unmanaged"
+    if document.plan.empty:
+        count = resources(document.plan)
+        text = f"No changes. Live state matches the configuration ({count}{hint})."
+        yield from wrapped(text, "", style, Colour.BOLD)
+        return
+    summary = f"{document.summary.removesuffix(').')}{hint})."
+    yield from wrapped(summary, "", style, Colour.BOLD, indent=6)
+    if options.cost:
+        yield from wrapped(f"{printable(options.cost)}.", "      ", style, Colour.DIM, indent=6)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+import re
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from reconciler.model.change import Action, Change, Origin, Severity
+import orjson
+
+from reconciler.kinds import all_kinds
+from reconciler.model.change import Action, Change, Origin, Reason, Severity
 from reconciler.model.plan import Plan
-from reconciler.model.wording import printable, several
+from reconciler.model.values import JSON
+from reconciler.model.wording import printable
 from reconciler.render.style import Colour
 
 
@@ -22,8 +26,8 @@ class Label(NamedTuple):
 SIGNS: Mapping[Action, Label] = {
     Action.CREATE: Label("+", Colour.GREEN),
     Action.UPDATE: Label("~", Colour.YELLOW),
-    Action.REPLACE: Label("±", Colour.MAGENTA),
-    Action.PAUSE: Label("⏸", Colour.CYAN),
+    Action.REPLACE: Label("-/+", Colour.MAGENTA),
+    Action.PAUSE: Label("‖", Colour.CYAN),
     Action.UNPAUSE: Label("▶", Colour.CYAN),
     Action.DELETE: Label("-", Colour.RED),
     Action.NO_OP: Label(" ", Colour.DIM),
@@ -31,58 +35,97 @@ SIGNS: Mapping[Action, Label] = {
 
 ORIGINS: Mapping[Origin, str] = {
     Origin.FILES: "changed in the configuration",
-    Origin.LIVE: "drifted",
+    Origin.LIVE: "drift",
     Origin.BOTH: "conflict",
     Origin.UNKNOWN: "",
 }
 
 SEVERITIES: Mapping[Severity, Label] = {
-    Severity.DANGER: Label("DANGER", Colour.BOLD_RED),
-    Severity.WARNING: Label("warning", Colour.YELLOW),
-    Severity.INFO: Label("note", Colour.DIM),
+    Severity.DANGER: Label("!!", Colour.BOLD_RED),
+    Severity.WARNING: Label("!", Colour.YELLOW),
+    Severity.INFO: Label("i", Colour.DIM),
 }
 
-_SHORT_COMMIT = 7
+_SHOWN_REASONS = (Reason.CONFLICT, Reason.FIXED_FIELD, Reason.INTERRUPTED)
+"""Reasons that neither the action nor the fields of a change show."""
 _ALWAYS_COUNTED = (Action.CREATE, Action.UPDATE, Action.DELETE)
+_BARE = re.compile(r"(?!-?\d+(\.\d+)?([eE]\S*)?$)\w[\w./:@+-]*( [\w./:@+-]+)*")
+"""A text that reads the same without quotes: it is not a number."""
+_WORDS = ("true", "false", "null")
+
+
+def counted(plan: Plan, *, always: Collection[Action] = ()) -> dict[Action, str]:
+    """Return `3 to create` for every action of the plan, and for those that `always` count."""
+    counts = plan.counts
+    return {
+        action: f"{counts[action]:,} to {action.value}"
+        for action in Action
+        if action is not Action.NO_OP and (counts[action] or action in always)
+    }
 
 
 def summary(plan: Plan) -> str:
-    """Return `Plan: 3 to create, 1 to update, 1 to pause, 0 to delete. 7 unchanged.`."""
-    counts = plan.counts
-    parts = [
-        f"{counts[action]} to {action.value}"
-        for action in Action
-        if action is not Action.NO_OP and (counts[action] or action in _ALWAYS_COUNTED)
-    ]
-    unchanged = f" {counts[Action.NO_OP]} unchanged." if counts[Action.NO_OP] else ""
-    return f"Plan: {', '.join(parts)}.{unchanged}"
+    """Return `Plan: 3 to create, 1 to update, 0 to delete, 7 unchanged (11 resources).`.
+
+    Changes are counted by action. A resource that is updated and paused is one resource.
+    """
+    unchanged = plan.counts[Action.NO_OP]
+    parts = [*counted(plan, always=_ALWAYS_COUNTED).values()]
+    parts += [f"{unchanged:,} unchanged"] if unchanged else []
+    return f"Plan: {', '.join(parts)} ({resources(plan)})."
 
 
-def base_as_text(plan: Plan) -> str:
-    """Return `14 commits since 1a2b3c4, 9 days`, empty without a base."""
-    source = plan.source
-    if source.base is None:
-        return ""
-    commit = printable(source.base[:_SHORT_COMMIT])
-    if not source.base_commits:
-        return commit
-    since = f"{several(source.base_commits, 'commit')} since {commit}"
-    days = _days_between(source.base_time or "", plan.created_at)
-    return f"{since}, {several(days, 'day')}" if days > 0 else since
+def resources(plan: Plan) -> str:
+    """Return the number of resources of a plan: `1 resource`, `1,204 resources`."""
+    count = len({change.address for change in plan.changes})
+    word = "selected resource" if plan.selection.partial else "resource"
+    return counted_nouns(count, word, f"{word}s")
 
 
-def _days_between(start: str, end: str) -> int:
-    try:
-        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).days
-    except (ValueError, TypeError):
-        # A saved plan may contain any text.
-        return 0
+def counted_nouns(count: int, one: str, more: str) -> str:
+    """Return a number with thousands separators, and its noun."""
+    return f"{count:,} {one if count == 1 else more}"
+
+
+def nouns(kind: str, count: int) -> str:
+    """Return a number of objects of a kind: `1 batch export`, `297 batch exports`."""
+    collections = {known.name: known.collection for known in all_kinds()}
+    one, more = printable(kind), printable(collections.get(kind, f"{kind}s"))
+    return counted_nouns(count, one.replace("_", " "), more.replace("_", " "))
 
 
 def title(change: Change) -> str:
     """Return the address, and the name where it differs from the key."""
     name = printable(change.name)
     return str(change.address) if name == change.address.key else f'{change.address} "{name}"'
+
+
+def shown_reasons(change: Change) -> tuple[str, ...]:
+    """Return the reasons of a change that it does not show otherwise."""
+    return tuple(reason.meaning for reason in change.reasons if reason in _SHOWN_REASONS)
+
+
+def parent_of(change: Change) -> str:
+    """Return the key, name or id of the parent, "" without one."""
+    if change.parent_name is not None:
+        return printable(change.parent_name)
+    if change.parent is not None:
+        return printable(str(change.parent))
+    return printable(change.parent_id or "")
+
+
+def bare(value: JSON) -> str:
+    """Return a value on one line, as JSON, and a simple text without quotes."""
+    if isinstance(value, str) and _BARE.fullmatch(value) and value not in _WORDS:
+        return value
+    return printable(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
+
+
+def first_of(names: Iterable[str], most: int) -> str:
+    """Return the first names, and the number of the others."""
+    listed = list(names)
+    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more
 
 
 def shortened(text: str, longest: int = 120) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from reconciler.errors import DiagnosticCollector
+from reconciler.model.address import Address
 from reconciler.model.resource import Resource
 from reconciler.model.schema_files import schema
 from reconciler.model.suggestion import choice
@@ -60,7 +61,11 @@ def _check_default_fields(
 ) -> None:
     known = (schema(kind) or {}).get("properties", {})
     # An error in a default is reported by the resources that use it.
-    reported = {(diagnostic.code, diagnostic.at) for diagnostic in problems.diagnostics}
+    reported = {
+        (diagnostic.code, diagnostic.at)
+        for diagnostic in problems.diagnostics
+        if problems.environment in (*diagnostic.environments, "")
+    }
     for field in fields:
         at = workspace.document.key_mark(("defaults", kind, field))
         if field in _PER_RESOURCE:
@@ -72,35 +77,52 @@ def _check_default_fields(
 
 
 def _check_policy(resolved: ResolvedWorkspace) -> None:
-    """Report unknown consequences in `deny`, and unknown scopes of `prune`."""
+    """Report unknown rules in `deny` and `attempt`, and unknown scopes of `prune`."""
     workspace, kinds, problems = (
         resolved.context.workspace,
         resolved.context.kinds,
         resolved.context.problems,
     )
-    consequences = tuple(rule for kind in kinds.values() for rule in kind.consequences)
+    rules = {
+        "deny": tuple(rule for kind in kinds.values() for rule in kind.consequences),
+        "attempt": tuple(known.id for kind in kinds.values() for known in kind.refusals),
+    }
+    words = {"deny": "consequence", "attempt": "refusal"}
     paths: list[tuple[str, ...]] = [("policy",)]
     paths += [("environments", name, "policy") for name in workspace.environments]
     for path in paths:
-        denied = workspace.section(*path).get("deny")
-        for position, rule in enumerate(denied if isinstance(denied, list) else ()):
-            is_text = isinstance(rule, str) and not isinstance(rule, Unknown)
-            if is_text and rule not in consequences:
-                problems.error(
-                    "not-allowed",
-                    f"unknown consequence '{rule}' in {path_text((*path, 'deny'))}",
-                    at=workspace.mark((*path, "deny", position)),
-                    hint=choice(rule, consequences),
-                )
+        for key, known in rules.items():
+            listed = workspace.section(*path).get(key)
+            for position, rule in enumerate(listed if isinstance(listed, list) else ()):
+                is_text = isinstance(rule, str) and not isinstance(rule, Unknown)
+                if is_text and rule not in known:
+                    problems.error(
+                        "not-allowed",
+                        f"unknown {words[key]} '{rule}' in {path_text((*path, key))}",
+                        at=workspace.mark((*path, key, position)),
+                        hint=choice(rule, known),
+                    )
         for scope in workspace.section(*path, "prune"):
-            kind, dot, key = scope.partition(".")
-            if kind not in kinds or (dot and not key):
+            code, scopes = _unknown_scope(scope, resolved)
+            if code is not None:
                 problems.error(
-                    "unknown-field",
+                    code,
                     f"unknown scope '{scope}' in {path_text((*path, 'prune'))}",
                     at=workspace.document.key_mark((*path, "prune", scope)),
-                    hint=choice(scope, kinds),
+                    hint=choice(scope, scopes),
                 )
+
+
+def _unknown_scope(scope: str, resolved: ResolvedWorkspace) -> tuple[str | None, Sequence[str]]:
+    """Return the code of an unknown scope of `prune`, None for a known one, and the known ones."""
+    kinds = resolved.context.kinds
+    kind, dot, key = scope.partition(".")
+    if kind not in kinds or (dot and not key):
+        return "unknown-field", tuple(kinds)
+    address = Address(kind, key)
+    if not dot or address in resolved.declared or resolved.context.undetermined.about(address):
+        return None, ()
+    return "unknown-scope", [str(known) for known in resolved.declared if known.kind == kind]
 
 
 def _check_environments(declaration: Declaration, problems: DiagnosticCollector) -> None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from reconciler.errors import Mark
 from reconciler.model.address import Address
 from reconciler.model.resource import Desired, ParentRef, Resource, State
-from reconciler.model.suggestion import nearest
+from reconciler.model.suggestion import joined, nearest
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.layers import EnvironmentContext
 from reconciler.workspace.schema.annotations import annotated
@@ -99,8 +99,9 @@ def _check_parent(resource: Resource, resolved: ResolvedWorkspace, hints: _Paren
                 "unknown-parent",
                 f"unknown {kind.parent} '{ref.key}' in {resource.address}",
                 at=resolved.mark(resource, kind.parent_key),
-                hint=f"{hints.hint(address)}; for a live {kind.parent} write {{id: …}} or "
-                "{name: …}",
+                hint=joined(
+                    hints.hint(address), f"for a live {kind.parent} write {{id: …}} or {{name: …}}"
+                ),
             )
     elif _is_wanted(resource, resolved) and parent.state is State.ABSENT:
         resolved.context.problems.error(

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from reconciler.errors import GitUnavailable
 from reconciler.model.wording import quoted
 from reconciler.workspace.git.ci import before_push_of, target_of
-from reconciler.workspace.git.repository import Repository
+from reconciler.workspace.git.repository import HEAD, Repository
 
 _UPSTREAM = "@{upstream}"
 _REMOTES = "refs/remotes/"
+_REVISION = frozenset("~^@{}:")
+"""Characters of expressions such as origin/main~3, which cannot be fetched."""
 
 
-def base_of_ref(repository: Repository, ref: str) -> str:
+class BaseCommit(NamedTuple):
+    """The base, and the short name of the reference that leads to it, None for a mere commit."""
+
+    id: str
+    ref: str | None = None
+
+
+def base_of_ref(repository: Repository, ref: str) -> BaseCommit:
     """Return the merge base of HEAD and a reference. Raises GitUnavailable."""
     head = repository.head()
     if head is None:
@@ -23,7 +33,7 @@ def base_of_ref(repository: Repository, ref: str) -> str:
 
 def default_base(
     repository: Repository, head: str, applied: str | None, environ: Mapping[str, str]
-) -> str:
+) -> BaseCommit:
     """Return the base if none is named.
 
     It is the merge base of HEAD and the first of these that exists: the applied commit, the target
@@ -35,18 +45,22 @@ def default_base(
     if named is not None:
         return _merge_base(repository, head, named)
     upstream = repository.commit(_UPSTREAM)
-    return (repository.merge_base(head, upstream) if upstream is not None else None) or head
+    base = repository.merge_base(head, upstream) if upstream is not None else None
+    if base is None:
+        return BaseCommit(head, HEAD)
+    return BaseCommit(base, repository.short_name(_UPSTREAM))
 
 
-def _commit_of_ref(repository: Repository, ref: str) -> str:
+def _commit_of_ref(repository: Repository, ref: str) -> BaseCommit:
     """Return the commit that a reference names. Raises GitUnavailable."""
     if ref.startswith("-"):
         raise GitUnavailable(f"invalid git reference {quoted(ref)}")
     # A tag named origin/main must not be used instead of the branch.
-    commit = repository.commit(f"{_REMOTES}{ref}") or repository.commit(ref)
-    if commit is None:
-        raise GitUnavailable(f"unknown git commit {quoted(ref)}", hint=_fetch_hint(repository, ref))
-    return commit
+    for name in (f"{_REMOTES}{ref}", ref):
+        commit = repository.commit(name)
+        if commit is not None:
+            return BaseCommit(commit, repository.short_name(name))
+    raise GitUnavailable(f"unknown git commit {quoted(ref)}", hint=_fetch_hint(repository, ref))
 
 
 def shallow_hint() -> str:
@@ -57,18 +71,19 @@ def shallow_hint() -> str:
     )
 
 
-def _merge_base(repository: Repository, head: str, ref: str) -> str:
-    base = repository.merge_base(head, _commit_of_ref(repository, ref))
+def _merge_base(repository: Repository, head: str, ref: str) -> BaseCommit:
+    named = _commit_of_ref(repository, ref)
+    base = repository.merge_base(head, named.id)
     if base is None:
         hint = shallow_hint() if repository.is_shallow else "use --base with an ancestor of HEAD"
         raise GitUnavailable(f"no common ancestor of HEAD and {quoted(ref)}", hint=hint)
-    return base
+    return BaseCommit(base, named.ref)
 
 
 def _fetch_hint(repository: Repository, ref: str) -> str:
     if repository.is_shallow:
         return shallow_hint()
     remote, _, branch = ref.removeprefix(_REMOTES).partition("/")
-    if branch and repository.has_remote(remote):
+    if branch and _REVISION.isdisjoint(branch) and repository.has_remote(remote):
         return f"fetch it: git fetch {remote} {branch}"
     return "use a commit, tag or branch of this clone, or fetch it"

@@ -23,6 +23,7 @@ _LINK = "120000"
 """The mode of links in a tree."""
 _SUBMODULE = re.compile(r"\.git/(worktrees/[^/]+/)?modules/")
 """What the `.git` file of a submodule contains."""
+_PREFIX = re.compile(r"refs/(heads/|tags/|remotes/)?")
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 _ISOLATED = {
     "GIT_NO_REPLACE_OBJECTS": "1",
@@ -136,6 +137,11 @@ class Repository:
         """Return the full name of the reference that a symbolic one refers to."""
         ended = self._run("rev-parse", "--verify", "--quiet", "--symbolic-full-name", ref)
         return _line(ended) or None
+
+    def short_name(self, ref: str) -> str | None:
+        """Return the name of a reference as people write it, None if it is a mere commit."""
+        full = self.symbolic_target(ref) if ref != HEAD else HEAD
+        return _PREFIX.sub("", full) if full is not None else None
 
     def described(self, commit: str) -> Commit:
         """Return a commit with its time."""

@@ -11,7 +11,7 @@ from posixpath import dirname, join, normpath
 from reconciler.providers.file import is_hidden
 from reconciler.workspace.git.repository import Entry, Repository
 from reconciler.workspace.limits import MAX_FILE_BYTES, MAX_TOTAL_BYTES
-from reconciler.workspace.sources import is_passed_over, too_large
+from reconciler.workspace.sources import WORKSPACE_FILE, is_own, too_large
 
 _YAML = (".yaml", ".yml")
 _MOST_LINKS = 10
@@ -66,15 +66,15 @@ class GitSource:
     def _names(self) -> Sequence[str]:
         # Folders are not among the entries, and links to them are not files.
         folders = {str(parent) for name in self._entries for parent in PurePosixPath(name).parents}
+        nested = {dirname(name) for name in self._entries if name.endswith(f"/{WORKSPACE_FILE}")}
         return sorted(
             name
             for name, entry in self._entries.items()
-            if not any(map(is_passed_over, PurePosixPath(name).parts[:-1]))
-            and not (entry.is_link and self._target(name) in folders)
+            if is_own(name, nested) and not (entry.is_link and self._target(name) in folders)
         )
 
     def names(self) -> Sequence[str]:
-        """Return every file, without hidden and vendored folders."""
+        """Return every file, without hidden and vendored ones and those of other workspaces."""
         return self._names
 
     def read(self, name: str) -> bytes | None:

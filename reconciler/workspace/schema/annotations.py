@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,22 +25,54 @@ def body_schema(variants: Mapping[str, str], value: Mapping[str, Any]) -> str | 
 
 @dataclass(frozen=True, slots=True)
 class OpenEnumeration:
-    """Known values. The service may accept others. `flagged` ones require a feature flag."""
+    """Known values. The service may accept others.
+
+    `flagged` ones require a feature flag. `misnamed` are the right values for frequent wrong ones.
+    `nullable`: null is a value too.
+    """
 
     known: tuple[str, ...]
-    flagged: frozenset[str]
+    flagged: frozenset[str] = frozenset()
+    misnamed: Mapping[str, str] = field(default_factory=dict)
+    nullable: bool = False
+
+    def fix(self, value: str) -> str | None:
+        """Return the hint for a value that no service accepts, None for one that may be new."""
+        plain = _plain(value)
+        if self.nullable and plain in _NULLS:
+            return "write null, without quotes"
+        for known in self.known:
+            if _plain(known) == plain:
+                return f"write '{known}'"
+        right = self.misnamed.get(plain)
+        return f"write '{right}'" if right is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """The annotations of a part of a schema. `open_below`: other fields are allowed."""
+    """The annotations of a part of a schema. `open_below`: other fields are allowed.
+
+    `checks_text`: a text has an enumeration, is a URL, or may have the listed placeholders.
+    """
 
     secret: bool = False
     open_below: bool = True
     enumeration: OpenEnumeration | None = None
+    is_url: bool = False
+    placeholders: tuple[str, ...] = ()
+    checks_text: bool = False
     variants: Mapping[str, str] | None = None
     items: Annotated | None = None
     below: Mapping[str, Annotated] = field(default_factory=dict)
+
+
+_NULLS = frozenset({"", "none", "null", "nil"})
+_PUNCTUATION = re.compile(r"[\W_]+")
+
+
+def _plain(value: str) -> str:
+    """Return a value without case, spaces and punctuation."""
+    return _PUNCTUATION.sub("", value).casefold()
 
 
 _SECRET = "x-secret"  # noqa: S105 - a word of schemas
@@ -56,16 +89,29 @@ def annotations_of(name: str) -> Annotated:
 
 
 def _compiled(node: Mapping[str, Any]) -> Annotated:
-    known, items = node.get("x-open-enum"), node.get("items")
+    items = node.get("items")
     return Annotated(
         secret=bool(node.get("x-secret") or node.get("x-holds-secrets")),
         open_below=node.get("additionalProperties") is not False,
-        enumeration=OpenEnumeration(tuple(known), frozenset(node.get("x-feature-flag", ())))
-        if known is not None
-        else None,
+        enumeration=_enumeration(node),
+        is_url=bool(node.get("x-url")),
+        placeholders=tuple(node.get("x-placeholders", ())),
+        checks_text=not {"x-open-enum", "x-url", "x-placeholders"}.isdisjoint(node),
         variants=node.get("x-variants"),
         items=_compiled(items) if isinstance(items, dict) else None,
         below={name: _compiled(below) for name, below in node.get("properties", {}).items()},
+    )
+
+
+def _enumeration(node: Mapping[str, Any]) -> OpenEnumeration | None:
+    known = node.get("x-open-enum")
+    if known is None:
+        return None
+    return OpenEnumeration(
+        tuple(known),
+        frozenset(node.get("x-feature-flag", ())),
+        node.get("x-misnamed", {}),
+        "null" in node.get("type", ()),
     )
 
 

@@ -5,7 +5,7 @@ The body of a variant is checked against the schema of its tag, so that errors n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -14,19 +14,21 @@ from reconciler.errors import DiagnosticCollector, Mark
 from reconciler.model.json_tree import PLAIN, map_leaves
 from reconciler.model.schema_files import member_schema, schema
 from reconciler.model.suggestion import choice, nearest
-from reconciler.model.values import JSON, Path, SecretRef, path_text, value_at
+from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text, value_at
 from reconciler.workspace.hints import PLACEHOLDER, range_words, shown, type_hint, type_words, word
+from reconciler.workspace.inputs import converts_to
 from reconciler.workspace.schema.annotations import (
     FREE,
     HOLDS_SECRETS,
     Annotated,
-    OpenEnumeration,
     annotations_of,
     body_schema,
 )
+from reconciler.workspace.schema.texts import text_problems
 from reconciler.workspace.schema.validators import Error, Validator, validator
-from reconciler.workspace.yaml.document import Unknown, UnknownText
+from reconciler.workspace.yaml.document import Input, Unknown, UnknownInput, UnknownText
 
+_MISREAD = frozenset({"type", "enum", "const"})
 _CONTAINERS_AND_SECRETS = frozenset({dict, list, SecretRef})
 
 
@@ -35,12 +37,14 @@ class CheckContext:
     """What checks need besides the value.
 
     `subject` names the value in messages. `value_mark` and `key_mark` return the place of a path.
+    `written` returns the value in the file, with its references.
     """
 
     subject: str
     value_mark: Callable[[Path], Mark]
     key_mark: Callable[[Path], Mark]
     problems: DiagnosticCollector
+    written: Callable[[Path], JSON] = lambda _: MISSING
 
     def named(self, path: Path) -> str:
         """Return the words for a field in a message."""
@@ -49,6 +53,10 @@ class CheckContext:
     def error(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
         """Report an error at a value."""
         self.problems.error(code, message, at=self.value_mark(path), hint=hint)
+
+    def warning(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
+        """Report a warning at a value."""
+        self.problems.warning(code, message, at=self.value_mark(path), hint=hint)
 
     def error_at_key(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
         """Report an error at a key."""
@@ -66,11 +74,15 @@ def _validator(name: str) -> Validator | None:
     return validator(node) if node is not None else None
 
 
-def check(name: str, value: JSON, context: CheckContext, path: Path = ()) -> None:
-    """Report all errors of a value by the schema `name`. `path` is the place of the value."""
+def check(name: str, value: JSON, context: CheckContext, path: Path = ()) -> Collection[Path]:
+    """Report all errors of a value by the schema `name`. `path` is the place of the value.
+
+    Return the paths of values that further checks should skip: of a wrong type, or not allowed.
+    """
     compiled = _validator(name)
     if compiled is None:
-        return
+        return ()
+    misread: list[Path] = []
     plain = map_leaves(value, _plain_text, keep=PLAIN)
     if not compiled.is_valid(plain):
         violations = [_violation(name, value, error) for error in compiled.errors(plain)]
@@ -79,14 +91,17 @@ def check(name: str, value: JSON, context: CheckContext, path: Path = ()) -> Non
             repeated = violation.keyword != "type" and violation.path in mistyped
             if not repeated and not _is_reported(violation):
                 _report(violation, context, (*path, *violation.path))
+                if violation.keyword in _MISREAD:
+                    misread.append(violation.path)
     _check_annotations(annotations_of(name), value, context, path)
+    return misread
 
 
 def _plain_text(value: JSON) -> JSON:
-    """Return text for secret references and unknown values, which are text to a schema."""
+    """Return text for secret references, inputs and unknown values, which are text to a schema."""
     if isinstance(value, SecretRef):
         return PLACEHOLDER
-    return str(value) if isinstance(value, Unknown) else value
+    return str(value) if isinstance(value, (Unknown, Input)) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +112,12 @@ class _Violation:
     node: Mapping[str, Any]
     value: JSON
     path: Path
+
+    @property
+    def types(self) -> Sequence[str]:
+        """The types that the schema accepts."""
+        types = self.node.get("type", ())
+        return [types] if isinstance(types, str) else types
 
 
 def _violation(name: str, value: JSON, error: Error) -> _Violation:
@@ -111,9 +132,14 @@ def _violation(name: str, value: JSON, error: Error) -> _Violation:
 def _is_reported(violation: _Violation) -> bool:
     """Return whether the value is unknown: its error is reported already, or it may be valid."""
     if isinstance(violation.value, UnknownText):
-        return violation.keyword != "type"
+        return violation.keyword != "type" or _may_be_valid(violation)
     # A secret where no text is valid is reported as a secret in a plain field.
     return isinstance(violation.value, (Unknown, SecretRef))
+
+
+def _may_be_valid(violation: _Violation) -> bool:
+    """Return whether an unknown text may be converted to the type that its field wants."""
+    return isinstance(violation.value, UnknownInput) and converts_to(violation.types)
 
 
 def _report(violation: _Violation, context: CheckContext, path: Path) -> None:
@@ -127,9 +153,9 @@ def _report(violation: _Violation, context: CheckContext, path: Path) -> None:
                 if name not in value and name not in _intended(value, violation.node):
                     context.missing(name, path)
         case "type":
-            types = limit if isinstance(limit, list) else [limit]
-            message = f"{named} must be {type_words(types)}, not {shown(value)}"
-            context.error("wrong-type", path, message, type_hint(value, types, violation.node))
+            message = f"{named} must be {type_words(violation.types)}, not {shown(value)}"
+            hint = type_hint(value, violation.types, violation.node, context.written(path))
+            context.error("wrong-type", path, message, hint)
         case "enum" | "const":
             allowed = [word(item) for item in (limit if isinstance(limit, list) else [limit])]
             message = f"invalid value {shown(value)} for {named}"
@@ -164,7 +190,7 @@ def _hint_to_move(name: str, violation: _Violation) -> str | None:
 
 
 def _check_annotations(part: Annotated, value: JSON, context: CheckContext, path: Path) -> None:
-    """Check what JSON Schema cannot express: open enumerations, secrets and variants."""
+    """Check what JSON Schema cannot express: texts, secrets and variants."""
     if isinstance(value, dict):
         _check_members(part, value, context, path)
     elif isinstance(value, list):
@@ -178,8 +204,8 @@ def _check_annotations(part: Annotated, value: JSON, context: CheckContext, path
             )
             hint = "use ${env:NAME} or ${var:NAME} here"
             context.error("secret-in-plain-field", path, message, hint)
-    elif part.enumeration is not None and value.__class__ is str:
-        _check_enumeration(part.enumeration, value, context, path)
+    elif part.checks_text and value.__class__ is str:
+        _check_text(part, value, context, path)
 
 
 def _check_members(
@@ -195,7 +221,7 @@ def _check_members(
             # An unknown field is reported as unknown only, not as a secret too.
             continue
         below = below or _undescribed(part)
-        if item.__class__ in _CONTAINERS_AND_SECRETS or below.enumeration is not None:
+        if item.__class__ in _CONTAINERS_AND_SECRETS or below.checks_text:
             _check_annotations(below, item, context, (*path, name))
 
 
@@ -204,23 +230,10 @@ def _undescribed(part: Annotated) -> Annotated:
     return HOLDS_SECRETS if part.secret else FREE
 
 
-def _check_enumeration(
-    enumeration: OpenEnumeration, value: str, context: CheckContext, path: Path
-) -> None:
-    if value not in enumeration.known:
-        context.problems.warning(
-            "unknown-value",
-            f"unknown value '{value}' for {context.named(path)}; the service decides",
-            at=context.value_mark(path),
-            hint=choice(value, enumeration.known, "known"),
-        )
-    elif value in enumeration.flagged:
-        context.problems.warning(
-            "feature-flag",
-            f"'{value}' for {context.named(path)} requires a feature that not every organization "
-            "has",
-            at=context.value_mark(path),
-        )
+def _check_text(part: Annotated, value: str, context: CheckContext, path: Path) -> None:
+    for problem in text_problems(part, value, context.named(path)):
+        report = context.error if problem.is_error else context.warning
+        report(problem.code, path, problem.message, problem.hint)
 
 
 def _check_variant(

@@ -13,11 +13,13 @@ from typing import Unpack
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from reconciler.errors import Details, DiagnosticCollector
+from reconciler.model.json_tree import walk
 from reconciler.model.reference import holds_reference
 from reconciler.model.values import JSON
 from reconciler.workspace.limits import MAX_DEPTH, MAX_NODES
 from reconciler.workspace.yaml.document import Document, Nodes, Unknown
 from reconciler.workspace.yaml.nodes import MERGE_TAG, PREFIX, TEXT_TAG
+from reconciler.workspace.yaml.strictness import check_look_alikes, check_tokens, is_suspicious
 
 TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 TOO_MANY = f"more than {MAX_NODES:,} values"
@@ -31,15 +33,30 @@ _LONG = 25
 """Characters from which a number is too long for 64 bits, and for a message."""
 _BOOLEAN_WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 _TRUE_OR_FALSE = {"true": True, "false": False}
+_COMMENT_AS_VALUE = re.compile(r"\s+#\w")
 _NULLS = frozenset({"", "~", "null"})
 
 
-def construct(file: str, text: str, node: Node | None, problems: DiagnosticCollector) -> Document:
-    """Return the document of a file's nodes. Errors in its values go to `problems`."""
+def construct(
+    file: str, text: str, node: Node | None, problems: DiagnosticCollector, *, keep: bool = False
+) -> Document:
+    """Return the document of a file's nodes, which it may keep. Errors go to `problems`."""
     nodes = Nodes(file, text, node)
     constructor = _Constructor(nodes, problems)
+    reported = len(problems.diagnostics)
     value = constructor.value(node, 0) if node is not None else None
-    return Document(file, value, text, keys=nodes.upper_keys(), nodes=constructor.nodes)
+    misread = DiagnosticCollector(lenient=problems.lenient)
+    if constructor.wraps or is_suspicious(text):
+        check_tokens(file, text, misread)
+    if not text.isascii():
+        check_look_alikes(nodes, misread)
+    if misread.failed:
+        # Errors in values that are read wrongly would be misleading.
+        problems.diagnostics[reported:] = misread.diagnostics
+        return Document(file, text=text, unread=True)
+    problems.diagnostics += misread.diagnostics
+    kept = nodes if keep else None
+    return Document(file, value, text, False, nodes.upper_keys(), constructor.nodes, kept)
 
 
 @dataclass(slots=True)
@@ -49,7 +66,11 @@ class _Constructor:
     nodes: int = 0
     above: set[int] = field(default_factory=set)
     gave_up: bool = False
+    wraps: bool = False
+    """Whether a list or mapping in brackets takes more than one line."""
     reported: set[tuple[int, str]] = field(default_factory=set)
+    merged: dict[int, tuple[JSON, int]] = field(default_factory=dict)
+    """The values of merged mappings, and how many values are in them: chains are read once."""
 
     def error(self, code: str, message: str, node: Node, **details: Unpack[Details]) -> None:
         """Report an error once, however many aliases the node has."""
@@ -76,6 +97,8 @@ class _Constructor:
     def _bounded(self, node: Node, depth: int) -> bool:
         """Return whether to construct a node: not if it contains itself or exceeds a limit."""
         self.nodes += len(node.value) + 1
+        if getattr(node, "flow_style", False) and node.start_mark.line != node.end_mark.line:
+            self.wraps = True
         if self.gave_up:
             return False
         if id(node) in self.above:
@@ -137,16 +160,24 @@ class _Constructor:
     def _merge(self, node: Node, depth: int, *, into: dict[str, JSON]) -> None:
         """Add the members of a merge key. Earlier sources take precedence."""
         for source in node.value if node.__class__ is SequenceNode else [node]:
-            value = self.value(source, depth + 1)
+            value = self._merged(source, depth)
             if isinstance(value, dict):
-                # Its own merged members are copied again.
-                self.nodes += len(value)
                 for key, item in value.items():
                     into.setdefault(key, item)
             elif not isinstance(value, Unknown):
                 self.error(
                     "bad-merge", "a merge key must have a mapping, or a list of mappings", source
                 )
+
+    def _merged(self, source: Node, depth: int) -> JSON:
+        if id(source) not in self.merged:
+            value = self.value(source, depth + 1)
+            if id(source) not in self.above and not self.gave_up:
+                self.merged[id(source)] = value, sum(1 for _ in walk(value))
+            return value
+        value, nodes = self.merged[id(source)]
+        self.nodes += nodes - len(source.value) - 1  # Which `_bounded` counts.
+        return value if self._bounded(source, depth) else Unknown()
 
     def _key(self, node: Node) -> str | None:
         if node.__class__ is not ScalarNode:
@@ -184,7 +215,7 @@ class _Constructor:
         if node.style:
             return text if self._check_tag(node, "str") else Unknown()
         if kind == "null" and word in _NULLS:
-            return None
+            return None if text else self._empty(node)
         if kind == "bool" and word in _TRUE_OR_FALSE:
             return _TRUE_OR_FALSE[word]
         if kind in ("int", "float") and _NUMERIC.fullmatch(text):
@@ -202,6 +233,22 @@ class _Constructor:
         else:
             self._check_tag(node, "str")
         return Unknown()
+
+    def _empty(self, node: ScalarNode) -> JSON:
+        """Return null for an empty value, unless it is text such as #1, which is a comment."""
+        mark = node.start_mark
+        lines = self.places.lines
+        rest = lines[mark.line][mark.column :].rstrip() if mark.line < len(lines) else ""
+        if not _COMMENT_AS_VALUE.match(rest):
+            return None
+        code, quoted = "ambiguous-yaml", rest.lstrip() if "'" in rest else f"'{rest.lstrip()}'"
+        self.error(
+            code,
+            "no value: # begins a comment",
+            node,
+            hint=f"quote it: {quoted}; write a space after # in a comment",
+        )
+        return None if code in self.problems.lenient else Unknown()
 
     def _number(self, text: str, node: ScalarNode) -> JSON:
         shown = text if len(text) < _LONG else f"{text[:_LONG]}…"

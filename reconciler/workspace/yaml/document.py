@@ -11,6 +11,7 @@ import yaml
 
 from reconciler.errors import Mark
 from reconciler.model.json_tree import walk
+from reconciler.model.reference import UNSET
 from reconciler.model.values import JSON, MISSING, Path, value_at
 from reconciler.workspace.yaml.nodes import MERGE_TAG, compose
 
@@ -31,6 +32,30 @@ class UnknownText(Unknown):
     """Text with unknown content, such as an environment variable of another machine."""
 
     __slots__ = ()
+
+
+class UnknownInput(UnknownText):
+    """An input with unknown content, which may be a number or a boolean."""
+
+    __slots__ = ()
+
+
+class Input(str):
+    """The whole text of an environment variable or of a file.
+
+    It becomes a number or a boolean where the schema wants one. `reference` is its reference,
+    without a default.
+    """
+
+    __slots__ = ("reference",)
+    reference: str
+
+    @classmethod
+    def of(cls, text: str, reference: str) -> Input:
+        """Return the text of a reference."""
+        value = cls(text)
+        value.reference = reference
+        return value
 
 
 def is_misread(value: JSON) -> bool:
@@ -82,6 +107,20 @@ class Nodes:
             members = self._members[id(node)] = _collected(node)
         return members
 
+    def mark_within(self, node: Node | None, part: str) -> Mark | None:
+        """Return the place of a reference in a text, None if escapes or line breaks hide it."""
+        if not isinstance(node, yaml.ScalarNode):
+            return None
+        first, last = node.start_mark, node.end_mark
+        for row in range(first.line, min(last.line + 1, len(self.lines))):
+            line = self.lines[row][: last.column] if row == last.line else self.lines[row]
+            column = first.column if row == first.line else 0
+            while (column := line.find(part, column)) >= 0:
+                if line[column - 1 : column] != "$":  # Not escaped.
+                    return Mark(self.file, row + 1, column + 1, len(part))
+                column += len(part)
+        return None
+
     def mark_of(self, node: Node | None) -> Mark:
         """Return the place of a node."""
         if node is None:
@@ -113,7 +152,7 @@ class Document:
 
     `unread` is True for a file that cannot be parsed, which is reported; False for an empty one.
     `keys` are the places of resources, which are always needed. `nodes` is the number of values
-    with aliases expanded.
+    with aliases expanded. `composed` are the nodes, if they are kept.
     """
 
     file: str
@@ -122,9 +161,12 @@ class Document:
     unread: bool = False
     keys: Mapping[Path, Mark] = field(default_factory=dict, repr=False)
     nodes: int = 0
+    composed: Nodes | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def _nodes(self) -> Nodes:
+        if self.composed is not None:
+            return self.composed
         return Nodes(self.file, self.text, None if self.unread else compose(self.text))
 
     @property
@@ -137,9 +179,14 @@ class Document:
         """The source lines."""
         return self.text.splitlines()
 
-    def mark(self, path: Path) -> Mark:
-        """Return the place of the value at a path, or of the nearest part above it."""
-        return self._nodes.mark_of(self._nodes.nearest(path)[1])
+    def mark(self, path: Path, part: str | None = None) -> Mark:
+        """Return the place of the value at a path, or of the nearest part above it.
+
+        `part` is a reference in its text.
+        """
+        node = self._nodes.nearest(path)[1]
+        within = self._nodes.mark_within(node, part) if part is not None else None
+        return within or self._nodes.mark_of(node)
 
     def key_mark(self, path: Path) -> Mark:
         """Return the place of the key of the value at a path."""
@@ -204,6 +251,8 @@ class Places(Mapping[Path, Mark]):
         for layer in self.layers:
             if value_at(layer.value, path) is not MISSING:
                 return layer
+            if any(value_at(layer.value, path[:end]) == UNSET for end in range(1, len(path))):
+                return None
         return None
 
     def source_of(self, path: Path) -> tuple[Layer, Path]:
@@ -219,6 +268,11 @@ class Places(Mapping[Path, Mark]):
             path = path[:-1]
         return self.layers[0], ()
 
+    def written(self, path: Path) -> JSON:
+        """Return the value of a field, or of the nearest part above it, with its references."""
+        layer, nearest = self.source_of(path)
+        return value_at(layer.value, nearest) if nearest else MISSING
+
     def __getitem__(self, path: Path) -> Mark:
         layer = self.layer_of(path)
         if layer is None:
@@ -230,10 +284,10 @@ class Places(Mapping[Path, Mark]):
         layer, nearest = self.source_of(path)
         return layer.document.key_mark(layer.path + nearest)
 
-    def near(self, path: Path) -> Mark:
+    def near(self, path: Path, part: str | None = None) -> Mark:
         """Return the place of a field, or of the nearest part above it."""
         layer, nearest = self.source_of(path)
-        return layer.document.mark(layer.path + nearest) if nearest else self.key(())
+        return layer.document.mark(layer.path + nearest, part) if nearest else self.key(())
 
     def __iter__(self) -> Iterator[Path]:
         paths = (path for layer in self.layers for path, _ in walk(layer.value) if path)

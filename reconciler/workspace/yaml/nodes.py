@@ -15,9 +15,9 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from reconciler.workspace.limits import MAX_NODES
 
 if TYPE_CHECKING:
-    from yaml import SafeLoader as _Parser
+    Parser = yaml.SafeLoader
 else:
-    _Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 PREFIX = "tag:yaml.org,2002:"
 TEXT_TAG = f"{PREFIX}str"
@@ -41,7 +41,7 @@ class TooMany(Exception):
     """Composing stopped at a line and column, counted from 1: too many nodes."""
 
 
-class _Loader(_Parser):
+class _Loader(Parser):
     """The parser. Tags are cached within a file, since keys and words repeat."""
 
     depth = 0

@@ -20,6 +20,7 @@ _policies = st.builds(
     deletable=st.frozensets(st.just("project")),
     allow_replace=st.booleans(),
     deny=st.sampled_from([(), ("history-lost",)]),
+    attempt=st.sampled_from([(), ("query-required",), ("query-required", "legacy-extension")]),
     allow_literal_secrets=st.booleans(),
     allow_exec_secrets=st.booleans(),
     withdraw=st.booleans(),
@@ -55,6 +56,7 @@ def test_security_25_the_stricter_policy_allows_nothing_that_the_trusted_one_doe
             assert allowed is None or allowed.allows(count, total=total)
     for name in ("allow_replace", "allow_literal_secrets", "allow_exec_secrets", "withdraw"):
         assert getattr(stricter, name) is (getattr(own, name) and getattr(trusted, name))
+    assert set(stricter.attempt) == {*own.attempt} & {*trusted.attempt}
     assert {*stricter.ignore, *stricter.deny} == {
         *own.ignore, *own.deny, *trusted.ignore, *trusted.deny
     }  # fmt: skip

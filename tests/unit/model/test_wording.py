@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.model.suggestion import joined
 from reconciler.model.wording import is_breaking, plain_json, printable, quoted
 
 _SPITEFUL = st.text(st.sampled_from("ab'\"`\\ \n\r\t\x1b\x7f\x85\x9b\u2028\u202e\u00e9\U000e0001"))
@@ -50,3 +51,10 @@ def test_plain_json_says_the_same(value: object) -> None:
     text = plain_json(json.dumps(value, ensure_ascii=False, indent=2))
     assert json.loads(text) == value
     assert not any(is_breaking(each) for each in text if each != "\n")
+
+
+def test_experience_29_hints_are_joined_as_sentences() -> None:
+    hint = "for a live project write {id: …}"
+    assert joined("did you mean 'app'?", hint) == f"did you mean 'app'? {hint}"
+    assert joined("declared: a, b", None, hint) == f"declared: a, b; {hint}"
+    assert joined(None, "") == ""

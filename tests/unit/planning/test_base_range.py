@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from reconciler.errors import AmbiguousIdentity
+from reconciler.model.address import Address
 from reconciler.model.change import Action, Origin, Reason, SecretUse
 from reconciler.model.live import Live
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy, Prune
-from reconciler.model.resource import Desired, Lifecycle, State
+from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from tests.support.worlds import (
     base_of,
     desired_of,
@@ -35,6 +37,10 @@ def actions(plan: Plan) -> list[tuple[str, str, str | None]]:
 
 def codes(plan: Plan) -> dict[str, str]:
     return {note.code: note.message for note in plan.notes}
+
+
+def about(plan: Plan) -> dict[str, Address | None]:
+    return {note.code: note.about for note in plan.notes}
 
 
 # Names and places
@@ -144,7 +150,7 @@ def test_a_removed_resource_that_may_be_two_objects_is_not_deleted() -> None:
         base=base_of(desired_of(WEB, export()), desired_of(WEB, export(name="Pond"))),
     )
     assert plan.empty
-    assert codes(plan)["removed-unclear"].endswith("not deleted: id a, b")
+    assert codes(plan)["removed-unclear"].endswith("id a, b")
 
 
 def test_a_key_with_another_project_today_deletes_nothing() -> None:
@@ -156,7 +162,7 @@ def test_a_key_with_another_project_today_deletes_nothing() -> None:
         base=desired_of(WEB, export()),
     )
     assert plan.effective == ()
-    assert "batch_export.lake" in codes(plan)["removed-unclear"]
+    assert about(plan)["removed-unclear"] == Address("batch_export", "lake")
 
 
 def test_a_resource_that_only_another_environment_has_is_not_pruned() -> None:
@@ -256,6 +262,104 @@ def test_a_removed_project_and_its_exports_are_both_removed() -> None:
         ("delete", "batch_export.lake", "e1"),
         ("delete", "project.web", "1"),
     ]
+
+
+STORE_TO_SHOP2 = [
+    ("delete", "batch_export.gone", "e3"),
+    ("replace", "batch_export.moved", "e2"),
+    ("update", "batch_export.kept", "e1"),
+]
+SHOP_REFS = [ParentRef(id="1"), ParentRef(name="Shop")]
+
+
+def _in_parent(desired: Desired, key: str, ref: ParentRef) -> Desired:
+    """Return the configuration with another reference to a project, which it does not declare."""
+    return desired_of(
+        *(
+            replace(resource, parent=ref) if resource.parent == ParentRef(key=key) else resource
+            for resource in desired.resources.values()
+            if resource.address != Address("project", key)
+        )
+    )
+
+
+def _with(desired: Desired, *resources: Resource) -> Desired:
+    return desired_of(*{**desired.resources, **desired_of(*resources).resources}.values())
+
+
+@pytest.mark.parametrize("ref", SHOP_REFS)
+def test_experience_2_a_project_named_by_id_or_name_at_the_base_has_a_key_now(
+    ref: ParentRef,
+) -> None:
+    before, after, live = _renamed_key()
+    plan = planned(after, live, PRUNE, base=_in_parent(before, "store", ref))
+    assert sorted(actions(plan)) == STORE_TO_SHOP2
+
+
+@pytest.mark.parametrize("ref", SHOP_REFS)
+def test_experience_2_a_project_with_a_key_at_the_base_is_named_by_id_or_name_now(
+    ref: ParentRef,
+) -> None:
+    before, after, live = _renamed_key()
+    plan = planned(_in_parent(after, "shop2", ref), live, base=before)
+    assert sorted(actions(plan)) == STORE_TO_SHOP2[1:]
+    assert "batch_export.gone" in codes(plan)["removed-but-kept"]
+
+
+@pytest.mark.parametrize("live_name", ["Shop", "Shop 2"])
+def test_experience_2_a_project_is_pinned_only_now(live_name: str) -> None:
+    before, after, live = _renamed_key()
+    pinned = replace(project("shop2", name="Shop 2"), pinned_id="1")
+    live = live_of(live_project(1, live_name), *live.of("project")[1:], *live.of("batch_export"))
+    if live_name == "Shop 2":  # Applied before, from a commit of the range.
+        before = _with(before, replace(project("store", name="Shop"), pinned_id="1"))
+    plan = planned(_with(after, pinned), live, PRUNE, base=before)
+    assert [action for action in sorted(actions(plan)) if "export" in action[1]] == STORE_TO_SHOP2
+
+
+def test_experience_2_the_key_of_a_project_changes_twice_in_the_range() -> None:
+    before, after, live = _renamed_key()
+    middle = _with(
+        _in_parent(before, "store", ParentRef(key="middle")), project("middle", name="Shop")
+    )
+    plan = planned(after, live, PRUNE, base=base_of(before, middle))
+    assert sorted(actions(plan)) == STORE_TO_SHOP2
+
+
+def test_experience_2_the_old_key_belongs_to_another_project_now() -> None:
+    before = desired_of(project("store", name="Shop"), APP, export("kept", parent="store"))
+    after = desired_of(
+        project("shop2", name="Shop"),
+        project("store", name="App"),
+        export("kept", name="New", parent="shop2"),
+    )
+    live = live_of(live_project(1, "Shop"), live_project(2, "App"), live_export("e1", "Kept"))
+    assert actions(planned(after, live, base=before)) == [("update", "batch_export.kept", "e1")]
+
+
+def test_experience_2_a_removal_from_a_project_that_is_unknown_now_is_noted() -> None:
+    """Its project was renamed in the UI, and is pinned under another key now."""
+    shop = replace(project("shop2", name="Shop"), pinned_id="1")
+    live = live_of(live_project(1, "By hand"), live_export("e1", "Gone"))
+    before = desired_of(project("store", name="Shop"), export("gone", parent="store"))
+    plan = planned(desired_of(shop), live, PRUNE, base=before)
+    assert actions(plan) == [("update", "project.shop2", "1")]
+    assert codes(plan)["removed-unclear"].endswith("id e1")
+    plan = planned(desired_of(shop), live_of(live_project(1, "By hand")), PRUNE, base=before)
+    assert "removed-unclear" not in codes(plan)
+
+
+def test_experience_2_another_key_and_name_without_a_former_name_is_pointed_out() -> None:
+    before, after, live = _renamed_key()
+    del before.resources[Address("batch_export", "gone")]
+    plan = planned(_with(after, project("shop2", name="Market")), live, base=before)
+    assert ("create", "project.shop2", None) in actions(plan)
+    assert [refusal.rule for refusal in plan.refusals] == ["allow_replace", "allow_replace"]
+    (note,) = [note for note in plan.notes if note.code == "look-alike"]
+    assert (note.about, note.message.endswith("pin it: `id: 1`")) == (
+        Address("project", "shop2"),
+        True,
+    )
 
 
 # Secrets and fields

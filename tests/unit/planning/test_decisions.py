@@ -272,7 +272,7 @@ def test_a_move_is_detected_by_the_git_base() -> None:
         ("OLD", None, (), SecretUse.REFERENCE_CHANGED),
         ("KEY", "2", (), SecretUse.VERSION_CHANGED),
         ("KEY", None, ("*",), SecretUse.ROTATE),
-        ("KEY", None, ("batch_export.other",), SecretUse.UNREADABLE),
+        ("KEY", None, ("lake",), SecretUse.ROTATE),
     ],
 )
 def test_when_a_secret_is_sent(base_key, version, rotate, use) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -134,6 +135,46 @@ def test_a_cropped_line_fits_the_width(line: str, start: int, length: int, width
     assert cropped.length >= 1
     assert cropped.start + cropped.length <= width + 1
     assert not breaking(cropped.text)
+
+
+def long_lines() -> list[Diagnostic]:
+    at = Mark("exports/events.yaml", 14, 9, 7)
+    first = wrong(" ".join(["message"] * 20), at, hint=" ".join(["hint"] * 30), line="x" * 300)
+    label = " ".join(["label"] * 20)
+    return [replace(first, related=((at, label),), environments=("staging",))]
+
+
+def test_experience_26_every_line_fits_a_terminal() -> None:
+    for width in (60, 80, 160):
+        text = diagnostics_as_text(long_lines(), Style(width=width, terminal=True))
+        assert max(map(len, text.splitlines())) <= width
+        assert text.startswith("exports/events.yaml:14:9: error: message message ")
+        assert "(in staging)" in " ".join(text.split())
+
+
+def test_experience_26_the_first_line_is_one_line_for_other_programs() -> None:
+    lines = diagnostics_as_text(long_lines(), Style(width=60)).splitlines()
+    assert lines[0].endswith("message (in staging) [unknown-field]")
+    assert max(map(len, lines[1:5])) <= 60
+
+
+def test_a_wrapped_first_line_is_coloured() -> None:
+    style = Style(colour=True, width=60, terminal=True)
+    first = diagnostics_as_text(long_lines(), style).splitlines()[0]
+    assert first.startswith("exports/events.yaml:14:9: \x1b[1;31merror\x1b[0m: message")
+
+
+def test_many_environments_are_counted() -> None:
+    names = tuple(f"e{number}" for number in range(40))
+    text = diagnostics_as_text([replace(wrong(), environments=names)])
+    assert "(in 40 environments: e0, e1, e2, e3, e4 and 35 more) [unknown-field]" in text
+
+
+def test_a_note_is_neither_an_error_nor_a_warning() -> None:
+    note = wrong("2 files are not resource files", level=Level.NOTE)
+    assert diagnostics_as_text([note]) == (
+        "note: 2 files are not resource files [unknown-field]\n1 note\n"
+    )
 
 
 def test_a_long_hint_is_wrapped() -> None:

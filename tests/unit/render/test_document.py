@@ -13,6 +13,7 @@ from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import State
 from reconciler.render.plan.document import Document, document_of
 from reconciler.render.plan.fields import LineKind
+from reconciler.render.plan.header import environment_as_text
 from tests.support.worlds import (
     desired_of,
     export,
@@ -27,7 +28,7 @@ RULE = Mark("reconciler.yaml", 7, 3, 11)
 POLICY = Policy(max_deletes=Limit(0), marks={"max_deletes": RULE})
 
 
-def document() -> Document:
+def document(*, verbose: bool = False) -> Document:
     desired = desired_of(
         project(),
         replace(export("new"), mark=Mark("a.yaml", 2, 3, 3)),
@@ -40,7 +41,7 @@ def document() -> Document:
         live_export("e2", "Slow", interval="hour"),
         live_export("e3", "Other"),
     )
-    return document_of(decode(encode(planned(desired, live, POLICY))))
+    return document_of(decode(encode(planned(desired, live, POLICY))), verbose=verbose)
 
 
 def test_entries_are_in_the_order_of_the_plan_or_worst_first() -> None:
@@ -63,11 +64,12 @@ def test_changes_and_violations_carry_their_place_through_the_saved_form() -> No
     assert [violation.at for violation in document().violations] == [RULE]
 
 
-def test_a_deletion_is_brief_and_has_all_fields() -> None:
+def test_a_deletion_is_brief_and_has_all_fields_if_verbose() -> None:
     deletion = document().worst_first[0]
-    assert [line.name for line in deletion.brief] == ["name", "interval", "destination.type"]
-    assert len(deletion.lines) > len(deletion.brief)
-    assert {line.kind for line in deletion.lines} == {LineKind.LOST}
+    assert deletion.lines == ()
+    verbose = document(verbose=True).worst_first[0]
+    assert {"name", "interval", "destination.type"} <= {line.name for line in verbose.lines}
+    assert {line.kind for line in verbose.lines} == {LineKind.LOST}
 
 
 def test_a_changed_field_has_both_sides() -> None:
@@ -78,19 +80,29 @@ def test_a_changed_field_has_both_sides() -> None:
 
 
 def test_unmanaged_objects_are_counted_and_listed() -> None:
-    assert document().unmanaged == "1 unmanaged object"
+    assert document().unmanaged == 1
     assert document().unmanaged_objects == ('batch_export.id:e3 "Other" in Web',)
-    assert document().summary == "Plan: 1 to create, 1 to update, 1 to delete. 1 unchanged."
-    assert document().no_changes == ""
 
 
-def test_the_base_is_shown_with_the_number_of_commits_and_its_age() -> None:
+def test_experience_35_the_summary_counts_resources() -> None:
+    assert document().summary == (
+        "Plan: 1 to create, 1 to update, 1 to delete, 1 unchanged (4 resources)."
+    )
+    desired = desired_of(project(), export(paused=True, interval="day"))
+    plan = planned(desired, live_of(live_project(), live_export()))
+    assert document_of(plan).summary == (
+        "Plan: 0 to create, 1 to update, 1 to pause, 0 to delete, 1 unchanged (2 resources)."
+    )
+
+
+def test_the_base_is_one_line_with_reference_commits_and_age() -> None:
     source = PlanSource(
         environment="e",
         organization="o",
         base_url="u",
         tool_version="t",
         base="1a2b3c4d5e6f",
+        base_ref="origin/main",
         base_commits=14,
         base_time="2026-01-01T12:00:00Z",
     )
@@ -99,9 +111,18 @@ def test_the_base_is_shown_with_the_number_of_commits_and_its_age() -> None:
     def base(plan: Plan, **fields: Any) -> str:
         return document_of(replace(plan, source=replace(source, **fields))).base
 
-    assert base(plan) == "14 commits since 1a2b3c4, 9 days"
-    assert base(plan, base_commits=1, base_time=None) == "1 commit since 1a2b3c4"
-    assert base(plan, base_time="2026-01-10T12:00:00Z") == "14 commits since 1a2b3c4"
-    assert base(plan, base_time="yesterday") == "14 commits since 1a2b3c4"
-    assert base(plan, base_commits=0) == "1a2b3c4"
-    assert base(plan, base=None) == ""
+    assert base(plan) == "origin/main@1a2b3c4 (14 commits, 9 days)"
+    assert base(plan, base_ref=None, base_commits=1, base_time=None) == "1a2b3c4 (1 commit)"
+    assert base(plan, base_time="2026-01-10T11:00:00Z").endswith("(14 commits, 2 hours)")
+    assert base(plan, base_time="2026-01-10T12:58:00Z").endswith("(14 commits, 2 minutes)")
+    assert base(plan, base_time="yesterday").endswith("(14 commits)")
+    assert base(plan, base_commits=0) == "origin/main@1a2b3c4"
+    assert base(plan, base=None).startswith("none: ")
+
+
+def test_an_organization_is_short_if_its_id_is_a_uuid() -> None:
+    source = PlanSource("prod", "0188461e-55a4-0000-1cb3-0b1d3b6c6ac0", "https://x.example", "t")
+    assert environment_as_text(source) == "prod · https://x.example · organization 0188461e"
+    assert environment_as_text(source, full=True).endswith(source.organization)
+    named = replace(source, organization="acme-organization")
+    assert environment_as_text(named).endswith("organization acme-organization")

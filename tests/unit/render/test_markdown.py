@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from reconciler.model.resource import State
+from reconciler.model.resource import Lifecycle, State
 from reconciler.render.formats.markdown import LIMIT, plan_as_markdown
+from reconciler.render.options import RenderOptions
 from tests.support.worlds import (
     desired_of,
     export,
@@ -14,6 +16,7 @@ from tests.support.worlds import (
     live_project,
     planned,
     project,
+    s3,
 )
 
 
@@ -23,11 +26,9 @@ def test_a_plan_of_three_thousand_changes_fits_and_starts_with_deletions() -> No
     live = live_of(live_project(), *(live_export(f"id{n}", f"Gone-{n}") for n in range(3)))
     text = plan_as_markdown(planned(desired_of(project(), *created, *gone), live))
     assert len(text) <= LIMIT
-    rows = re.findall(r"^\| (.*?) \| (.) (\w+) \|", text, re.MULTILINE)
-    assert [row[2] for row in rows[:4]] == ["delete", "delete", "delete", "create"]
-    assert "more changes not in this table" in text
-    assert re.search(r"\d+ changes not shown", text)
-    assert "3000 to create" in text
+    rows = re.findall(r"^\| (\S+) \| (.*?) \| (\w+)", text, re.MULTILINE)
+    assert [row[2] for row in rows] == ["delete", "create"]
+    assert "3,000 to create, **3 to delete** · 3 dangers" in text
 
 
 def test_names_cannot_become_markup() -> None:
@@ -38,3 +39,52 @@ def test_names_cannot_become_markup() -> None:
     assert "![a](b)" not in outside
     assert "@team" not in outside
     assert "\n# title" not in text
+
+
+def test_a_plan_of_three_thousand_different_changes_fits_and_counts_the_rest() -> None:
+    keys = [f"x-{number}" for number in range(3_000)]
+    wanted = [export(key, interval="day", destination=s3(prefix=f"{key}/")) for key in keys]
+    live = (live_export(key, key.title()) for key in keys)
+    text = plan_as_markdown(planned(desired_of(project(), *wanted), live_of(live_project(), *live)))
+    assert len(text) <= LIMIT
+    assert "more rows not in this table" in text
+    assert re.search(r"\d+ entries not shown", text)
+
+
+def test_the_comment_begins_with_a_marker_and_a_title() -> None:
+    plan = planned(desired_of(project()), live_of())
+    text = plan_as_markdown(plan, RenderOptions(root="deploy/web", cost="4 calls, about 1 s"))
+    marker, title, _, source = text.split("\n")[:4]
+    assert marker == "<!-- reconciler: staging deploy/web -->"
+    assert title == "### staging: 1 to create"
+    assert source.endswith("4 calls, about 1 s")
+    forged = replace(plan, source=replace(plan.source, environment="a --> <script>"))
+    assert plan_as_markdown(forged).startswith("<!-- reconciler: a __ _script_ -->\n")
+
+
+def test_dangers_are_open_and_in_the_table() -> None:
+    plan = planned(
+        desired_of(project(), export(state=State.ABSENT)), live_of(live_project(), live_export())
+    )
+    outside = re.sub(r"<details>.*", "", plan_as_markdown(plan), flags=re.DOTALL)
+    assert "> [!CAUTION]\n> - **Delete** `batch_export.lake` Lake: " in outside
+    assert "| - | `batch_export.lake` Lake | delete | 🛑 " in outside
+
+
+def test_experience_24_backticks_of_a_message_are_code() -> None:
+    lake = export(lifecycle=Lifecycle(protect=True), state=State.ABSENT)
+    text = plan_as_markdown(
+        planned(desired_of(project(), lake), live_of(live_project(), live_export()))
+    )
+    assert "&#96;" not in text
+    assert "<br>hint: set `lifecycle: {protect: false}` on it" in text
+
+
+def test_backticks_of_names_cannot_end_code() -> None:
+    desired = desired_of(project(), export(name="a'`b``c`\"`d"), export("pond", name="``'\"|x`y`z"))
+    text = plan_as_markdown(planned(desired, live_of(live_project())))
+    for line in re.sub(
+        r"<summary>.*|^`{3,}.*?^`{3,}", "", text, flags=re.DOTALL | re.MULTILINE
+    ).split("\n"):
+        assert line.count("`") % 2 == 0
+        assert "``" not in line

@@ -168,7 +168,7 @@ def test_in_a_pipe_the_status_is_a_line_every_five_seconds() -> None:
     assert screen.after(1) == "Reading    projects 100/250 · 1 call\n"
     assert screen.after(4.9) == ""
     screen.after(0, Reading("batch_exports", 4300, 10_000), Reading("projects", 250, 250))
-    line = "Reading    projects 250/250 · batch_exports 4,300/10,000 · 1 call\n"
+    line = "Reading    projects 250/250 · batch exports 4,300/10,000 · 1 call\n"
     assert screen.after(0.2) == line
 
 
@@ -176,7 +176,7 @@ def test_f5_a_wait_is_a_line_when_it_begins_also_in_a_pipe() -> None:
     screen = Screen()
     screen.after(0, Planned(PLAN), Started(CHANGE), Started(OTHER))
     wait = Waiting(41, "rate limit (480 a minute)")
-    line = "Applying   0/2 · 2 at once · waiting 41 s: rate limit (480 a minute)\n"
+    line = "Applying   0/2 · 2 at once · waiting 41 s for the rate limit (480 a minute)\n"
     assert screen.after(1, wait) == line
     assert screen.after(0, wait, wait) == ""
     assert screen.after(30) == line.replace("41 s", "11 s")

@@ -65,7 +65,7 @@ def test_what_the_workspace_says_in_vain_is_told(
         ("name: Lake", "name: Lake\n    primary_key: [uuid]", "does-not-apply"),
         (
             "type: NoOp, config: {}}",
-            "type: HTTP, config: {url: u}}\n    model: persons",
+            "type: HTTP, config: {url: https://u}}\n    model: persons",
             "does-not-apply",
         ),
         ("type: NoOp, config: {}", "type: S3", "missing-field"),

@@ -35,7 +35,22 @@ def repository_of(git: Git, folder: str = "") -> Repository:
 
 
 def chosen(git: Git, environ: dict[str, str] | None = None, applied: str | None = None) -> str:
-    return default_base(repository_of(git), git.head(), applied, environ or {})
+    return default_base(repository_of(git), git.head(), applied, environ or {}).id
+
+
+def test_the_base_has_the_name_of_the_reference_that_leads_to_it(git: Git, tmp_path: Path) -> None:
+    commit = git.commit()
+    git.run("tag", "v1")
+    repository = repository_of(git)
+    names = {"main": "main", "v1": "v1", "refs/tags/v1": "v1", "HEAD": "HEAD"}
+    names |= {commit: None, commit[:8]: None, "main^0": None}
+    assert {ref: base_of_ref(repository, ref).ref for ref in names} == names
+    assert default_base(repository, commit, None, {}).ref == "HEAD"
+    assert default_base(repository, commit, commit, {}).ref is None
+    clone = repository_of(git.clone(tmp_path / "clone"))
+    assert default_base(clone, commit, None, {}).ref == "origin/main"
+    pull_request = {"CI": "1", "GITHUB_BASE_REF": "main"}
+    assert default_base(clone, commit, None, pull_request).ref == "origin/main"
 
 
 def test_the_default_base_is_head_without_an_upstream_branch(git: Git) -> None:
@@ -93,7 +108,7 @@ def test_ci_names_the_target_of_a_pull_request(git: Git, tmp_path: Path, variabl
     environ = {"TF_BUILD": "True", variable: branch, "CI_COMMIT_BEFORE_SHA": git.head()}
     assert chosen(git, environ) == first
     assert target_of({variable: branch}) is None
-    assert base_of_ref(repository_of(git), "origin/main") == first
+    assert base_of_ref(repository_of(git), "origin/main") == (first, "origin/main")
 
 
 def test_the_applied_commit_comes_before_what_ci_names(git: Git) -> None:
@@ -114,11 +129,12 @@ def test_a_base_that_ci_names_and_that_is_missing_is_an_error(git: Git) -> None:
         ("HEAD~3", "use a commit, tag or branch of this clone, or fetch it"),
         ("nope", "use a commit, tag or branch of this clone, or fetch it"),
         ("other/main", "use a commit, tag or branch of this clone, or fetch it"),
+        ("origin/main~3", "use a commit, tag or branch of this clone, or fetch it"),
         ("origin/nope", "fetch it: git fetch origin nope"),
         ("origin/a/b", "fetch it: git fetch origin a/b"),
     ],
 )
-def test_an_unknown_base_has_a_hint_that_works(
+def test_experience_28_an_unknown_base_has_a_hint_that_works(
     git: Git, tmp_path: Path, ref: str, hint: str
 ) -> None:
     git.commit()
@@ -182,7 +198,7 @@ def test_a_shallow_clone_that_lacks_commits_of_the_range_is_an_error(
     git.run("merge", "--quiet", "--no-ff", "-m", "merge", "feature")
     clone = git.clone(tmp_path / "shallow", "--depth", "3")
     assert clone.run("rev-list", "--first-parent", "--count", "HEAD") == "3"
-    assert base_of_ref(repository_of(clone), base) == base
+    assert base_of_ref(repository_of(clone), base) == (base, None)
     with pytest.raises(GitUnavailable, match="lacks commits between the base") as raised:
         Range.between(repository_of(clone), base, [clone.head()])
     assert "git fetch --unshallow" in (raised.value.hint or "")

@@ -141,10 +141,16 @@ def test_addresses_are_found_by_key_and_told_apart(tmp_path: Path) -> None:
         "    destination: {type: NoOp, config: {}}\n",
     }
     assert str(show(tmp_path, files, "lake", environment="b").address) == "batch_export.lake"
-    for asked in ("web", "batch_export.lak", "", "batch_export.*"):
+    hints = {
+        "web": "project.web",
+        "batch_export.lak": "did you mean batch_export.lake?",
+        "": "project.web",
+        "batch_export.*": "batch_export.web",
+    }
+    for asked, hint in hints.items():
         with pytest.raises(BadUsage) as refused:
             show(tmp_path, files, asked, environment="b")
-        assert "project.web" in (refused.value.hint or "")
+        assert hint in (refused.value.hint or "")
     with pytest.raises(ReconcilerError) as elsewhere:
         show(tmp_path, files, "lake", environment="a")
     assert elsewhere.value.message == (

@@ -93,6 +93,8 @@ def valid(node: dict[str, Any]) -> Any:
     for word in ("enum", "x-open-enum", "examples"):
         if word in node:
             return node[word][0]
+    if node.get("x-url"):
+        return "https://example.com"
     return {"string": "abc", "integer": 1, "boolean": True}[types(node)[0]]
 
 
@@ -189,7 +191,7 @@ def test_a_broken_value_is_told_once(tmp_path: Path, name: str, path: Place, val
         {"base_url": "VALUE"},
         {"base_url": "http://VALUE"},
         {"organization": "VALUE"},
-        {"vars": {"x": "VALUE"}},
+        {"vars": {"x": "VALUE"}, "organization": "${var:x}"},
     ],
 )
 def test_an_unset_variable_is_no_mistake_in_an_environment(
@@ -204,12 +206,12 @@ def test_an_unset_variable_is_no_mistake_in_an_environment(
 
 
 @pytest.mark.parametrize("environ", [{}, {"UNSET": "5432"}])
-def test_a_variable_is_text_whether_it_is_set_or_not(
+def test_a_variable_with_text_around_it_is_text_whether_it_is_set_or_not(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
-    files = placed("destinations/Postgres", ("port",), UNSET)
+    files = placed("destinations/Postgres", ("port",), "1${env:UNSET}")
     found = load_all(write(tmp_path, files), kinds=KINDS, environ=environ)
-    assert [(each.code, "is always text" in (each.hint or "")) for each in found] == [
+    assert [(each.code, "as the whole value" in (each.hint or "")) for each in found] == [
         ("wrong-type", True)
     ]
     assert "(UNSET)" not in found[0].message

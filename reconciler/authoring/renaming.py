@@ -1,0 +1,176 @@
+"""Rename the key of a resource in the text of files: only the places that mention it change.
+
+An edit is used only if the new text has the expected values when it is read again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.authoring.former_name import with_former_name
+from reconciler.authoring.safety import check_text, copied, unsafe
+from reconciler.authoring.yaml_text import yaml_item
+from reconciler.errors import DiagnosticCollector, Mark
+from reconciler.model.address import Address
+from reconciler.model.kind import Kind
+from reconciler.model.values import JSON, MISSING, Path, put_at, value_at
+from reconciler.workspace.references import escaped
+from reconciler.workspace.sources import WORKSPACE_FILE
+from reconciler.workspace.yaml.document import Document
+from reconciler.workspace.yaml.loader import parse
+
+_SCALAR = re.compile(r"""(?P<anchor>(?:&\S+\s+)?)(?P<quote>['"]?)(?P<text>.*)(?P=quote)""")
+_LIFECYCLE, _RENAMED_FROM = "lifecycle", "renamed_from"
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """Another key for a resource, and another name, None for the same one.
+
+    `former_name` is the name to add to `renamed_from`, None for no name.
+    """
+
+    kind: Kind
+    old: str
+    new: str
+    name: str | None = None
+    former_name: str | None = None
+
+    @property
+    def path(self) -> Path:
+        """The path of the resource in its file, with its new key."""
+        return self.kind.collection, self.new
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A place of a file that changes: the key or the value at a path, before and after.
+
+    `before` is None for a value that is replaced whatever it is.
+    """
+
+    path: Path
+    is_key: bool
+    before: str | None
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """A file with a resource renamed, and the number of places that changed."""
+
+    text: str
+    places: int
+
+
+def renamed(document: Document, renaming: Renaming, kinds: Sequence[Kind]) -> Renamed | None:
+    """Return a valid file with a resource renamed, None if it does not mention it.
+
+    Raises ReconcilerError for a place that cannot be edited safely.
+    """
+    mentions = tuple(_mentions(document, renaming, kinds))
+    if not mentions:
+        return None
+    edits = dict(_edit(document, mention) for mention in mentions)
+    text = _spliced(document.text, edits)
+    expected = _expected(document.value, mentions)
+    if renaming.former_name is not None and _declares(document, renaming):
+        text = with_former_name(text, renaming.path, renaming.former_name) or text
+        path = (*renaming.path, _LIFECYCLE, _RENAMED_FROM)
+        names = value_at(expected, path)
+        others = names if isinstance(names, list) else []
+        put_at(expected, path, [renaming.former_name, *others])
+    check_text(document, text, expected)
+    return Renamed(text, len(edits))
+
+
+def _declares(document: Document, renaming: Renaming) -> bool:
+    return value_at(document.value, (renaming.kind.collection, renaming.old)) is not MISSING
+
+
+def _mentions(document: Document, renaming: Renaming, kinds: Sequence[Kind]) -> Iterator[Mention]:
+    """Yield every place that mentions the resource."""
+    value = document.value if isinstance(document.value, dict) else {}
+    children = [kind for kind in kinds if kind.parent == renaming.kind.name]
+    if document.file == WORKSPACE_FILE:
+        yield from _in_policies(value, renaming)
+        for kind in children:
+            yield from _parents(value, ("defaults", kind.name), kind, renaming)
+        return
+    path = (renaming.kind.collection, renaming.old)
+    if value_at(value, path) is not MISSING:
+        if renaming.new != renaming.old:
+            yield Mention(path, True, renaming.old, renaming.new)
+        if renaming.name is not None:
+            yield Mention((*path, "name"), False, None, str(escaped(renaming.name)))
+    for kind in children:
+        for key in _mapping(value_at(value, (kind.collection,))):
+            yield from _parents(value, (kind.collection, key), kind, renaming)
+
+
+def _in_policies(value: JSON, renaming: Renaming) -> Iterator[Mention]:
+    """Yield the scopes of `prune` that are the address of the resource."""
+    before, after = (str(Address(renaming.kind.name, key)) for key in (renaming.old, renaming.new))
+    environments = _mapping(value_at(value, ("environments",)))
+    for above in ((), *(("environments", name) for name in environments)):
+        path = (*above, "policy", "prune", before)
+        if value_at(value, path) is not MISSING and before != after:
+            yield Mention(path, True, before, after)
+
+
+def _parents(value: JSON, path: Path, kind: Kind, renaming: Renaming) -> Iterator[Mention]:
+    """Yield the references to the resource as the parent of another one, in all its layers."""
+    overrides = _mapping(value_at(value, (*path, "overrides")))
+    for layer in (path, *((*path, "overrides", name) for name in overrides)):
+        at = (*layer, str(kind.parent_key))
+        if value_at(value, at) == renaming.old != renaming.new:
+            yield Mention(at, False, renaming.old, renaming.new)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _edit(document: Document, mention: Mention) -> tuple[Mark, str]:
+    """Return the place of a mention and its new text. Raises ReconcilerError."""
+    mark = document.key_mark(mention.path) if mention.is_key else document.mark(mention.path)
+    line = document.line(mark.line)
+    match = _SCALAR.fullmatch(line[mark.column - 1 : mark.column - 1 + mark.length])
+    if match is None or (mention.before is not None and match["text"] != mention.before):
+        raise unsafe(mark)
+    if mention.before is None:
+        return mark, f"{match['anchor']}{yaml_item(mention.after)}"
+    quote = match["quote"] or ("" if _is_plain(mention.after) else "'")
+    return mark, f"{match['anchor']}{quote}{mention.after}{quote}"
+
+
+def _is_plain(key: str) -> bool:
+    """Return whether a key needs no quotes, as a key and as a value."""
+    problems = DiagnosticCollector()
+    read = parse(f"{key}: {key}\n".encode(), "", problems)
+    return not problems.diagnostics and read.value == {key: key}
+
+
+def _spliced(text: str, edits: Mapping[Mark, str]) -> str:
+    lines = text.splitlines(keepends=True)
+    for mark in sorted(edits, key=lambda mark: (mark.line, mark.column), reverse=True):
+        line, start = lines[mark.line - 1], mark.column - 1
+        lines[mark.line - 1] = line[:start] + edits[mark] + line[start + mark.length :]
+    return "".join(lines)
+
+
+def _expected(value: JSON, mentions: Iterable[Mention]) -> Any:
+    """Return the value of the file after the edits."""
+    after = copied(value)
+    # The deepest first: the paths above are the old ones until then.
+    for mention in sorted(mentions, key=lambda mention: -len(mention.path)):
+        *above, last = mention.path
+        holder: Any = value_at(after, tuple(above))
+        if mention.is_key:
+            holder[mention.after] = holder.pop(last)
+        else:
+            holder[last] = mention.after
+    return after

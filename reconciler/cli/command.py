@@ -1,0 +1,124 @@
+"""Commands with grouped options, examples, a page of the documentation, and common options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from reconciler.cli.settings import current
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_ARGUMENTS = "Arguments"
+_OWN = "Options"
+OUTPUT = "Output"
+"""The heading of the options about output."""
+
+
+class GroupedOption(click.Option):
+    """An option that the help lists under a heading."""
+
+    def __init__(self, *arguments: Any, group: str = _OWN, **attributes: Any) -> None:
+        super().__init__(*arguments, **attributes)
+        self.group = group
+
+
+def _set(context: click.Context, param: click.Parameter, *, value: bool) -> None:
+    del context
+    if value and param.name is not None:
+        setattr(current(), param.name, True)
+
+
+def _common(*names: str, description: str) -> GroupedOption:
+    def set_it(context: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001
+        _set(context, param, value=value)
+
+    return GroupedOption(
+        names, is_flag=True, expose_value=False, callback=set_it, help=description, group=OUTPUT
+    )
+
+
+COMMON: Sequence[GroupedOption] = (
+    _common("-q", "--quiet", description="No progress, warnings or remarks."),
+    _common("-v", "--verbose", description="Every detail of a plan, and every request on stderr."),
+    _common("--debug", description="Also what was loaded and decided, and where an error began."),
+    _common("--no-color", "no_colour", description="No colours, as with NO_COLOR."),
+)
+"""Options of every command, before or after its name."""
+
+
+class HasCommonOptions(click.Command):
+    """A command with the common options."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return its parameters, the common options before --help."""
+        *own, help_option = super().get_params(ctx)
+        return [*own, *COMMON, help_option]
+
+
+class Command(HasCommonOptions):
+    """A command whose help has grouped options, examples and a page of the documentation.
+
+    `examples` are pairs of a command line, without the program's name, and what it does.
+    `page` is the path of the page in the repository.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        examples: Sequence[tuple[str, str]],
+        page: str,
+        **attributes: Any,
+    ) -> None:
+        super().__init__(*arguments, **attributes)
+        self.examples = examples
+        self.page = page
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write its own options, then the options of other groups as they occur."""
+        groups: dict[str, list[tuple[str, str]]] = {_ARGUMENTS: [], _OWN: []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and record[1]:
+                groups.setdefault(_group_of(param), []).append(record)
+        for group in sorted(filter(groups.get, groups), key=lambda name: name == OUTPUT):
+            with formatter.section(group):
+                formatter.write_dl(groups[group])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples and the page of the documentation."""
+        del ctx
+        with formatter.section("Examples"):
+            for line in self._example_lines():
+                # Written as they are: a wrapped command can't be copied.
+                formatter.write(f"{line}\n")
+        formatter.write(f"\nDocumentation: {self.page}\n")
+
+    def _example_lines(self) -> Iterator[str]:
+        for number, (command, meaning) in enumerate(self.examples):
+            if number:
+                yield ""
+            yield f"  # {meaning}"
+            yield f"  $ reconciler {command}"
+
+
+def _group_of(param: click.Parameter) -> str:
+    if isinstance(param, GroupedOption):
+        return param.group
+    if isinstance(param, click.Argument):
+        return _ARGUMENTS
+    return OUTPUT if "--help" in param.opts else _OWN
+
+
+def option(*names: str, group: str = _OWN, **attributes: Any) -> Callable[[_Function], _Function]:
+    """Add an option that the help lists under a heading."""
+    return click.option(*names, cls=GroupedOption, group=group, **attributes)
+
+
+def command(
+    name: str, *, examples: Sequence[tuple[str, str]], page: str
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command. Its docstring is the help."""
+    return click.command(name, cls=Command, examples=examples, page=page)

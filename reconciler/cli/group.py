@@ -1,0 +1,96 @@
+"""The commands by section. A command is imported when it is called: start-up stays fast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from keyword import iskeyword
+
+import click
+
+from reconciler.cli.command import HasCommonOptions
+from reconciler.cli.settings import begin
+
+SECTIONS: Mapping[str, Mapping[str, str]] = {
+    "Plan and apply": {
+        "plan": "show what would change",
+        "apply": "apply a plan after showing it",
+        "show": "show a saved plan, or a resource with its origins",
+        "audit": "show who applied what, from an audit log",
+    },
+    "Files": {
+        "init": "create a workspace, optionally from live state",
+        "validate": "check the files without a network",
+        "fmt": "format the files",
+        "import": "write live objects into files",
+        "mv": "rename the key of a resource in all files",
+    },
+    "Operations": {
+        "backfill": "run an export again for a past range",
+    },
+    "Other": {
+        "schema": "print a JSON Schema of the files",
+        "emulator": "serve the interface on loopback for trials and tests",
+        "demo": "run an end-to-end demo on the embedded service",
+        "help": "show the help of a command",
+    },
+}
+COMMANDS: Mapping[str, str] = {
+    name: meaning for section in SECTIONS.values() for name, meaning in section.items()
+}
+
+
+def command_of(name: str) -> click.Command:
+    """Return the command of a name, importing it."""
+    # A module can't have the name of a keyword.
+    module = import_module(f"reconciler.cli.{name}{'_' * iskeyword(name)}")
+    command: click.Command = module.execute
+    return command
+
+
+class LazyGroup(HasCommonOptions, click.Group):
+    """The program: the common options, the commands by section, and names close to a wrong one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order of the sections."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, None for an unknown name."""
+        del ctx
+        return command_of(cmd_name) if cmd_name in COMMANDS else None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Begin a run with the default settings, then parse."""
+        begin()
+        return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by section."""
+        del ctx
+        width = max(map(len, COMMANDS))
+        for section, commands in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(f"{name:{width}}", text) for name, text in commands.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name. Raises UsageError with a suggestion."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = self._close_to(ctx, args[0])
+            suggestion = f" Did you mean '{close}'?" if close else ""
+            message = f"No such command '{args[0]}'.{suggestion}"
+            raise click.UsageError(message, error.ctx) from None
+
+    def _close_to(self, ctx: click.Context, word: str) -> str | None:
+        """Return the command or the option with a similar name."""
+        from difflib import get_close_matches
+
+        options = {name for param in self.get_params(ctx) for name in param.opts}
+        if f"--{word}" in options:
+            return f"reconciler --{word}"
+        return next(iter(get_close_matches(word, list(COMMANDS), n=1)), None)

@@ -1,0 +1,31 @@
+"""`reconciler help`."""
+
+from __future__ import annotations
+
+import click
+
+from reconciler.cli.command import command
+from reconciler.cli.group import COMMANDS, command_of
+from reconciler.cli.streams import write_result
+from reconciler.errors import BadUsage
+from reconciler.model.suggestion import choice
+
+EXAMPLES = (
+    ("help", "List the commands"),
+    ("help plan", "Show the options and examples of `plan`"),
+)
+
+
+@command("help", examples=EXAMPLES, page="README.md")
+@click.argument("name", required=False, metavar="[COMMAND]")
+@click.pass_context
+def execute(context: click.Context, name: str | None) -> None:
+    """Show the help of a command, or of the program."""
+    root = context.find_root()
+    if name is None:
+        write_result(f"{root.command.get_help(root)}\n")
+        return
+    if name not in COMMANDS:
+        raise BadUsage(f"unknown command '{name}'", hint=choice(name, COMMANDS, "commands"))
+    shown = command_of(name)
+    write_result(f"{shown.get_help(shown.context_class(shown, info_name=name, parent=root))}\n")

@@ -1,0 +1,91 @@
+"""Values of exports that rules depend on: fields, times, and statistics of runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from statistics import median
+
+from reconciler.model.field_types import Instant
+from reconciler.model.live import LiveObject
+from reconciler.model.rule import RuleContext
+from reconciler.model.values import JSON, MISSING, JSONObject, value_at
+
+_STEPS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
+_MINUTES = re.compile(r"every ([0-9]{1,4}) minutes")
+_UNITS = ((10**9, "B"), (10**6, "M"), (10**3, "k"))
+_SUNDAY = datetime(1970, 1, 4, tzinfo=UTC)
+
+
+def moment(value: JSON) -> datetime | None:
+    """Return an instant, None for a value of another form."""
+    canonical = Instant().canonical(value)
+    try:
+        return datetime.fromisoformat(canonical) if isinstance(canonical, str) else None
+    except ValueError:
+        return None
+
+
+def moment_text(instant: datetime) -> str:
+    """Return an instant in ISO 8601, to the second."""
+    return str(Instant().canonical(instant.replace(microsecond=0)))
+
+
+def live_value(context: RuleContext, *path: str) -> JSON:
+    """Return the live value at a path, or MISSING."""
+    return value_at(context.live.body, path) if context.live else MISSING
+
+
+def wanted(context: RuleContext, name: str) -> JSON:
+    """Return the value after the change: the declared one, or else the live one."""
+    if context.desired is not None and name in context.desired.spec:
+        return context.desired.spec[name]
+    value = live_value(context, name)
+    return None if value is MISSING else value
+
+
+def wanted_type(context: RuleContext) -> str:
+    """Return the destination type after the change."""
+    return str(value_at(wanted(context, "destination"), ("type",)))
+
+
+def step_of(interval: JSON) -> timedelta | None:
+    """Return the length of an interval, None if it is unknown."""
+    minutes = _MINUTES.fullmatch(str(interval))
+    return timedelta(minutes=int(minutes[1])) if minutes else _STEPS.get(str(interval))
+
+
+def aligned(instant: datetime, step: timedelta, body: JSONObject) -> datetime:
+    """Return the last start of an interval, in UTC; weeks start on `offset_day`, else on Sunday."""
+    day = body.get("offset_day")
+    origin = _SUNDAY + timedelta(days=day if isinstance(day, int) else 0)
+    return instant - (instant - origin) % step
+
+
+def runs_of(live: LiveObject | None) -> tuple[JSONObject, ...]:
+    """Return the latest runs of an export, newest first."""
+    runs = live.body.get("latest_runs") if live is not None else None
+    return tuple(run for run in runs if isinstance(run, Mapping)) if isinstance(runs, list) else ()
+
+
+def rows_of_a_run(live: LiveObject | None) -> str | None:
+    """Return the median number of rows of completed runs as text, None without any."""
+    counts = [
+        count
+        for run in runs_of(live)
+        if run.get("status") == "Completed"
+        if isinstance(count := run.get("records_completed"), int)
+    ]
+    if not counts:
+        return None
+    count = int(median(counts))
+    return f"about {_short(count)} {'row' if count == 1 else 'rows'}"
+
+
+def _short(count: int) -> str:
+    """Return a number with at most three digits: 950, 1.2 k, 28 M."""
+    for size, unit in _UNITS:
+        if count >= size:
+            return f"{count / size:.1f}".removesuffix(".0") + f" {unit}"
+    return str(count)

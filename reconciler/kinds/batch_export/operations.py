@@ -1,0 +1,101 @@
+"""The operations of a batch export (docs/service.md 1.7, 2, 3 and 7 to 11)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from reconciler.model.live import Dialect
+from reconciler.model.operation import Operation, Paging
+from reconciler.model.request import Repeat
+
+_READ, _WRITE = "batch_export:read", "batch_export:write"
+_reads = partial(Operation, method="GET", scope=_READ, below_parent=True)
+_writes = partial(Operation, method="POST", scope=_WRITE, below_parent=True)
+
+OPERATIONS = (
+    Operation("pause", "POST", "pause/", _WRITE, source="1.7"),
+    Operation("unpause", "POST", "unpause/", _WRITE, source="1.7"),
+    _reads(name="runs", path="runs/", paging=Paging.CURSOR, source="7"),
+    _reads(name="run", path="runs/{run}/", source="7"),
+    _writes(
+        name="retry_run",
+        path="runs/{run}/retry/",
+        repeat=Repeat.AFTER_LOOKING,
+        since=Dialect.V2025,
+        source="7.2",
+    ),
+    _writes(name="cancel_run", path="runs/{run}/cancel/", since=Dialect.V2025, source="7.2"),
+    _reads(
+        name="logs",
+        path="logs/",
+        paging=Paging.PAGES,
+        refused_to_keys=frozenset({Dialect.V2025}),
+        source="9",
+    ),
+    _reads(name="run_logs", path="runs/{run}/logs/", paging=Paging.PAGES, source="9"),
+    # Until autumn 2025 a backfill is created on the second path only (8.1).
+    _writes(
+        name="backfill",
+        path="backfills/",
+        repeat=Repeat.AFTER_LOOKING,
+        since=Dialect.V2025,
+        source="8.1",
+    ),
+    Operation(
+        "backfill_of_old_servers",
+        "POST",
+        "backfill/",
+        _WRITE,
+        repeat=Repeat.AFTER_LOOKING,
+        until=Dialect.V2025,
+        source="8.1",
+    ),
+    _reads(
+        name="backfills",
+        path="backfills/",
+        paging=Paging.CURSOR,
+        since=Dialect.V2025,
+        source="8.1",
+    ),
+    _reads(name="backfill_row", path="backfills/{backfill}/", since=Dialect.V2025, source="8.1"),
+    _writes(
+        name="cancel_backfill",
+        path="backfills/{backfill}/cancel/",
+        since=Dialect.V2025,
+        source="8.1",
+    ),
+    Operation(
+        "activity",
+        "GET",
+        "/api/projects/{parent}/activity_log/",
+        "activity_log:read",
+        paging=Paging.CURSOR,
+        below_parent=True,
+        since=Dialect.V2025,
+        query={"scope": "BatchExport"},
+        source="10",
+    ),
+    _reads(
+        name="test_steps",
+        path="/api/projects/{parent}/batch_exports/test/",
+        since=Dialect.V2025,
+        refused_to_keys=frozenset({Dialect.V2025}),
+        source="11",
+    ),
+    _writes(
+        name="run_test_step",
+        path="run_test_step/",
+        repeat=Repeat.AFTER_LOOKING,
+        since=Dialect.V2025,
+        refused_to_keys=frozenset({Dialect.V2025}),
+        source="11",
+    ),
+    _writes(
+        name="run_test_step_new",
+        path="/api/projects/{parent}/batch_exports/run_test_step_new/",
+        repeat=Repeat.AFTER_LOOKING,
+        since=Dialect.V2025,
+        refused_to_keys=frozenset({Dialect.V2025}),
+        source="11",
+    ),
+)

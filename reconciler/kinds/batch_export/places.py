@@ -1,0 +1,47 @@
+"""Where destinations write, by type (docs/service.md 1.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_BUCKET = {"bucket_name": "bucket", "prefix": "prefix", "endpoint_url": "endpoint"}
+_TABLE = {"database": "database", "schema": "schema", "table_name": "table"}
+
+PLACES: Mapping[str, Mapping[str, str]] = {
+    "S3": _BUCKET,
+    "AwsS3": _BUCKET,
+    "S3Compatible": _BUCKET,
+    "AzureBlob": {"container_name": "container", "prefix": "prefix"},
+    "BigQuery": {"project_id": "BigQuery project", "dataset_id": "dataset", "table_id": "table"},
+    "Databricks": {"catalog": "catalog", "schema": "schema", "table_name": "table"},
+    "HTTP": {"url": "address"},
+    "Postgres": {"host": "host", **_TABLE},
+    "Redshift": {"host": "host", **_TABLE},
+    "Snowflake": {"account": "account", **_TABLE},
+}
+"""Fields with the location of exported data by type, and words for them.
+
+What computes or signs in is not a place: `warehouse` and `role` of Snowflake, `http_path` of
+Databricks, `copy_inputs` of Redshift. Nor is what only leads to one: `port`, and `region`, which a
+bucket cannot change.
+"""
+
+_FILES = (", {file_format}", " {compression}")
+_IN_TABLE = ("{database}", ".{schema}", ".{table_name}")
+_ON_HOST = ("{host}:{port}/", *_IN_TABLE)
+_IN_BUCKET = ("s3://{bucket_name}/", "{prefix}", " ({region})", " at {endpoint_url}", *_FILES)
+
+SUMMARIES: Mapping[str, tuple[str, ...]] = {
+    "S3": _IN_BUCKET,
+    "AwsS3": _IN_BUCKET,
+    "S3Compatible": _IN_BUCKET,
+    "AzureBlob": ("{container_name}/", "{prefix}", *_FILES),
+    "BigQuery": ("{project_id}.", "{dataset_id}", ".{table_id}"),
+    "Databricks": ("{catalog}", ".{schema}", ".{table_name}"),
+    "HTTP": ("{url}",),
+    "Postgres": _ON_HOST,
+    "Redshift": _ON_HOST,
+    "Snowflake": ("{account}/", *_IN_TABLE),
+    "Workflows": ("{hog_function_id}",),
+}
+"""One line about a destination: parts of text, without those of which a field is not set."""

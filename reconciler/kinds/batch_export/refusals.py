@@ -1,0 +1,323 @@
+"""Changes of exports that servers are known to refuse. `policy.attempt` uses the ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+
+from reconciler.kinds.batch_export.destinations import DESTINATION
+from reconciler.kinds.batch_export.facts import live_value, moment, moment_text, wanted, wanted_type
+from reconciler.model.change import Action
+from reconciler.model.live import Dialect
+from reconciler.model.rule import Objection, RuleContext, Rules
+from reconciler.model.schema_files import known_schema
+from reconciler.model.values import MISSING, value_at
+from reconciler.model.wording import quoted
+
+REFUSALS = Rules()
+_CREATES = (Action.CREATE, Action.REPLACE)
+_WRITES = (*_CREATES, Action.UPDATE)
+_INTEGRATION_SINCE: Mapping[str, Dialect] = {
+    "Databricks": Dialect.V2025,
+    **dict.fromkeys(
+        ("AwsS3", "AzureBlob", "BigQuery", "Postgres", "Redshift", "S3Compatible", "Snowflake"),
+        Dialect.V2026,
+    ),
+}
+"""The first dialect that requires an integration, by type (docs/service.md 1.3)."""
+_SQL_SERVER = ("host", "user", "password")
+_REQUIRED_UNTIL_2025: Mapping[str, tuple[str, ...]] = {
+    "BigQuery": ("project_id", "private_key", "private_key_id", "token_uri", "client_email"),
+    "Postgres": _SQL_SERVER,
+    "Redshift": _SQL_SERVER,
+    "Snowflake": ("account",),
+}
+"""Fields that servers with credentials in the config require (docs/service.md 1.3)."""
+_MAY_DROP_INTEGRATION = frozenset({"Postgres"})
+_MODELS_SINCE: Mapping[str, Dialect] = {"hogql": Dialect.V2026}
+_CAPTURE_ADDRESSES = ("https://us.i.posthog.com/batch/", "https://eu.i.posthog.com/batch/")
+_SCHEDULE_KEPT = timedelta(days=7)
+_INSTEAD = {"S3": "use AwsS3 or S3Compatible, with an `integration` for the credentials"}
+
+
+def _release(context: RuleContext) -> Dialect | None:
+    """Return the dialect that accepts the same: the interface is not older than 2025 here."""
+    return Dialect.V2025 if context.dialect is Dialect.INTERFACE else context.dialect
+
+
+def _has(release: Dialect, since: Dialect | None, until: Dialect | None) -> bool:
+    return release in Dialect.between(since, until)
+
+
+def _range_of(tag: str) -> tuple[Dialect | None, Dialect | None]:
+    schema = known_schema(f"destinations/{tag}")
+    since, until = schema.get("x-since"), schema.get("x-until")
+    return Dialect(since) if since else None, Dialect(until) if until else None
+
+
+def _is_sent(context: RuleContext) -> bool:
+    return context.sent("destination") is not MISSING
+
+
+def _server(context: RuleContext) -> str:
+    return f"the server (dialect {context.dialect})"
+
+
+@REFUSALS.refusal("type-not-accepted", on=_WRITES)
+def type_not_accepted(context: RuleContext) -> Objection | None:
+    """The server does not have the destination type.
+
+    Servers of 2026 have AwsS3 and S3Compatible instead of S3, and refuse every change of the
+    destination of an S3 export. Older servers do not have the newer types. Use another type.
+    """
+    tag, release = wanted_type(context), _release(context)
+    if release is None or tag not in DESTINATION.variants or not _is_sent(context):
+        return None
+    if _has(release, *_range_of(tag)):
+        return None
+    known = [other for other in DESTINATION.variants if _has(release, *_range_of(other))]
+    return Objection(
+        f"{_server(context)} does not accept destination type {tag}",
+        _INSTEAD.get(tag, f"use one of {', '.join(known)}"),
+        ("destination", "type"),
+    )
+
+
+@REFUSALS.refusal("integration-required", on=_WRITES)
+def integration_required(context: RuleContext) -> Objection | None:
+    """The destination type requires an integration.
+
+    It holds the credentials. The API cannot create one: create it in the service, and set
+    `destination.integration` to its id.
+    """
+    tag, release = wanted_type(context), _release(context)
+    since = _INTEGRATION_SINCE.get(tag)
+    if since is None or release is None or not release.is_since(since):
+        return None
+    removed = context.field("destination", "integration")
+    if not context.creates and (removed is None or tag in _MAY_DROP_INTEGRATION):
+        return None
+    if value_at(wanted(context, "destination"), ("integration",)) not in (None, MISSING):
+        return None
+    return Objection(
+        f"{_server(context)} requires an integration for destination type {tag}",
+        "create an integration in the service, and set `destination: {integration: <id>}`",
+        ("destination",),
+    )
+
+
+@REFUSALS.refusal("integration-of-another-project", on=(Action.REPLACE,))
+def integration_of_another_project(context: RuleContext) -> Objection | None:
+    """An export moves to another project with its integration.
+
+    An integration belongs to one project. Set `destination.integration` to one of the new project.
+    """
+    named = context.sent("destination", "integration")
+    if context.field("project") is None or not context.creates or named in (None, MISSING):
+        return None
+    if named != live_value(context, "destination", "integration"):
+        return None
+    return Objection(
+        f"integration {named} belongs to the project that the export moves from",
+        "set `destination: {integration: <id>}` to one of the new project",
+        ("destination", "integration"),
+    )
+
+
+@REFUSALS.refusal("field-not-accepted", on=_WRITES)
+def field_not_accepted(context: RuleContext) -> Objection | None:
+    """The server does not know a field of the destination.
+
+    Such as credentials of object stores and `endpoint_url` on servers of 2026, and
+    `legacy_parquet_extension` on older ones. Remove the field.
+    """
+    release, config = _release(context), context.sent("destination", "config")
+    if release is None or not isinstance(config, Mapping):
+        return None
+    fields = {field.name: field for field in DESTINATION.variants.get(wanted_type(context), ())}
+    names = [
+        name
+        for name in config
+        if name in fields and not _has(release, fields[name].since, fields[name].until)
+    ]
+    if not names:
+        return None
+    is_secret = any(fields[name].secret for name in names)
+    return Objection(
+        f"{_server(context)} does not accept {', '.join(names)} for destination type "
+        f"{wanted_type(context)}",
+        "remove it and use an `integration`" if is_secret else "remove it",
+        ("destination", "config", names[0]),
+    )
+
+
+@REFUSALS.refusal("field-required", on=_CREATES)
+def field_required(context: RuleContext) -> Objection | None:
+    """A new destination lacks a field that is required without integrations.
+
+    Servers up to 2025 require address and credentials in the configuration. Set them.
+    """
+    if not context.creates or _release(context) is not Dialect.V2025:
+        return None
+    config = context.sent("destination", "config")
+    missing = [
+        name
+        for name in _REQUIRED_UNTIL_2025.get(wanted_type(context), ())
+        if value_at(config, (name,)) in (None, MISSING)
+    ]
+    if not missing:
+        return None
+    return Objection(
+        f"{_server(context)} requires {', '.join(missing)} for destination type "
+        f"{wanted_type(context)}",
+        "set it in `destination.config`: this server keeps credentials there",
+        ("destination", "config"),
+    )
+
+
+@REFUSALS.refusal("legacy-extension", on=_WRITES)
+def legacy_extension(context: RuleContext) -> Objection | None:
+    """`legacy_parquet_extension` is switched on.
+
+    Servers only switch it off: it exists for exports from before 2026. Remove it.
+    """
+    path = ("destination", "config", "legacy_parquet_extension")
+    if context.dialect is not Dialect.V2026 or context.sent(*path) is not True:
+        return None
+    return Objection(f"{_server(context)} does not set {path[-1]} to true", "remove it", path)
+
+
+@REFUSALS.refusal("address-not-accepted", on=_WRITES)
+def address_not_accepted(context: RuleContext) -> Objection | None:
+    """An HTTP export has another address than those of PostHog.
+
+    Servers of 2026 send HTTP exports only to the capture addresses of PostHog Cloud. Use one of
+    them.
+    """
+    path = ("destination", "config", "url")
+    url = context.sent(*path)
+    if context.dialect is not Dialect.V2026 or wanted_type(context) != "HTTP":
+        return None
+    if not isinstance(url, str) or url in _CAPTURE_ADDRESSES:
+        return None
+    return Objection(
+        f"{_server(context)} does not send exports to {quoted(url)}",
+        f"use {' or '.join(_CAPTURE_ADDRESSES)}",
+        path,
+    )
+
+
+@REFUSALS.refusal("model-not-accepted", on=_WRITES)
+def model_not_accepted(context: RuleContext) -> Objection | None:
+    """The server does not have the model.
+
+    Older servers do not have model hogql. Use another one.
+    """
+    model, release = str(context.sent("model")), _release(context)
+    since = _MODELS_SINCE.get(model)
+    if since is None or release is None or release.is_since(since):
+        return None
+    return Objection(
+        f"{_server(context)} does not accept model {model}", "use model events", ("model",)
+    )
+
+
+@REFUSALS.refusal("query-required", on=_WRITES)
+def query_required(context: RuleContext) -> Objection | None:
+    """An export of model hogql has no query.
+
+    Set `hogql_query`.
+    """
+    if wanted(context, "model") != "hogql" or wanted(context, "sql_query"):
+        return None
+    if not context.creates and context.sent("hogql_query") is MISSING:
+        return None
+    return Objection("an export of model hogql needs a query", "set `hogql_query`", ("model",))
+
+
+@REFUSALS.refusal("query-not-accepted", on=_WRITES)
+def query_not_accepted(context: RuleContext) -> Objection | None:
+    """The server accepts a query only with model hogql.
+
+    Servers of autumn 2026 accept queries of other models only in a project that has such an export
+    already. Use model hogql.
+    """
+    query = context.sent("hogql_query")
+    if context.dialect is not Dialect.V2026 or query in (None, MISSING):
+        return None
+    if (wanted(context, "model") or "events") == "hogql" or any(_has_query(context)):
+        return None
+    return Objection(
+        f"{_server(context)} accepts a query only with model hogql in this project",
+        "set `model: hogql`",
+        ("sql_query",),
+    )
+
+
+def _has_query(context: RuleContext) -> Iterator[bool]:
+    """Yield for every export of the project whether it allows others to have a query."""
+    for sibling in context.siblings:
+        body = sibling.body
+        # Servers of spring 2026 do not have this field, and accept queries.
+        is_older = "incremental_mode" not in body
+        yield is_older or bool(body.get("hogql_query") and body.get("model") != "hogql")
+
+
+@REFUSALS.refusal("query-not-removable", on=(Action.UPDATE,))
+def query_not_removable(context: RuleContext) -> Objection | None:
+    """The query of an export is removed.
+
+    Servers of 2025 refuse null. Keep the query, or create another export without it.
+    """
+    if context.dialect is not Dialect.V2025 or context.sent("hogql_query") is not None:
+        return None
+    return Objection(
+        f"{_server(context)} cannot remove the query of an export",
+        "keep the query, or create another export without it",
+        ("sql_query",),
+    )
+
+
+@REFUSALS.refusal("project-required", on=(Action.CREATE,))
+def project_required(context: RuleContext) -> Objection | None:
+    """A new export has no project.
+
+    Real servers cannot create it. Set `project`.
+    """
+    if context.dialect in (None, Dialect.INTERFACE) or context.desired is None:
+        return None
+    if context.desired.parent is not None:
+        return None
+    return Objection(
+        f"{_server(context)} cannot create an export without a project",
+        "set `project: <key>`",
+    )
+
+
+@REFUSALS.refusal("schedule-deleted", on=(Action.UPDATE, Action.PAUSE))
+def schedule_deleted(context: RuleContext) -> Objection | None:
+    """An export changes or is paused more than a week after its `end_at`.
+
+    The service has deleted its schedule by then, and fails. Delete the export and create it
+    again.
+    """
+    end = moment(live_value(context, "end_at"))
+    if end is None or live_value(context, "paused") is True:
+        return None
+    # Writes and runs keep a schedule: it is deleted a week after the last of them.
+    runs = live_value(context, "latest_runs")
+    times = (
+        live_value(context, "created_at"),
+        live_value(context, "last_updated_at"),
+        live_value(context, "last_paused_at"),
+        *(value_at(run, ("created_at",)) for run in (runs if isinstance(runs, list) else ())),
+    )
+    last = max((end, *filter(None, map(moment, times))))
+    if context.dialect is Dialect.INTERFACE or context.now - last <= _SCHEDULE_KEPT:
+        return None
+    return Objection(
+        f"its end_at {moment_text(end)} passed more than 7 days ago, and the service has deleted "
+        "its schedule",
+        "delete it with `state: absent` and apply; then declare it again",
+        ("end_at",),
+    )

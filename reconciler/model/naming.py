@@ -1,0 +1,175 @@
+"""Name objects: by address, id, key, name or glob. One rule for every option and argument.
+
+The first of these levels that matches anything wins, so a glob never wins over an exact name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+
+from reconciler.errors import BadUsage
+from reconciler.model.address import UNMANAGED_PREFIX, Address
+from reconciler.model.globs import fits_any
+from reconciler.model.kind import Kind
+from reconciler.model.live import LiveObject
+from reconciler.model.resource import Resource
+from reconciler.model.suggestion import choice, nearest
+from reconciler.model.wording import listed, printable, quoted
+
+_MOST_LISTED = 10
+_HOW = "write an address (kind.key), an id, a key, a name or a glob"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The texts that name one object.
+
+    `address` is that of the resource, or `Address.of_unmanaged`. `ids` are live ids, `names` live
+    and configured names.
+    """
+
+    address: Address
+    ids: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of_live(cls, live: LiveObject, address: Address | None = None) -> Named:
+        """Return the names of a live object, and those of its resource if it has one."""
+        own = Address.of_unmanaged(live.kind, live.id)
+        return cls(address or own, (live.id,), (live.name.strip(),))
+
+    @classmethod
+    def of_resource(cls, resource: Resource, live: LiveObject | None = None) -> Named:
+        """Return the names of a resource, and those of its live object if it has one."""
+        ids = (resource.pinned_id, live.id if live is not None else None)
+        names = (resource.name, live.name.strip() if live is not None else None)
+        return cls(resource.address, tuple(filter(None, ids)), tuple(filter(None, names)))
+
+    @property
+    def label(self) -> str:
+        """The address, for messages, and the name of an unmanaged object."""
+        address = printable(str(self.address))
+        is_unmanaged = self.address.key.startswith(UNMANAGED_PREFIX)
+        return f"{quoted(self.names[0])} ({address})" if is_unmanaged and self.names else address
+
+    def exact(self) -> tuple[tuple[str, ...], ...]:
+        """Return the texts of each level: address, ids, key and names."""
+        return (str(self.address),), self.ids, (self.address.key,), self.names
+
+    def fits(self, glob: str) -> bool:
+        """Return whether a glob matches the address, the key or a name."""
+        return _any_fits((str(self.address), self.address.key, *self.names), glob)
+
+    def may_match(self, text: str) -> bool:
+        """Return whether a text, or a part of a comma list, matches on any level."""
+        return any(
+            self.fits(part) or any(part in texts for texts in self.exact())
+            for part in (text.strip(), *parts(text))
+        )
+
+
+class Names:
+    """The objects that an option or argument may name, in the order of their addresses."""
+
+    def __init__(self, objects: Iterable[Named]) -> None:
+        self._objects = sorted(objects, key=lambda item: (item.address.kind, item.address.key))
+        self._levels: tuple[dict[str, list[Named]], ...] = ({}, {}, {}, {})
+        for item in self._objects:
+            for level, texts in zip(self._levels, item.exact(), strict=True):
+                for text in set(texts):
+                    level.setdefault(text, []).append(item)
+
+    def matching(self, text: str) -> tuple[Named, ...]:
+        """Return the objects that a text names, none if nothing matches."""
+        text = text.strip()
+        for level in self._levels:
+            if text in level:
+                return tuple(level[text])
+        return tuple(item for item in self._objects if item.fits(text))
+
+    def split(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Return texts, with comma lists split that match nothing as a whole."""
+        return _split(texts, self.matching)
+
+    def named(self, text: str, option: str = "") -> tuple[Named, ...]:
+        """Return the objects that a text names. Raises BadUsage if it names nothing."""
+        named = self.matching(text)
+        if not named:
+            raise self.nothing(text, option)
+        return named
+
+    def ids_of(self, addresses: Container[Address]) -> frozenset[str]:
+        """Return the live ids of objects."""
+        return frozenset(
+            live_id for item in self._objects if item.address in addresses for live_id in item.ids
+        )
+
+    def one(self, text: str) -> Named:
+        """Return the only object that a text names. Raises BadUsage for none and for several."""
+        named = self.named(text)
+        if len(named) > 1:
+            labels = listed([item.label for item in named], _MOST_LISTED)
+            raise BadUsage(
+                f"{quoted(text)} matches {len(named)} resources", hint=f"use one of: {labels}"
+            )
+        return named[0]
+
+    def nothing(self, text: str, option: str = "") -> BadUsage:
+        """Return the error that a text names nothing, with a similar name."""
+        where = f" ({option})" if option else ""
+        close = self._nearest(text)
+        if close is not None:
+            hint = f"did you mean {close.label}?"
+        elif self._objects:
+            known = listed([item.label for item in self._objects], _MOST_LISTED)
+            hint = f"{_HOW}; known: {known}"
+        else:
+            hint = "there is nothing that it could name"
+        return BadUsage(f"nothing matches {quoted(text)}{where}", hint=hint)
+
+    def _nearest(self, text: str) -> Named | None:
+        """Return the object with the most similar key or name; of an address, in its kind."""
+        before, dot, after = text.strip().partition(".")
+        kind = nearest(before, sorted({item.address.kind for item in self._objects}))
+        kind = kind if dot else None
+        texts: dict[str, Named] = {}
+        for item in self._objects:
+            if kind in (None, item.address.kind):
+                for name in (item.address.key, *item.names):
+                    texts.setdefault(name, item)
+        wanted = (after if kind is not None else text).strip(" *")
+        close = nearest(wanted, list(texts)) if wanted else None
+        return texts[close] if close is not None else None
+
+
+def kinds_named(text: str, kinds: Sequence[Kind]) -> frozenset[str]:
+    """Return the names of the kinds that a text names, such as a collection (`batch_exports`).
+
+    Raises BadUsage for an unknown one.
+    """
+    texts = {kind.name: (kind.name, kind.collection) for kind in kinds}
+
+    def matching(part: str) -> list[str]:
+        exact = [name for name in texts if part in texts[name]]
+        return exact or [name for name in texts if _any_fits(texts[name], part)]
+
+    named: set[str] = set()
+    for part in _split([text], matching):
+        if not matching(part):
+            raise BadUsage(f"unknown kind {quoted(part)}", hint=choice(part, list(texts), "kinds"))
+        named.update(matching(part))
+    return frozenset(named)
+
+
+def parts(text: str) -> tuple[str, ...]:
+    """Return the parts of a comma list."""
+    return tuple(part.strip() for part in text.split(","))
+
+
+def _any_fits(texts: Iterable[str], glob: str) -> bool:
+    return any(fits_any(text, (glob,)) for text in texts)
+
+
+def _split(texts: Iterable[str], matching: Callable[[str], object]) -> tuple[str, ...]:
+    return tuple(part for text in texts for part in ((text,) if matching(text) else parts(text)))

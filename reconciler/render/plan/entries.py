@@ -1,0 +1,177 @@
+"""Changes that look the same, as one entry."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reconciler.model.address import Address
+from reconciler.model.change import Action, Change, Reason
+from reconciler.model.values import MISSING, value_at
+from reconciler.model.wording import printable
+from reconciler.render.plan.brief import lines_to_show, variants_of
+from reconciler.render.plan.fields import FieldLine, LineKind
+from reconciler.render.plan.remarks import Remark, remarks_of, shared_notes
+from reconciler.render.plan.words import first_of, nouns, parent_of, shown_reasons, title
+
+_FEWEST: Mapping[Action, int] = {Action.CREATE: 21, Action.DELETE: 2}
+"""Changes that are shown as one if there are so many."""
+_FEWEST_EQUAL = 3
+_MOST_NAMES = 6
+_MOST_NEW_NAMES = 40
+_MOST_COMPARED = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A change, or several that differ only in what they concern.
+
+    `lines` are the fields to show, `members` the objects of a group as text. `notes` are those of
+    the plan that concern one of its resources.
+    """
+
+    changes: tuple[Change, ...]
+    title: str
+    lines: tuple[FieldLine, ...]
+    remarks: tuple[Remark, ...]
+    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    members: str = ""
+
+    @property
+    def change(self) -> Change:
+        """The first of its changes."""
+        return self.changes[0]
+
+    @property
+    def grouped(self) -> bool:
+        """Whether it has several changes."""
+        return len(self.changes) > 1
+
+    @property
+    def drifted(self) -> bool:
+        """Whether the only reason is that live state changed."""
+        return set(self.change.reasons) == {Reason.DRIFTED}
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The entries of a plan in its order, and the notes that several of its changes have."""
+
+    listed: tuple[Entry, ...]
+    shared: tuple[str, ...] = ()
+
+
+def entries_of(
+    changes: Sequence[Change],
+    notes: Mapping[Address, Sequence[str]],
+    *,
+    verbose: bool = False,
+) -> Entries:
+    """Return the entries of changes. `verbose` shows every field and groups only equal ones."""
+    shared = {} if verbose else dict(shared_notes(changes))
+    unless = frozenset(shared)
+    groups: dict[Hashable, list[tuple[int, Change, tuple[FieldLine, ...]]]] = {}
+    for position, change in enumerate(changes):
+        # The lines of new objects do not decide whether they are grouped.
+        is_new = change.action is Action.CREATE
+        lines = () if is_new else lines_to_show(change, verbose=verbose)
+        key = _key(change, lines, tuple(notes.get(change.address, ())), verbose=verbose)
+        groups.setdefault(key, []).append((position, change, lines))
+    positioned = []
+    for members in groups.values():
+        position, first, lines = members[0]
+        if len(members) >= _FEWEST.get(first.action, _FEWEST_EQUAL):
+            every = [change for _, change, _ in members]
+            positioned.append((position, _group(every, lines, notes, unless)))
+            continue
+        for position, change, lines in members:
+            shown = lines or lines_to_show(change, verbose=verbose)
+            positioned.append((position, _single(change, shown, notes, unless)))
+    positioned.sort(key=lambda item: item[0])
+    return Entries(tuple(entry for _, entry in positioned), tuple(shared.values()))
+
+
+def _key(
+    change: Change, lines: tuple[FieldLine, ...], notes: tuple[str, ...], *, verbose: bool
+) -> Hashable:
+    """Return what changes have in common that are shown as one."""
+    kind, action, reasons = change.address.kind, change.action, change.reasons
+    if verbose and action in _FEWEST:
+        return change.id
+    if action is Action.CREATE:
+        parent = change.parent_id or str(change.parent)
+        return action, kind, parent, reasons, notes
+    if len(lines) > _MOST_COMPARED:
+        return change.id
+    rules = frozenset((item.rule, item.severity) for item in change.consequences)
+    return action, kind, reasons, rules, lines, notes
+
+
+def _single(
+    change: Change,
+    lines: tuple[FieldLine, ...],
+    notes: Mapping[Address, Sequence[str]],
+    unless: frozenset[tuple[str, str]],
+) -> Entry:
+    return Entry(
+        (change,),
+        title(change),
+        lines,
+        remarks_of((change,), unless=unless),
+        shown_reasons(change),
+        tuple(notes.get(change.address, ())),
+    )
+
+
+def _group(
+    changes: Sequence[Change],
+    lines: tuple[FieldLine, ...],
+    notes: Mapping[Address, Sequence[str]],
+    unless: frozenset[tuple[str, str]],
+) -> Entry:
+    first = changes[0]
+    name, members = nouns(first.address.kind, len(changes)), _members(changes)
+    if first.action is Action.CREATE:
+        name += f" in {parent_of(first)}" if parent_of(first) else ""
+        lines = tuple(_types(changes))
+        members = _listed(changes, _MOST_NEW_NAMES)
+    return Entry(
+        tuple(changes),
+        name,
+        lines,
+        remarks_of(changes, unless=unless),
+        shown_reasons(first),
+        tuple(notes.get(first.address, ())),
+        members,
+    )
+
+
+def _members(changes: Sequence[Change]) -> str:
+    """Return the keys, or how many there are in each project."""
+    if len(changes) <= _MOST_NAMES:
+        return _listed(changes, _MOST_NAMES)
+    parents = Counter(parent_of(change) for change in changes)
+    if list(parents) == [""]:
+        return _listed(changes, _MOST_NAMES)
+    counts = [f"{parent or '(organization)'} {count:,}" for parent, count in parents.items()]
+    return f"{first_of(counts, _MOST_NEW_NAMES)} (list: --verbose)"
+
+
+def _listed(changes: Sequence[Change], most: int) -> str:
+    more = " (list: --verbose)" if len(changes) > most else ""
+    return first_of((printable(change.address.key) for change in changes), most) + more
+
+
+def _types(changes: Sequence[Change]) -> Iterator[FieldLine]:
+    """Yield how many new objects have which variant: `destination  S3 280, Postgres 20`."""
+    for name, variant in variants_of(changes[0].address.kind):
+        tags = Counter(value_at(change.body, (name, variant.tag)) for change in changes)
+        counts = [
+            f"{printable(str(tag))} {count:,}"
+            for tag, count in tags.most_common()
+            if tag is not MISSING
+        ]
+        if counts:
+            yield FieldLine(name, LineKind.SET, after=first_of(counts, _MOST_NAMES))

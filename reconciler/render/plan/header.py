@@ -1,0 +1,76 @@
+"""The first lines of a plan: where it applies, what it is compared with, and its id."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from reconciler.model.change import Reason
+from reconciler.model.identity import plan_id
+from reconciler.model.plan import Plan, PlanSource
+from reconciler.model.wording import printable, several
+
+_SHORT_COMMIT = 7
+SHORT_ID = 8
+_AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
+_NO_BASE = "none: removals, drift and changed secrets are not detected (--base REF)"
+
+
+def environment_as_text(source: PlanSource, *, full: bool = False) -> str:
+    """Return `production · https://eu.posthog.com · organization 0188461e`.
+
+    Unless it is shown in full, an organization id that is a UUID is shortened.
+    """
+    organization = source.organization if full else _short(source.organization)
+    return printable(f"{source.environment} · {source.base_url} · organization {organization}")
+
+
+def base_as_text(plan: Plan) -> str:
+    """Return `origin/main@1a2b3c4 (3 commits, 2 hours)`, or what is missing without a base."""
+    source = plan.source
+    if source.base is None:
+        return _NO_BASE
+    commit = printable(source.base[:_SHORT_COMMIT])
+    base = f"{printable(source.base_ref)}@{commit}" if source.base_ref else commit
+    if not source.base_commits:
+        return base
+    age = _age(source.base_time or "", plan.created_at)
+    distance = several(source.base_commits, "commit")
+    return f"{base} ({distance}, {age})" if age else f"{base} ({distance})"
+
+
+def head_as_text(source: PlanSource) -> str:
+    """Return the short commit that was planned, "" if unknown."""
+    return printable((source.head or "")[:_SHORT_COMMIT])
+
+
+def plan_as_id(plan: Plan) -> str:
+    """Return `plan 3c9a41f0`."""
+    return f"plan {plan_id(plan)[:SHORT_ID]}"
+
+
+def undone_as_text(plan: Plan) -> str:
+    """Return what a plan undoes, "" if nothing."""
+    undone = plan.source.undoes
+    if undone is not None:
+        return f"plan {printable(undone[:SHORT_ID])}"
+    undoes = any(Reason.UNDO in change.reasons for change in plan.effective)
+    return "applied changes" if undoes else ""
+
+
+def _short(organization: str) -> str:
+    try:
+        UUID(organization)
+    except ValueError:
+        return organization
+    return organization[:SHORT_ID]
+
+
+def _age(start: str, end: str) -> str:
+    try:
+        passed = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    except (ValueError, TypeError):
+        # A saved plan may contain any text.
+        return ""
+    ages = (several(int(passed // size), unit) for size, unit in _AGES if passed >= size)
+    return next(ages, "")

@@ -1,0 +1,84 @@
+"""The consequences of changes, equal ones said once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from reconciler.model.change import Action, Change, Consequence, Severity
+from reconciler.model.wording import printable
+from reconciler.render.plan.words import first_of, nouns
+
+_ANY = "<address>"
+_MOST_NAMES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A consequence of one or several changes. `whom` has their addresses if that is not clear."""
+
+    severity: Severity
+    rule: str
+    message: str
+    whom: str = ""
+
+
+def remarks_of(
+    changes: Sequence[Change], *, unless: frozenset[tuple[str, str]] = frozenset()
+) -> tuple[Remark, ...]:
+    """Return the consequences of changes that are shown as one, by rule, the worst first.
+
+    Messages that differ only in the address are one; of others the first is shown. `unless` are
+    rules and messages that are shown elsewhere. A danger names its objects; those of deletions are
+    listed anyway.
+    """
+    rules: dict[tuple[str, Severity], list[tuple[Change, str]]] = {}
+    for change in changes:
+        for consequence in change.consequences:
+            message = general(change, consequence)
+            if (consequence.rule, message) not in unless:
+                key = (consequence.rule, consequence.severity)
+                rules.setdefault(key, []).append((change, message))
+    ranked = sorted(rules.items(), key=lambda item: item[0][1].rank)
+    return tuple(
+        _merged(rule, severity, members, of=len(changes)) for (rule, severity), members in ranked
+    )
+
+
+def _merged(
+    rule: str, severity: Severity, members: Sequence[tuple[Change, str]], *, of: int
+) -> Remark:
+    first, message = members[0]
+    if of == 1:
+        return Remark(severity, rule, message.replace(_ANY, str(first.address)))
+    others = sum(text != message for _, text in members)
+    if others:
+        message = message.replace(_ANY, str(first.address))
+        message += f" ({first.address}; {others:,} more differ in detail: --verbose)"
+    if len(members) == of and first.action is Action.DELETE:
+        return Remark(severity, rule, message, f"all {of:,}")
+    whom = ""
+    if len(members) < of or severity is Severity.DANGER:
+        whom = first_of((str(change.address) for change, _ in members), _MOST_NAMES)
+    if len(members) < of:
+        whom = f"{len(members):,} of {of:,}: {whom}"
+    return Remark(severity, rule, message, whom)
+
+
+def general(change: Change, consequence: Consequence) -> str:
+    """Return the message of a consequence without the address of its change."""
+    return printable(consequence.message).replace(str(change.address), _ANY)
+
+
+def shared_notes(changes: Sequence[Change]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield rule and message of the notes that several changes have, and the text for all."""
+    counts = Counter(
+        (consequence.rule, general(change, consequence), change.address.kind)
+        for change in changes
+        for consequence in change.consequences
+        if consequence.severity is Severity.INFO
+    )
+    for (rule, message, kind), count in counts.items():
+        if count > 1:
+            yield (rule, message), f"{nouns(kind, count)}: {message} [{rule}]"

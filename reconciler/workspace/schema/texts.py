@@ -1,0 +1,65 @@
+"""Checks of texts by their schema: known values, addresses and placeholders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from string import Formatter
+
+from reconciler.model.suggestion import choice
+from reconciler.workspace.schema.annotations import Annotated, OpenEnumeration
+
+_URL = re.compile(r"\s*https?://[^/\s]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class TextProblem:
+    """What is wrong with a text."""
+
+    code: str
+    message: str
+    hint: str | None = None
+    is_error: bool = False
+
+
+def text_problems(part: Annotated, value: str, named: str) -> Iterator[TextProblem]:
+    """Yield the problems of a text. `named` are the words for its field."""
+    if part.enumeration is not None:
+        yield from _enumeration(part.enumeration, value, named)
+    if part.is_url and value.strip() and not _URL.match(value):
+        shown = "" if "@" in value else f", not '{value}'"  # It may contain a password.
+        message = f"{named} must begin with http:// or https://{shown}"
+        yield TextProblem("bad-url", message, "write it like https://example.com/path", True)
+    if part.placeholders and ("{" in value or "}" in value):
+        yield from _placeholders(part.placeholders, value, named)
+
+
+def _enumeration(enumeration: OpenEnumeration, value: str, named: str) -> Iterator[TextProblem]:
+    if value in enumeration.flagged:
+        message = f"'{value}' for {named} requires a feature that not every organization has"
+        yield TextProblem("feature-flag", message)
+    elif value not in enumeration.known:
+        fix = enumeration.fix(value)
+        if fix is not None:
+            yield TextProblem("misspelt-value", f"invalid value '{value}' for {named}", fix, True)
+        else:
+            message = f"unknown value '{value}' for {named}; the service decides"
+            yield TextProblem("unknown-value", message, choice(value, enumeration.known, "known"))
+
+
+def _placeholders(known: Sequence[str], value: str, named: str) -> Iterator[TextProblem]:
+    """Yield the braces that the service does not fill in, which makes every run fail."""
+    code = "unknown-placeholder"
+    try:
+        # The service formats the text as Python does (docs/service.md, 1.3).
+        names = {name: None for _, name, _, _ in Formatter().parse(value) if name is not None}
+    except ValueError:
+        hint = "write {{ and }} for literal braces, and {year} for a placeholder"
+        yield TextProblem(code, f"unbalanced brace in {named}: runs fail", hint)
+        return
+    for name in names:
+        if name not in known:
+            message = f"unknown placeholder {{{name}}} in {named}: runs fail"
+            hint = choice(f"{{{name}}}", [f"{{{other}}}" for other in known], "placeholders")
+            yield TextProblem(code, message, hint)

@@ -1,0 +1,102 @@
+"""Help, and the options that every command has."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.command import Command
+from reconciler.cli.group import COMMANDS, command_of
+from tests.support.cli import reconciler, write
+from tests.support.emulator import RunningEmulator
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = {
+    "reconciler.yaml": "version: 1\n",
+    "web.yaml": "projects:\n  web: {name: Web}\n",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_experience_20_help_has_examples_that_parse_and_a_page(name: str) -> None:
+    command = command_of(name)
+    assert isinstance(command, Command)
+    assert 2 <= len(command.examples) <= 3
+    assert (ROOT / command.page).is_file()
+    for line, meaning in command.examples:
+        program, *arguments = shlex.split(line.partition(" > ")[0])
+        assert program == name
+        command.make_context(name, arguments, help_option_names=["-h", "--help"])
+        assert meaning[0].isupper()
+        assert not meaning.endswith(".")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_experience_20_help_fits_the_terminal(name: str) -> None:
+    def longest(columns: int) -> int:
+        shown = reconciler(name, "-h", environ={"COLUMNS": str(columns)})
+        text = shown.out.partition("Examples:")[0]
+        return max(map(len, text.splitlines()))
+
+    assert longest(60) <= 60
+    assert longest(160) <= 120
+
+
+def test_experience_20_options_are_grouped() -> None:
+    shown = reconciler("plan", "-h").out
+    headings = [line for line in shown.splitlines() if line.endswith(":") and line[0] != " "]
+    assert headings == [
+        *("Options:", "Workspace:", "Selection:", "Planning:", "Connection:", "Output:"),
+        "Examples:",
+    ]
+
+
+def test_experience_34_short_forms_of_help_and_version() -> None:
+    assert reconciler("-V").out == reconciler("--version").out
+    assert reconciler("help").out == reconciler("--help").out
+    assert reconciler("help", "plan").out == reconciler("plan", "--help").out
+    assert "Did you mean 'reconciler --version'?" in reconciler("version").err
+    unknown = reconciler("help", "plna")
+    assert unknown.code == 64
+    assert "did you mean 'plan'?" in unknown.err
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_common_options_before_and_after_the_command(
+    emulator: RunningEmulator, tmp_path: Path, *, before: bool
+) -> None:
+    workspace = write(tmp_path, FILES)
+
+    def plan(option: str) -> tuple[str, str]:
+        words = [option, "plan"] if before else ["plan", option]
+        planned = reconciler(*words, "-C", workspace, environ=environ)
+        assert planned.code == 0
+        return planned.out, planned.err
+
+    environ = {**emulator.environ(), "FORCE_COLOR": "1"}
+    plain, remarks = plan("--no-color")
+    assert "\x1b[" not in plain
+    assert "API calls" in remarks
+    coloured, quiet = plan("-q")
+    assert "\x1b[" in coloured
+    assert quiet == ""
+    _, verbose = plan("-v")
+    assert "GET /api/" in verbose
+    _, debug = plan("--debug")
+    assert "GET /api/" in debug
+    assert "debug: reconciler " in debug
+
+
+def test_debug_shows_where_an_error_began(tmp_path: Path) -> None:
+    failed = reconciler("plan", "-C", tmp_path / "missing", "--debug")
+    assert "debug: ReconcilerError raised at" in failed.err
+    assert "debug:   reconciler.workspace.sources:" in failed.err
+    assert "raised at" not in reconciler("plan", "-C", tmp_path / "missing").err
+
+
+def test_debug_shows_no_secret(emulator: RunningEmulator, tmp_path: Path) -> None:
+    environ = emulator.environ()
+    shown = reconciler("plan", "-C", write(tmp_path, FILES), "--debug", environ=environ)
+    assert environ["RECONCILER_API_KEY"] not in shown.err + shown.out

@@ -1,0 +1,176 @@
+"""`import`: where resources are written, what defaults already give, and what --force removes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import reconciler
+from tests.support.emulator import RunningEmulator
+from tests.support.importing import an_export, new_workspace, resources
+from tests.support.importing import run_import as run
+from tests.support.importing import run_plan as plan
+
+SIBLINGS = (
+    "batch_exports:\n"
+    "  orders: # the first\n"
+    "    project: home\n"
+    "    name: Orders\n"
+    "    interval: hour\n"
+    "    destination: {type: NoOp, config: {}}\n"
+)
+
+
+@pytest.fixture
+def populated(emulator: RunningEmulator) -> RunningEmulator:
+    """Run a service with the exports Orders and Lake in one project."""
+    path = f"/api/projects/{emulator.project_id}/batch_exports/"
+    noop = {"type": "NoOp", "config": {}}
+    for export in (an_export("Lake", model="events"), an_export("Orders", destination=noop)):
+        assert emulator.call("POST", path, export).status_code == 201
+    return emulator
+
+
+def workspace(folder: Path, running: RunningEmulator, text: str = "version: 1\n") -> Path:
+    """Write a workspace with the project, and with Orders in a file for exports."""
+    name = running.state()["projects"][0]["name"]
+    project = json.dumps({"projects": {"home": {"name": name}}})
+    files = {"projects.yaml": f"{project}\n", "exports/web.yaml": SIBLINGS}
+    return new_workspace(folder, text, **files)
+
+
+def files_of(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.yaml"))
+
+
+def test_experience_31_an_export_goes_to_the_file_of_its_siblings(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path, populated)
+    before = files_of(folder)
+    ran = run(folder, populated)
+    assert ran.code == 0, ran.err
+    assert '"Lake" in exports/web.yaml' in ran.out
+    assert files_of(folder) == before
+    assert (folder / "exports/web.yaml").read_text().startswith(SIBLINGS)
+    assert plan(folder, populated).code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "file"),
+    [
+        (("--layout", "by-project"), "projects/home.yaml"),
+        (("--layout", "by-resource"), "batch_exports/home/lake.yaml"),
+        (("--into", "more"), "more/projects/home.yaml"),
+        (("--into", "exports/lake.yml"), "exports/lake.yml"),
+        (("--into", "exports/web.yaml"), "exports/web.yaml"),
+        (("--force",), "projects/home.yaml"),
+    ],
+)
+def test_experience_31_options_select_another_file(
+    populated: RunningEmulator, tmp_path: Path, options: tuple[str, ...], file: str
+) -> None:
+    folder = workspace(tmp_path, populated)
+    ran = run(folder, populated, *options)
+    assert ran.code == 0, ran.err
+    assert f'"Lake" in {file}' in ran.out
+    assert plan(folder, populated).code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--into", "a.yaml", "--layout", "single"), "--layout has no effect"),
+        (("--into", "reconciler.yaml"), "contains no resources"),
+        (("--into", "inner/a.yaml"), "is in another workspace"),
+        (("--into", "inner"), "is in another workspace"),
+        (("--into", "../a.yaml"), "outside the workspace"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_into_is_refused(
+    populated: RunningEmulator,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    message: str,
+) -> None:
+    folder = workspace(tmp_path, populated)
+    new_workspace(folder / "inner")
+    before = files_of(folder)
+    ran = run(folder, populated, *options)
+    assert ran.code == 64
+    assert message in ran.err
+    assert files_of(folder) == before
+
+
+def test_experience_31_values_of_defaults_are_not_written(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    text = (
+        "version: 1\n"
+        "defaults:\n"
+        "  batch_export:\n"
+        "    project: home\n"
+        "    model: events\n"
+        "    interval: hour\n"
+        "    paused: true\n"
+        "    destination: {type: Postgres, config: {port: 5432, database: d, host: other}}\n"
+    )
+    folder = workspace(tmp_path, populated, text)
+    sibling = folder / "exports/web.yaml"
+    sibling.write_text(sibling.read_text().replace("hour\n", "hour\n    paused: false\n"))
+    ran = run(folder, populated)
+    assert ran.code == 0, ran.err
+    lake = resources(folder)["batch_exports"]["lake"]
+    assert not {"project", "model", "interval"} & lake.keys()
+    assert lake["paused"] is False
+    config = lake["destination"]["config"]
+    assert lake["destination"]["type"] == "Postgres"
+    assert not {"port", "database"} & config.keys()
+    assert config["host"] == "h.example.com"
+    assert plan(folder, populated).code == 0
+
+
+def test_configuration_10_force_names_each_lost_part_of_a_file(
+    populated: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path, populated)
+    path = folder / "exports/web.yaml"
+    path.write_text(
+        "# Ours\n"
+        "batch_exports:\n"
+        "  orders: &orders  # the first\n"
+        "    project: home\n"
+        "    name: Orders\n"
+        "    interval: hour\n"
+        "    destination: {type: NoOp, config: {}}\n"
+        "  # password: hunter22\n"
+        "  lake:\n"
+        "    <<: *orders\n"
+        "    name: Lake\n"
+        "    destination:\n"
+        "      type: Postgres\n"
+        "      config:\n"
+        "        host: h\n"
+        "        database: d\n"
+        "        user: ${secret:env:RECONCILER_SECRET_U}\n"
+        "        password: ${secret:env:RECONCILER_SECRET_P}\n"
+    )
+    ran = run(folder, populated, "--force", "--into", "exports/web.yaml", "--kind", "batch_export")
+    assert ran.code == 0, ran.err
+    for what in (
+        "comment # Ours in line 1",
+        "anchor &orders in line 3",
+        "comment # the first in line 3",
+        "comment # password: *** in line 8",
+        "alias *orders (replaced by its value) in line 10",
+        "merge key in line 10",
+    ):
+        assert f"Removed from exports/web.yaml: {what}\n" in ran.err
+    assert "hunter22" not in ran.err
+    assert plan(folder, populated).code == 0
+
+
+def test_experience_20_the_help_lists_the_kinds() -> None:
+    assert "kinds: project, batch_export" in " ".join(reconciler("import", "--help").out.split())

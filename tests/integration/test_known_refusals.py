@@ -1,0 +1,248 @@
+"""Plans refuse what the service refuses, and nothing else, for every destination and dialect."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.model.change import Change
+from reconciler.model.live import Dialect, Live
+from reconciler.model.plan import Plan
+from reconciler.model.policy import Policy
+from reconciler.model.resource import Desired, ParentRef, Resource, State
+from reconciler.model.values import SecretRef
+from reconciler.planning.planner import PlanContext, make_plan
+from reconciler.reading import read_live
+from tests.conftest import StartService
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator
+from tests.support.fields import BY_INTEGRATION, INLINE, INTEGRATIONS, QUERIES, at
+from tests.support.transport import connected, resolver
+from tests.support.worlds import KINDS, NOW, export, project, s3
+
+WEB = ParentRef(id="1")
+
+
+def seed_of() -> dict[str, Any]:
+    kinds = enumerate(INTEGRATIONS.values(), start=1)
+    projects = [{"id": 1, "name": "Web"}, {"id": 2, "name": "App"}]
+    return {
+        "organizations": [{"id": "org", "name": "O", "projects": projects}],
+        "keys": [{"value": "phx_key"}],
+        "integrations": [{"id": number, "project": 1, "kind": kind} for number, kind in kinds],
+    }
+
+
+@pytest.fixture(params=["interface", "2025", "2026"])
+def running(request: pytest.FixtureRequest, service_of: StartService) -> RunningEmulator:
+    return service_of(seed_of(), "--dialect", request.param)
+
+
+def config_of(fields: Mapping[str, list[Any]]) -> dict[str, Any]:
+    return {
+        name: SecretRef.of("env", "X") if str(value).startswith("${secret") else value
+        for name, value in at(fields, 0).items()
+        if name != "copy_inputs"
+    } | ({"mode": "INSERT"} if "mode" in fields else {})
+
+
+def destinations() -> dict[str, dict[str, Any]]:
+    """Return every type with every form of its credentials, by name."""
+    made = {}
+    for form, types in (("inline", INLINE), ("integration", BY_INTEGRATION)):
+        for tag, fields in types.items():
+            body = {"type": tag, "config": config_of(fields)}
+            made[f"{tag} {form}"] = body
+            if tag in INTEGRATIONS:
+                number = 1 + list(INTEGRATIONS).index(tag)
+                made[f"{tag} {form} named"] = {**body, "integration": number}
+    made["S3 named"] = {**made["S3 inline"], "integration": 1}
+    made["HTTP elsewhere"] = {
+        "type": "HTTP",
+        "config": {"url": "https://example.com/", "token": SecretRef.of("env", "X")},
+    }
+    made["AwsS3 legacy"] = {
+        **made["AwsS3 integration named"],
+        "config": {
+            "bucket_name": "b",
+            "region": "r",
+            "prefix": "",
+            "legacy_parquet_extension": True,
+        },
+    }
+    return made
+
+
+def in_web(key: str, **parts: Any) -> Resource:
+    return replace(export(key, **parts), parent=WEB)
+
+
+def exports() -> tuple[Resource, ...]:
+    numbered = list(destinations().items())
+    plain = {"type": "NoOp", "config": {}}
+    return (
+        *(
+            in_web(f"d{number}", name=name, destination=body)
+            for number, (name, body) in enumerate(numbered)
+        ),
+        in_web("query", name="query", destination=plain, sql_query=QUERIES[0]),
+        in_web("hogql", name="hogql", destination=plain, model="hogql", sql_query=QUERIES[0]),
+        in_web("hogql-bare", name="hogql-bare", destination=plain, model="hogql"),
+        in_web("persons", name="persons", destination=plain, model="persons"),
+    )
+
+
+def read(running: RunningEmulator, desired: Desired) -> Live:
+    async def run() -> Live:
+        secrets = resolver(RECONCILER_API_KEY="phx_key")
+        async with connected(running, secrets=secrets) as transport:
+            return await read_live(transport, desired, kinds=KINDS)
+
+    return asyncio.run(run())
+
+
+def desired_by(running: RunningEmulator, *resources: Resource) -> Desired:
+    return Desired("test", running.base_url, "org", {item.address: item for item in resources})
+
+
+def planned(
+    running: RunningEmulator,
+    *resources: Resource,
+    policy: Policy | None = None,
+    live: Live | None = None,
+) -> Plan:
+    desired = desired_by(running, *resources)
+    live = live or read(running, desired)
+    context = PlanContext(now=NOW, tool_version="test")
+    return make_plan(desired, live, policy or Policy(), KINDS, context=context)
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    return "secret" if isinstance(value, SecretRef) else value
+
+
+def answer(running: RunningEmulator, change: Change) -> int:
+    path = "/api/projects/1/batch_exports/"
+    return running.call("POST", path, plain(change.body)).status_code
+
+
+def names_of(plan: Plan) -> set[str]:
+    """Return the names of the objects whose change violates the policy."""
+    refused = {address for refusal in plan.refusals for address in refusal.addresses}
+    return {change.name for change in plan.effective if change.address in refused}
+
+
+def test_experience_19_a_create_is_refused_in_the_plan_if_the_service_refuses_it(
+    running: RunningEmulator,
+) -> None:
+    body = {"name": "Known", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+    running.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
+    plan = planned(running, *exports())
+    answers = {change.name: answer(running, change) for change in plan.effective}
+    assert names_of(plan) == {name for name, status in answers.items() if status >= 400}
+    assert len(answers) == len(exports())
+
+
+def variants_of(resource: Resource) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield changes of an export that some servers refuse, and one that all accept."""
+    destination = resource.spec["destination"]
+    config = destination["config"]
+    yield "name", {"name": f"{resource.name} 2"}
+    if destination.get("integration"):
+        yield "integration", {"destination": {**destination, "integration": None}}
+    if "url" in config:
+        elsewhere = {**config, "url": "https://example.com/"}
+        yield "url", {"destination": {**destination, "config": elsewhere}}
+    if "legacy_parquet_extension" in config:
+        switched_on = {**config, "legacy_parquet_extension": True}
+        yield "extension", {"destination": {**destination, "config": switched_on}}
+    if resource.spec.get("sql_query"):
+        yield "query", {"sql_query": QUERIES[1]}
+        yield "no query", {"sql_query": None}
+
+
+def test_an_update_is_refused_in_the_plan_if_the_service_refuses_it(
+    running: RunningEmulator,
+) -> None:
+    for change in planned(running, *exports()).effective:
+        answer(running, change)
+    live = read(running, desired_by(running))
+    ids = {item.name: item.id for item in live.of("batch_export")}
+    compared = 0
+    for resource in exports():
+        if resource.name not in ids:
+            continue
+        pinned = replace(resource, pinned_id=ids[resource.name])
+        for what, changed in variants_of(resource):
+            variant = replace(pinned, spec={**resource.spec, **changed})
+            plan = planned(running, variant, live=live)
+            for change in plan.effective:
+                path = f"/api/projects/1/batch_exports/{change.live_id}/"
+                status = running.call("PATCH", path, plain(change.body)).status_code
+                assert bool(plan.refusals) is (status >= 400), f"{resource.name}: {what}"
+                compared += 1
+    assert compared > len(ids)
+
+
+def test_experience_19_the_first_plan_of_a_new_project_knows_the_newest_service(
+    running: RunningEmulator,
+) -> None:
+    running.clear_requests()
+    bucket = {"type": "S3", "config": config_of(INLINE["S3"])}
+    plan = planned(running, in_web("first", destination=bucket))
+    calls = [request["path"] for request in running.requests()]
+    assert calls.count("/api/personal_api_keys/@current/") == 1
+    assert all(request["method"] == "GET" for request in running.requests())
+    is_newest = plan.source.dialect is Dialect.V2026
+    assert bool(plan.refusals) is is_newest
+    assert (answer(running, plan.effective[0]) >= 400) is is_newest
+
+
+def test_without_exports_in_the_configuration_no_call_is_made_for_the_dialect(
+    running: RunningEmulator,
+) -> None:
+    running.clear_requests()
+    planned(running, project(), in_web("gone", state=State.ABSENT))
+    assert len(running.requests()) == 2
+
+
+@pytest.mark.parametrize("status", [404, 403])
+def test_a_key_that_cannot_be_read_leaves_the_dialect_unknown(
+    running: RunningEmulator, status: int
+) -> None:
+    match = {"path": "/api/personal_api_keys/@current/"}
+    running.admin("PUT", "faults", [{"match": match, "fault": "error", "status": status}])
+    plan = planned(running, in_web("first"))
+    assert plan.source.dialect is None
+    assert not plan.refusals
+
+
+def test_experience_19_apply_sends_nothing_that_the_service_is_known_to_refuse(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    running = service_of(seed_of(), "--dialect", "2026")
+    body = {"project": "web", "name": "Lake", "interval": "hour", "destination": s3()}
+    resources = {"projects": {"web": {"name": "Web"}}, "batch_exports": {"lake": body}}
+    files = {"reconciler.yaml": "version: 1\n", "all.yaml": json.dumps(resources)}
+    folder = write(tmp_path / "workspace", files)
+
+    def run(*words: str) -> Ran:
+        return reconciler(*words, "-C", folder, environ=running.environ())
+
+    refused = run("apply", "--auto-approve")
+    assert refused.code == 5
+    assert "[type-not-accepted]" in refused.out + refused.err
+    assert "all.yaml:1:" in refused.out + refused.err
+    assert running.writes() == []
+    assert run("plan", "--exclude", "batch_export.lake").code == 0
+    write(folder, {"reconciler.yaml": "version: 1\npolicy: {attempt: [type-not-accepted]}\n"})
+    assert run("apply", "--auto-approve").code == 3
+    assert running.writes() == [("POST", "batch_exports")]

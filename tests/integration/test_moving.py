@@ -1,0 +1,210 @@
+"""`mv` end to end: live state stays, comments stay, and the next plan recognizes every object."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
+
+WORKSPACE = (
+    "version: 1\n"
+    "defaults:\n"
+    "  batch_export: {project: web} # where most are\n"
+    "policy: {prune: {project.web: git}}\n"
+)
+PROJECTS = "projects:\n  # The shop.\n  web: {name: Web} # live since 2020\n"
+EXPORTS = (
+    "# Exports\n"
+    "batch_exports:\n"
+    "  lake: # the lake\n"
+    "    project: web # parent\n"
+    "    name: Lake\n"
+    "    interval: hour\n"
+    "    destination: {type: NoOp, config: {}}\n"
+    "  orders:\n"
+    "    name: Orders\n"
+    "    interval: day\n"
+    "    destination: {type: NoOp, config: {}}\n"
+)
+FILES = {"reconciler.yaml": WORKSPACE, "projects.yaml": PROJECTS, "exports/web.yaml": EXPORTS}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write(tmp_path / "w", FILES)
+
+
+def mv(folder: Path, *words: str) -> Ran:
+    return reconciler("mv", "-C", folder, *words)
+
+
+def run(folder: Path, running: RunningEmulator, command: str, *words: str) -> Ran:
+    return reconciler(command, "-C", folder, *words, environ=running.environ())
+
+
+def apply(folder: Path, running: RunningEmulator) -> None:
+    ran = run(folder, running, "apply", "--auto-approve")
+    assert ran.code == 0, ran.err
+
+
+def actions(folder: Path, running: RunningEmulator) -> dict[str, str]:
+    """Return the actions of a plan by address."""
+    ran = run(folder, running, "plan", "--format", "json")
+    assert ran.code == 0, ran.err
+    changes = json.loads(ran.out)["changes"]
+    return {
+        change["address"]: change["action"] for change in changes if change["action"] != "no-op"
+    }
+
+
+def texts(folder: Path) -> dict[str, str]:
+    return {name: (folder / name).read_text() for name in FILES}
+
+
+@pytest.mark.parametrize("in_git", [False, True])
+def test_a_renamed_key_changes_nothing_live(
+    folder: Path, emulator: RunningEmulator, in_git: bool
+) -> None:
+    apply(folder, emulator)
+    if in_git:
+        Git.init(folder).commit()
+    before = emulator.state()
+    ran = mv(folder, "web", "shop")
+    assert (ran.code, ran.out) == (0, "reconciler.yaml\nexports/web.yaml\nprojects.yaml\n")
+    assert ran.err == "Renamed project.web to project.shop: 4 places in 3 files\n"
+    assert mv(folder, "batch_export.lake", "batch_export.lake-2").code == 0
+    assert reconciler("validate", "-C", folder).code == 0
+    assert reconciler("fmt", "-C", folder, "--check").code == 0
+    assert actions(folder, emulator) == {}
+    apply(folder, emulator)
+    assert emulator.state() == before
+    assert texts(folder) == {
+        "reconciler.yaml": WORKSPACE.replace("project: web", "project: shop").replace(
+            "project.web", "project.shop"
+        ),
+        "projects.yaml": PROJECTS.replace("  web:", "  shop:"),
+        "exports/web.yaml": EXPORTS.replace("project: web", "project: shop").replace(
+            "  lake:", "  lake-2:"
+        ),
+    }
+
+
+def test_a_diff_writes_nothing(folder: Path) -> None:
+    for option in ("--diff", "--dry-run"):
+        ran = mv(folder, "Lake", "lake-2", option)
+        assert ran.code == 0
+        assert "-  lake: # the lake\n+  lake-2: # the lake\n" in ran.out
+        assert ran.err == (
+            "Would rename batch_export.lake to batch_export.lake-2: 1 place in 1 file\n"
+        )
+    assert texts(folder) == FILES
+
+
+@pytest.mark.parametrize(
+    ("committed", "words", "former"),
+    [
+        (False, ("lake", "--name", "Lake: hourly"), True),
+        (True, ("lake", "--name", "Lake: hourly"), False),
+        (True, ("lake", "lake-2", "--name", "Lake: hourly"), True),
+    ],
+)
+def test_a_new_name_updates_the_same_object(
+    folder: Path,
+    emulator: RunningEmulator,
+    committed: bool,
+    words: tuple[str, ...],
+    former: bool,
+) -> None:
+    """A base knows the former names of a key, so that `renamed_from` is needed without one only."""
+    apply(folder, emulator)
+    git = Git.init(folder)
+    if committed:
+        git.commit()
+    assert mv(folder, *words).code == 0
+    key = words[1] if len(words) == 4 else "lake"
+    assert actions(folder, emulator) == {f"batch_export.{key}": "update"}
+    assert ("renamed_from: [Lake]" in texts(folder)["exports/web.yaml"]) is former
+    assert reconciler("fmt", "-C", folder, "--check").code == 0
+    apply(folder, emulator)
+    assert set(emulator.exports()) == {"Lake: hourly", "Orders"}
+
+
+def test_a_pinned_resource_needs_no_former_name(folder: Path) -> None:
+    write(folder, {"projects.yaml": "projects:\n  web: {id: 7, name: Web}\n"})
+    assert mv(folder, "web", "shop", "--name", "Shop").code == 0
+    assert texts(folder)["projects.yaml"] == "projects:\n  shop: {id: 7, name: Shop}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("wbe", "shop"), "did you mean project.web?"),
+        (("*", "shop"), "matches 3 resources"),
+        (("lake", "orders"), "batch_export.orders exists already, at exports/web.yaml:8:3"),
+        (("lake", "a b"), "invalid key 'a b'"),
+        (("lake", "project.lake"), "cannot become a project"),
+        (("lake", "lake"), "has this key already"),
+        (("lake",), "NEW is missing"),
+        (("lake", "--name", " "), "invalid --name"),
+    ],
+)
+def test_bad_usage_changes_nothing(folder: Path, words: tuple[str, ...], message: str) -> None:
+    ran = mv(folder, *words)
+    assert ran.code == 64
+    assert message in ran.err
+    assert texts(folder) == FILES
+
+
+@pytest.mark.parametrize(
+    ("files", "words", "message"),
+    [
+        (
+            {
+                "reconciler.yaml": "version: 1\nvars: {home: web}\n",
+                "exports/web.yaml": EXPORTS.replace("project: web", "project: ${var:home}"),
+            },
+            ("web", "shop"),
+            "exports/web.yaml:4:14: unknown project 'web'",
+        ),
+        (
+            {"exports/web.yaml": EXPORTS.replace("name: Lake", "name: &n web\n    model: *n")},
+            ("lake", "--name", "New"),
+            "cannot edit this place safely",
+        ),
+        (
+            {
+                "exports/web.yaml": EXPORTS.replace(
+                    "    name: Lake\n", "    name: Lake\n    overrides: {default: {name: L}}\n"
+                ),
+                "reconciler.yaml": f"{WORKSPACE}environments: {{default: {{}}}}\n",
+            },
+            ("lake", "--name", "New"),
+            "exports/web.yaml:6:33: the overrides of default set `name`",
+        ),
+        ({}, ("lake", "--name", "Orders"), "Orders"),
+        ({"projects.yaml": "projects:\n  web: {nmae: Web}\n"}, ("lake", "l"), "nmae"),
+    ],
+)
+def test_what_cannot_be_renamed_safely_changes_nothing(
+    folder: Path, files: dict[str, str], words: tuple[str, ...], message: str
+) -> None:
+    write(folder, files)
+    before = texts(folder)
+    ran = mv(folder, *words)
+    assert (ran.code, ran.out) == (1, "")
+    assert message in ran.err
+    assert texts(folder) == before
+
+
+def test_a_byte_order_mark_and_the_mode_of_a_file_are_kept(folder: Path) -> None:
+    path = folder / "projects.yaml"
+    path.write_bytes(b"\xef\xbb\xbf" + PROJECTS.encode())
+    path.chmod(0o640)
+    assert mv(folder, "web", "shop").code == 0
+    assert path.read_bytes() == b"\xef\xbb\xbf" + PROJECTS.replace("  web:", "  shop:").encode()
+    assert path.stat().st_mode & 0o777 == 0o640

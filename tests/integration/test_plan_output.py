@@ -1,0 +1,65 @@
+"""The options of plans that decide how much is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.cli import reconciler, write
+from tests.support.emulator import RunningEmulator
+
+EXPORT = """
+  x{number}:
+    project: web
+    name: X{number}
+    interval: hour
+    destination:
+      type: S3
+      config:
+        bucket_name: b
+        region: eu-central-1
+        prefix: p{number}/
+        aws_access_key_id: ${{secret:env:RECONCILER_SECRET_ID}}
+        aws_secret_access_key: ${{secret:env:RECONCILER_SECRET_KEY}}
+"""
+FILES = {
+    "reconciler.yaml": "version: 1\n",
+    "all.yaml": "projects: {web: {name: Web}}\nbatch_exports:"
+    + "".join(EXPORT.format(number=number) for number in range(24)),
+}
+
+
+def test_experience_8_verbose_and_summary_are_options_of_plan_and_show(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    workspace, saved = write(tmp_path / "w", FILES), tmp_path / "plan.json"
+    environ = {**emulator.environ(), "COLUMNS": "120"}
+    plan = reconciler("plan", "-C", workspace, "--out", saved, environ=environ)
+    assert "+ 24 batch exports in Web" in plan.out
+    assert " calls, about " in plan.out.splitlines()[-1]
+    assert max(map(len, plan.out.splitlines())) > 100
+    shown = reconciler("show", saved, "--verbose", environ=environ)
+    assert shown.out.count("destination.config.bucket_name") == 24
+    assert emulator.organization in shown.out
+    for command in (("plan", "-C", workspace), ("show", saved)):
+        summary = reconciler(*command, "--summary", environ=environ).out
+        assert "batch exports in" not in summary
+        assert "By project" in summary
+        assert "Plan: 25 to create" in summary
+
+
+def test_experience_26_columns_count_in_a_pipe(emulator: RunningEmulator, tmp_path: Path) -> None:
+    workspace = write(tmp_path, FILES)
+    for columns in (60, 80):
+        environ = {**emulator.environ(), "COLUMNS": str(columns)}
+        plan = reconciler("plan", "-C", workspace, environ=environ)
+        assert max(map(len, plan.out.splitlines())) <= columns
+
+
+def test_a_comment_names_the_workspace_in_the_repository(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    (tmp_path / ".git").mkdir()
+    workspace = write(tmp_path / "deploy", {"reconciler.yaml": "version: 1\n"})
+    options = ("-C", workspace, "--no-base", "--format", "markdown")
+    plan = reconciler("plan", *options, environ=emulator.environ())
+    assert plan.out.startswith("<!-- reconciler: default deploy -->\n### default: no changes\n")

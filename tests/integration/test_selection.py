@@ -1,0 +1,285 @@
+"""Options that name objects: address, id, key, name or glob; what matches nothing is an error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import StartService
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator
+
+NOOP = {"type": "NoOp", "config": {}}
+POSTGRES = {
+    "type": "Postgres",
+    "config": {
+        "host": "h.example.com",
+        "database": "d",
+        "user": "${secret:env:RECONCILER_SECRET_USER}",
+        "password": "${secret:env:RECONCILER_SECRET_PASSWORD}",
+    },
+}
+PROJECTS = {"web": {"name": "Team 03"}, "app": {"name": "App"}}
+
+
+def an_export(name: str, project: str | None = None, **fields: Any) -> dict[str, Any]:
+    parent = {"project": project} if project else {}
+    return {**parent, "name": name, "interval": "hour", "destination": NOOP, **fields}
+
+
+def resources(**exports: dict[str, Any]) -> dict[str, str]:
+    declared = {
+        "web-lake": an_export("Events to the lake", "web", interval="day"),
+        "orders": an_export("Orders", "app", destination=POSTGRES),
+        **exports,
+    }
+    return {"a.yaml": json.dumps({"projects": PROJECTS, "batch_exports": declared}, indent=1)}
+
+
+@pytest.fixture
+def service(service_of: StartService) -> RunningEmulator:
+    exports = [an_export("Events to the lake"), an_export("Hand-made")]
+    projects = [
+        {"id": 1, "name": "Team 03", "batch_exports": exports},
+        {"id": 2, "name": "App", "batch_exports": [an_export("Shared")]},
+    ]
+    organization = {"id": "o", "name": "O", "projects": projects}
+    return service_of({"organizations": [organization], "keys": [{"value": "phx_key"}]})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write(tmp_path / "w", {"reconciler.yaml": "version: 1\n", **resources()})
+
+
+def run(folder: Path, service: RunningEmulator, *arguments: str | Path) -> Ran:
+    secrets = {"RECONCILER_SECRET_USER": "u-s-e-r", "RECONCILER_SECRET_PASSWORD": "pass-word"}
+    return reconciler(*arguments, "-C", folder, environ={**service.environ(), **secrets})
+
+
+@pytest.mark.parametrize(
+    ("option", "message", "hint"),
+    [
+        (
+            ("--target", "batch_export.web-lakee"),
+            "nothing matches 'batch_export.web-lakee'",
+            "did you mean batch_export.web-lake?",
+        ),
+        (("--target", "web-lakee"), "'web-lakee'", "did you mean batch_export.web-lake?"),
+        (("--target", "Events to the lakes"), "nothing matches", "batch_export.web-lake?"),
+        (("--project", "Webb"), "nothing matches 'Webb'", "did you mean project.web?"),
+        (("--project", "Team 04"), "nothing matches 'Team 04'", "did you mean project.web?"),
+        (("--kind", "exports"), "unknown kind 'exports'", "did you mean 'batch_export'?"),
+        (("--exclude", "x*"), "nothing matches 'x*'", "an address (kind.key), an id"),
+        (("--rotate-secrets=batch_export.nope*",), "nothing matches 'batch_export.nope*'", "known"),
+        (("--target", "web-lake,orderss"), "nothing matches 'orderss'", "batch_export.orders?"),
+        (("--target", "Hand-made"), "'Hand-made' (batch_export.id:", "reconciler import --id"),
+        (("--target", "web-lake", "--kind", "project"), "the options select no resource", ""),
+    ],
+)
+def test_experience_1_an_option_that_matches_nothing_is_a_usage_error(
+    folder: Path, service: RunningEmulator, option: tuple[str, ...], message: str, hint: str
+) -> None:
+    service.clear_requests()
+    for command in (("plan", "--detailed-exitcode"), ("apply", "--auto-approve")):
+        ran = run(folder, service, *command, *option)
+        assert ran.code == 64
+        assert message in ran.err
+        assert hint in " ".join(ran.err.split())
+        assert "No changes" not in ran.out
+    assert service.writes() == []
+
+
+@pytest.mark.parametrize(
+    ("option", "planned"),
+    [
+        (("--target", "web-lake"), "1 to update"),
+        (("--target", "Events to the lake"), "1 to update"),
+        (("--target", "orders,web-lake"), "1 to create, 1 to update"),
+        (("--project", "Team 03"), "1 to update"),
+        (("--project", "1"), "1 to update"),
+        (("--project", "Team*"), "1 to update"),
+        (("--project", "project.app"), "1 to create"),
+        (("--kind", "batch_exports", "--exclude", "Orders"), "1 to update"),
+    ],
+)
+def test_experience_1_an_object_is_named_by_address_id_key_name_or_glob(
+    folder: Path, service: RunningEmulator, option: tuple[str, ...], planned: str
+) -> None:
+    ran = run(folder, service, "plan", "--detailed-exitcode", *option)
+    assert ran.code == 2, ran.err
+    assert planned in " ".join(ran.out.split()).replace(" 0 to create,", "")
+
+
+def test_an_unknown_kind_is_reported_before_anything_is_read(tmp_path: Path) -> None:
+    for command in ("plan", "apply", "import"):
+        ran = reconciler(command, "-C", tmp_path / "missing", "--kind", "exports")
+        assert (ran.code, "did you mean 'batch_export'?" in ran.err) == (64, True)
+
+
+def test_a_resource_of_another_environment_is_reported_as_such(
+    service: RunningEmulator, tmp_path: Path
+) -> None:
+    text = "version: 1\ndefault: live\nenvironments: {live: {}, test: {}}\n"
+    other = an_export("Ocean", "web", environments=["test"])
+    folder = write(tmp_path, {"reconciler.yaml": text, **resources(ocean=other)})
+    ran = run(folder, service, "plan", "--target", "ocean")
+    assert ran.code == 64
+    assert "batch_export.ocean is not in environment live" in ran.err
+
+
+def test_a_saved_plan_is_stale_if_a_name_of_its_selection_means_more(
+    folder: Path, service: RunningEmulator, tmp_path: Path
+) -> None:
+    """An object that has the name meanwhile is not applied silently."""
+    saved = tmp_path / "plan.json"
+    only = ("--target", "Shared", "--target", "web-lake")
+    shared = an_export("Shared", "app", interval="week")
+    write(folder, resources(shared=shared))
+    assert run(folder, service, "plan", *only, "--out", saved).code == 0
+    write(folder, resources(shared=shared, other=an_export("Shared", "web")))
+    service.clear_requests()
+    ran = run(folder, service, "apply", saved)
+    assert ran.code == 4
+    assert "batch_export.other" in ran.err
+    assert service.writes() == []
+
+
+def test_a_saved_plan_is_applied_again_although_it_renamed_its_target(
+    folder: Path, service: RunningEmulator, tmp_path: Path
+) -> None:
+    """Its second plan and a second run select what was planned, under the new name, too."""
+    saved = tmp_path / "plan.json"
+    renamed = an_export("New", "app", paused=True, lifecycle={"renamed_from": ["Shared"]})
+    write(folder, resources(shared=renamed))
+    assert run(folder, service, "plan", "--target", "Shared", "--out", saved).code == 0
+    rule = {"match": {"method": "POST", "path": "*/pause/", "nth": 1}}
+    service.admin("PUT", "faults", [{**rule, "fault": "error", "status": 400}])
+    assert run(folder, service, "apply", saved).code == 3
+    assert run(folder, service, "apply", saved).code == 0
+    assert service.exports()["New"]["paused"] is True
+    again = run(folder, service, "apply", saved)
+    assert (again.code, "No changes" in again.out) == (0, True), again.err
+
+
+def test_an_apply_is_verified_although_it_removed_or_renamed_its_target(
+    service: RunningEmulator, tmp_path: Path
+) -> None:
+    policy = "version: 1\npolicy: {prune: true}\n"
+    renamed = an_export("New", "app", lifecycle={"renamed_from": ["Shared"]})
+    folder = write(tmp_path, {"reconciler.yaml": policy, **resources(shared=renamed)})
+    ran = run(folder, service, "apply", "--auto-approve", "--target", "Hand-made")
+    assert ran.code == 0, ran.err
+    assert "Hand-made" not in service.exports()
+    again = run(folder, service, "apply", "--auto-approve", "--target", "Hand-made")
+    assert (again.code, "nothing matches 'Hand-made'" in again.err) == (64, True)
+    ran = run(folder, service, "apply", "--auto-approve", "--target", "Shared")
+    assert ran.code == 0, ran.err
+    assert "New" in service.exports()
+
+
+@pytest.mark.parametrize(
+    "name", ["batch_export.web-lake", "web-lake", "Events*", "Events to the lake"]
+)
+def test_experience_16_a_backfill_and_show_take_any_name_of_one_resource(
+    folder: Path, service: RunningEmulator, name: str
+) -> None:
+    times = ("--start", "2026-01-01", "--end", "2026-01-02")
+    ran = run(folder, service, "backfill", name, *times)
+    assert ran.code == 0, ran.err
+    assert "Backfilling batch_export.web-lake from 2026-01-01" in ran.out
+    ran = run(folder, service, "show", "--resolved", name)
+    assert ran.code == 0, ran.err
+    assert "batch_export.web-lake" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("web-lakee", "did you mean batch_export.web-lake?"),
+        ("batch_export.*", "use one of: "),
+        ("Hand-made", "'Hand-made' (batch_export.id:"),
+        ("project.web", "a project can't be backfilled"),
+        ("batch_export.orders", "does not exist yet"),
+    ],
+)
+def test_experience_16_a_backfill_of_none_or_several_resources_sends_nothing(
+    folder: Path, service: RunningEmulator, name: str, message: str
+) -> None:
+    service.clear_requests()
+    ran = run(folder, service, "backfill", name, "--start", "2026-01-01", "--end", "2026-01-02")
+    assert ran.code == (1 if "yet" in message else 64)
+    assert message in ran.err
+    assert service.writes() == []
+
+
+def test_show_refuses_an_ambiguous_and_an_unknown_name(folder: Path) -> None:
+    several = reconciler("show", "--resolved", "*", "-C", folder)
+    assert several.code == 64
+    assert "batch_export.orders, batch_export.web-lake, project.app" in several.err
+    unknown = reconciler("show", "--resolved", "Team 04", "-C", folder)
+    assert (unknown.code, "did you mean project.web?" in unknown.err) == (64, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "imported"),
+    [
+        (("--name", "Hand-made"), "hand-made"),
+        (("--name", "Hand*"), "hand-made"),
+        (("--project", "project.app", "--kind", "batch_exports"), "shared"),
+        (("--project", "2"), "shared"),
+        (("--name", "Shared,Hand-made"), "shared"),
+        (("--project", "app", "--name", "Sha*"), "shared"),
+    ],
+)
+def test_experience_1_import_takes_any_name(
+    folder: Path, service: RunningEmulator, options: tuple[str, ...], imported: str
+) -> None:
+    ran = run(folder, service, "import", *options)
+    assert ran.code == 0, ran.err
+    assert f"batch_export.{imported}" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--project", "Ap"), "did you mean project.app?"),
+        (("--name", "Shared", "--name", "Hand-mad"), "did you mean 'Hand-made' ("),
+        (("--id", "nope"), "nothing matches 'nope' (--id)"),
+        (("--kind", "dashboards"), "unknown kind 'dashboards'"),
+        (("--project", "app", "--name", "Hand-made"), "no live object matches app, Hand-made"),
+    ],
+)
+def test_experience_1_an_import_of_nothing_is_a_usage_error(
+    folder: Path, service: RunningEmulator, options: tuple[str, ...], message: str
+) -> None:
+    before = sorted(folder.iterdir())
+    ran = run(folder, service, "import", *options)
+    assert (ran.code, message in ran.err) == (64, True), ran.err
+    assert sorted(folder.iterdir()) == before
+
+
+def test_experience_33_a_missing_workspace_is_reported_before_a_missing_terminal(
+    tmp_path: Path,
+) -> None:
+    ran = reconciler("apply", "-C", tmp_path)
+    assert ran.code == 1
+    assert "reconciler.yaml" in ran.err
+    assert "terminal" not in ran.err
+
+
+def test_an_import_by_key_overwrites_a_project_in_full(
+    service: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = write(tmp_path, {"reconciler.yaml": "version: 1\n"})
+    service.call("PATCH", "/api/projects/1/", {"surveys_opt_in": True}).raise_for_status()
+    assert run(folder, service, "import", "--project", "Team 03").code == 0
+    (file,) = folder.glob("projects/*.yaml")
+    before = file.read_text()
+    assert "surveys_opt_in" in before
+    ran = run(folder, service, "import", "--project", "team-03", "--force")
+    assert ran.code == 0, ran.err
+    assert file.read_text() == before

@@ -1,0 +1,24 @@
+"""The known name that a misspelt one probably is, among few names and among many."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.model.suggestion import choice, nearest
+
+MANY = [f"export-{number}" for number in range(500)] + ["orders", "visits"]
+
+
+@pytest.mark.parametrize("known", [MANY, MANY[-2:]], ids=["many", "few"])
+@pytest.mark.parametrize("given", ["ordes", "oders", "ordersx", "ordres", "Orders", "ord"])
+def test_a_slip_is_corrected_among_few_names_and_among_many(given: str, known: list[str]) -> None:
+    assert nearest(given, known) == "orders"
+
+
+def test_every_one_of_many_misspelt_names_has_a_suggestion() -> None:
+    assert [nearest(f"exprot-{number}", MANY) for number in range(500)] == MANY[:500]
+
+
+def test_another_name_is_answered_with_a_list_of_the_known_ones() -> None:
+    assert choice("web", MANY).startswith("allowed: export-0, export-1, ")
+    assert choice("web", MANY).endswith(" and 486 more")

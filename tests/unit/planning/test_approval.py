@@ -1,0 +1,49 @@
+"""What approves a plan on a terminal."""
+
+from __future__ import annotations
+
+from reconciler.model.address import Address
+from reconciler.model.change import Action, Change, Consequence, Severity
+from reconciler.model.plan import Plan, PlanSource
+from reconciler.planning.approval import approval_of
+
+DANGER = Consequence("history-lost", Severity.DANGER, "its history is lost")
+WARNING = Consequence("runs-missed-while-paused", Severity.WARNING, "runs are missed")
+
+
+def plan_of(*changes: Change) -> Plan:
+    return Plan(PlanSource("production", "o", "https://x.example", "1"), changes)
+
+
+def deletion(key: str, name: str, *consequences: Consequence) -> Change:
+    address = Address("batch_export", key)
+    return Change(address, Action.DELETE, name, consequences=consequences)
+
+
+def test_a_plan_without_danger_asks_for_yes() -> None:
+    approval = approval_of(plan_of(deletion("a", "A", WARNING)))
+    assert [line for line in ("y\n", "Yes", "n", "", "a", "A") if approval.is_given_by(line)] == [
+        "y\n",
+        "Yes",
+    ]
+
+
+def test_a_danger_asks_for_the_name() -> None:
+    approval = approval_of(plan_of(deletion("a", "Old  export", DANGER)))
+    assert 'type its name, "Old  export"' in approval.question.replace("'", '"')
+    assert approval.is_given_by("Old  export\n")
+    assert approval.is_given_by("batch_export.a\n")
+    assert not any(map(approval.is_given_by, ("y", "yes", "a", "", "old  export")))
+
+
+def test_a_name_with_control_characters_can_be_typed_as_it_is_shown() -> None:
+    approval = approval_of(plan_of(deletion("a", "x\x1b[2J", DANGER)))
+    assert "\x1b" not in approval.question
+    assert approval.is_given_by("x\\x1b[2J")
+
+
+def test_several_dangers_ask_for_the_environment() -> None:
+    approval = approval_of(plan_of(deletion("a", "A", DANGER), deletion("b", "B", DANGER)))
+    assert "2 objects are in danger" in approval.question
+    assert approval.is_given_by("production\n")
+    assert not any(map(approval.is_given_by, ("y", "A", "B", "")))

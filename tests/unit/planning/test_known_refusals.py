@@ -1,0 +1,199 @@
+"""Changes that servers are known to refuse are policy violations, with place and fix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.errors import Mark
+from reconciler.model.live import Dialect, LiveObject
+from reconciler.model.plan import Plan, Refusal
+from reconciler.model.policy import Policy
+from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
+from reconciler.model.values import SecretRef
+from tests.support.worlds import (
+    BY_NAME,
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+    s3,
+)
+
+WEB = project()
+AWS: dict[str, Any] = {
+    "type": "AwsS3",
+    "config": {"bucket_name": "b", "region": "r", "prefix": ""},
+    "integration": 7,
+}
+ENDED = {"end_at": "2026-05-20T00:00:00Z", "created_at": "2026-01-01T00:00:00Z"}
+"""An export whose end passed 12 days before the plan."""
+
+
+def plan_of(
+    resource: Resource,
+    *live: LiveObject,
+    dialect: Dialect | None = Dialect.V2026,
+    policy: Policy | None = None,
+) -> Plan:
+    resources = (resource,) if resource.address == WEB.address else (WEB, resource)
+    objects = live or (live_project(),)
+    return planned(desired_of(*resources), live_of(*objects, dialect=dialect), policy)
+
+
+def ids(plan: Plan) -> set[str]:
+    return {refusal.rule for refusal in plan.refusals}
+
+
+def one(plan: Plan) -> Refusal:
+    (refusal,) = plan.refusals
+    return refusal
+
+
+MOVED = export(
+    parent="app", destination=AWS, lifecycle=Lifecycle(renamed_from=("Lake",), allow_replace=True)
+)
+IN_WEB = live_export(destination=AWS)
+CASES: dict[str, tuple[Resource, tuple[LiveObject, ...], set[str]]] = {
+    "S3 in a new project": (export(), (), {"type-not-accepted"}),
+    "another name of an S3 export": (
+        export(name="New", pinned_id="e1"), (live_project(), live_export()), set(),
+    ),
+    "another prefix of an S3 export": (
+        export(destination=s3(prefix="new/")), (live_project(), live_export()),
+        {"type-not-accepted"},
+    ),
+    "a deletion of an S3 export": (
+        export(state=State.ABSENT), (live_project(), live_export()), set(),
+    ),
+    "a pause of an S3 export": (export(paused=True), (live_project(), live_export()), set()),
+    "AwsS3": (export(destination=AWS), (), set()),
+    "AwsS3 without an integration": (
+        export(destination={**AWS, "integration": None}), (), {"integration-required"},
+    ),
+    "AwsS3 with keys": (
+        export(
+            destination={
+                "type": "AwsS3",
+                "config": {**AWS["config"], "aws_access_key_id": SecretRef.of("env", "ID")},
+            }
+        ),
+        (),
+        {"integration-required", "field-not-accepted"},
+    ),
+    "AzureBlob without an integration": (
+        export(destination={"type": "AzureBlob", "config": {"container_name": "c"}}), (),
+        {"integration-required"},
+    ),
+    "no project": (export(parent=None, destination=AWS), (), {"project-required"}),
+    "access control": (project(access_control=False), (), {"access-control-not-accepted"}),
+    "no access control": (project(access_control=None), (), set()),
+    "access control of a live project": (
+        project(access_control=True), (live_project(access_control=False),),
+        {"access-control-not-accepted"},
+    ),
+    "an update after the end": (
+        export(destination=AWS, name="New", pinned_id="e1"),
+        (live_project(), live_export(destination=AWS, **ENDED)),
+        {"schedule-deleted"},
+    ),
+    "a pause after the end": (
+        export(destination=AWS, paused=True),
+        (live_project(), live_export(destination=AWS, **ENDED)),
+        {"schedule-deleted"},
+    ),
+    "an update soon after the last write": (
+        export(destination=AWS, name="New", pinned_id="e1"),
+        (
+            live_project(),
+            live_export(destination=AWS, **ENDED, last_updated_at="2026-05-30T00:00:00Z"),
+        ),
+        set(),
+    ),
+    "an update of a paused export after the end": (
+        export(destination=AWS, name="New", pinned_id="e1"),
+        (live_project(), live_export(destination=AWS, paused=True, **ENDED)),
+        set(),
+    ),
+    "an end in the past": (export(destination=AWS, end_at="2020-01-01"), (), set()),
+    "a query where no export has one": (
+        export(destination=AWS, sql_query="select event from events"), (), {"query-not-accepted"},
+    ),
+    "a query where another export has one": (
+        export(destination=AWS, sql_query="select event from events"),
+        (
+            live_project(),
+            live_export("e2", "Other", incremental_mode="APPEND", hogql_query="select 1"),
+        ),
+        set(),
+    ),
+    "a query on a server of spring 2026": (
+        export(destination=AWS, sql_query="select event from events"),
+        (live_project(), live_export("e2", "Other", timezone="UTC")),
+        set(),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_experience_19_what_the_server_refuses_is_a_policy_violation(case: str) -> None:
+    resource, live, expected = CASES[case]
+    plan = plan_of(resource, *live)
+    assert ids(plan) == expected
+    for refusal in plan.refusals:
+        attempted = Policy(attempt=(refusal.rule,))
+        assert refusal.rule not in ids(plan_of(resource, *live, policy=attempted))
+    assert not plan_of(resource, *live, dialect=None).refusals or "after the end" in case
+
+
+@pytest.mark.parametrize(("integration", "refused"), [(7, True), (8, False), (None, False)])
+def test_an_integration_does_not_move_to_another_project(
+    integration: int | None, *, refused: bool
+) -> None:
+    app = project("app")
+    moved = Resource(
+        MOVED.address,
+        {**MOVED.spec, "destination": {**AWS, "integration": integration}},
+        parent=ParentRef(key="app"),
+        lifecycle=MOVED.lifecycle,
+        pinned_id="e1",
+    )
+    live = live_of(live_project(), live_project(2, "App"), IN_WEB, dialect=Dialect.V2026)
+    plan = planned(desired_of(WEB, app, moved), live)
+    assert ("integration-of-another-project" in ids(plan)) is refused
+
+
+def test_a_known_refusal_names_the_place_the_fix_and_the_way_to_try_it() -> None:
+    whole, tag = Mark("a.yaml", 1, 1), Mark("a.yaml", 4, 7)
+    declared = export()
+    resource = Resource(
+        declared.address,
+        declared.spec,
+        parent=declared.parent,
+        mark=whole,
+        marks={("destination",): whole, ("destination", "type"): tag},
+    )
+    refusal = one(plan_of(resource))
+    assert refusal.at == tag
+    assert refusal.message.startswith("batch_export.lake: the server (dialect 2026)")
+    assert refusal.allow is not None
+    assert "AwsS3 or S3Compatible" in refusal.allow
+    assert "policy: {attempt: [type-not-accepted]}" in refusal.allow
+
+
+def test_live_values_in_a_refusal_are_escaped() -> None:
+    url = "https://a/\x1b[31m\n"
+    resource = export(destination={"type": "HTTP", "config": {"url": url}})
+    assert one(plan_of(resource)).message.isprintable()
+
+
+def test_ids_are_unique_and_explained() -> None:
+    known = [item for kind in BY_NAME.values() for item in (*kind.refusals, *kind.rules)]
+    assert len({item.id for item in known}) == len(known)
+    for item in known:
+        parts = item.meaning.split("\n\n")
+        assert [part.strip()[-1] for part in parts] == [".", "."], item.id

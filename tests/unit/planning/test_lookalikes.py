@@ -1,0 +1,159 @@
+"""Unmanaged objects that look like a planned create are pointed out, and never used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.model.address import Address
+from reconciler.model.live import LiveObject
+from reconciler.model.plan import Plan
+from reconciler.model.policy import Policy, Prune
+from reconciler.model.resource import ParentRef
+from tests.support.worlds import (
+    base_of,
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+    s3,
+    with_secrets,
+)
+
+WEB = project()
+LAKE = Address("batch_export", "lake")
+OTHER_PLACE: dict[str, Any] = {"destination": s3(prefix="other/")}
+
+
+def look_alikes(plan: Plan) -> dict[str, str]:
+    """Return the messages by what they are about."""
+    return {str(note.about): note.message for note in plan.notes if note.code == "look-alike"}
+
+
+@pytest.mark.parametrize(
+    ("live", "alike"),
+    [
+        (
+            live_export("e9", "Hand-made"),
+            "'Hand-made' (id e9, same destination)",
+        ),
+        (
+            live_export("e9", parent=2),
+            "'Lake' in project 'Lab' (id e9, same name and destination)",
+        ),
+        (
+            live_export("e9", parent=2, **OTHER_PLACE),
+            "'Lake' in project 'Lab' (id e9, same name)",
+        ),
+        (
+            live_export("e9", "LAKE", **OTHER_PLACE),
+            "'LAKE' (id e9, same name in another case)",
+        ),
+        (live_export("e9", "Hand-made", **OTHER_PLACE), None),
+        (live_export("e9", "Lake (replaces e1)", parent=2), None),
+    ],
+)
+@pytest.mark.parametrize("has_base", [False, True])
+def test_terraform_2_an_export_that_looks_like_a_planned_create(
+    live: LiveObject, alike: str | None, *, has_base: bool
+) -> None:
+    desired = desired_of(WEB, export(destination=with_secrets()))
+    state = live_of(live_project(1), live_project(2, "Lab"), live)
+    plan = planned(desired, state, base=base_of(desired_of(WEB)) if has_base else None)
+    assert [str(change.address) for change in plan.effective] == ["batch_export.lake"]
+    message = f"unmanaged: {alike}. If it is this one, pin it: `id: e9`"
+    assert look_alikes(plan) == ({str(LAKE): message} if alike is not None else {})
+
+
+def test_experience_9_a_move_without_a_base_names_the_export_that_goes_on() -> None:
+    desired = desired_of(WEB, project("lab"), export(parent="lab"))
+    live = live_of(live_project(1), live_project(2, "Lab"), live_export())
+    assert "in project 'Web' (id e1, same name" in look_alikes(planned(desired, live))[str(LAKE)]
+
+
+def test_managed_and_ignored_objects_are_not_pointed_out() -> None:
+    desired = desired_of(WEB, export(), export("other", name="Other"))
+    live = live_of(live_project(1), live_export("e1", "Other"))
+    assert look_alikes(planned(desired, live)) == {}
+    live = live_of(live_project(1), live_export("e1", "System"))
+    assert look_alikes(planned(desired_of(WEB, export()), live, Policy(ignore=("Sys*",)))) == {}
+
+
+def test_at_most_three_objects_and_twenty_creates_are_listed() -> None:
+    exports = [export(f"e{number}") for number in range(30)]
+    live = [live_export(f"id{number:02}", f"L{number}") for number in range(5)]
+    notes = look_alikes(planned(desired_of(WEB, *exports), live_of(live_project(1), *live)))
+    assert len(notes) == 21
+    assert "and 2 more. If it is one of these, pin it: `id: id00`" in notes["batch_export.e0"]
+    assert notes["None"] == "unmanaged objects look like 10 more planned creates"
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "reason"),
+    [
+        ("web", {}, "same name in another case, which newer servers refuse"),
+        ("Web-shop", {}, "similar name"),
+        ("Web shopp", {}, "similar name"),
+        ("Lab", {"timezone": "Europe/Berlin"}, "same fields"),
+        ("Lab", {"timezone": "Europe/Paris"}, None),
+        ("Lab", {}, None),
+    ],
+)
+def test_terraform_2_a_project_that_looks_like_a_planned_create(
+    name: str, body: dict[str, Any], reason: str | None
+) -> None:
+    wanted = "Web" if name == "web" else "Web Shop"
+    desired = desired_of(project(name=wanted, timezone="Europe/Berlin"))
+    notes = look_alikes(planned(desired, live_of(live_project(7, name, **body))))
+    assert notes == (
+        {}
+        if reason is None
+        else {
+            "project.web": f"unmanaged: '{name}' (id 7, {reason}). "
+            "If it is this one, pin it: `id: 7`"
+        }
+    )
+
+
+def test_names_that_differ_in_a_number_are_not_similar() -> None:
+    desired = desired_of(project(name="Team number 4"))
+    assert look_alikes(planned(desired, live_of(live_project(7, "Team number 3")))) == {}
+
+
+def test_fields_that_many_objects_have_are_no_likeness() -> None:
+    berlin = {"timezone": "Europe/Berlin"}
+    live = [live_project(number, f"P{number}", **berlin) for number in range(4)]
+    assert look_alikes(planned(desired_of(project(**berlin)), live_of(*live))) == {}
+
+
+def test_terraform_2_a_project_that_was_renamed_live_is_known_by_what_is_in_it() -> None:
+    """One note on the project, none on the exports in it."""
+    desired = desired_of(WEB, *(export(f"e{number}") for number in range(3)))
+    exports = [live_export(f"id{number}", f"E{number}", parent=2) for number in range(3)]
+    plan = planned(desired, live_of(live_project(2, "Hand-made"), *exports))
+    assert look_alikes(plan) == {
+        "project.web": "unmanaged: 'Hand-made' (id 2, 3 objects in it alike). "
+        "If it is this one, pin it: `id: 2`"
+    }
+    pinned = desired_of(replace(WEB, pinned_id="2"), *list(desired.resources.values())[1:])
+    again = planned(pinned, live_of(live_project(2, "Hand-made"), *exports))
+    assert [change.id for change in again.effective] == ["project.web:update"]
+
+
+def test_an_export_of_a_project_that_is_named_by_id_is_compared_too() -> None:
+    own = replace(export(), parent=ParentRef(id="1"))
+    live = live_of(live_project(1), live_export("e9", "Hand-made"))
+    assert "id e9" in look_alikes(planned(desired_of(own), live))[str(LAKE)]
+
+
+def test_a_removed_object_that_looks_like_a_create_is_pointed_out() -> None:
+    desired, before = desired_of(WEB, export("sea")), desired_of(WEB, export())
+    live = live_of(live_project(1), live_export())
+    plan = planned(desired, live, Policy(prune={"*": Prune.GIT}), base=before)
+    assert [change.action.value for change in plan.effective] == ["create", "delete"]
+    assert "id e1" in look_alikes(plan)["batch_export.sea"]

@@ -1,0 +1,196 @@
+"""What the options of a plan select, and which of them are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.errors import BadUsage
+from reconciler.model.address import Address
+from reconciler.model.plan import Plan, Selection
+from reconciler.model.policy import Policy, Prune
+from reconciler.model.resource import ParentRef
+from reconciler.planning.planner import PlanOptions, make_plan
+from tests.support.worlds import (
+    KINDS,
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    plan_context,
+    planned,
+    project,
+    with_secrets,
+)
+
+PRUNE = Policy(prune={"*": Prune.UNMANAGED})
+DESIRED = desired_of(
+    project(),
+    project("app", name="The app"),
+    export("lake", name="New lake", destination=with_secrets(), pinned_id="e1", interval="day"),
+    export("sea", parent="app", interval="day"),
+)
+LIVE = live_of(
+    live_project(1),
+    live_project(2, "The app"),
+    live_project(3, "Other"),
+    live_export("e1", "Old lake"),
+    live_export("e2", "Sea", parent=2),
+    live_export("e3", "Hand-made"),
+    live_export("e4", "Ignored"),
+)
+
+
+def plan_of(policy: Policy | None = None, rotate: tuple[str, ...] = (), **selection: Any) -> Plan:
+    options = PlanOptions(rotate=rotate, selection=Selection(**selection))
+    return planned(DESIRED, LIVE, policy, options=options)
+
+
+def changed(plan: Plan) -> set[str]:
+    return {str(change.address) for change in plan.effective}
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        ({"targets": (name,)}, {"batch_export.lake"})
+        for name in ("batch_export.lake", "e1", "lake", "New lake", "Old lake", "*lake", "lak*")
+    ]
+    + [
+        ({"parents": (name,)}, {"batch_export.sea"})
+        for name in ("project.app", "2", "app", "The app", "The*", "a?p", "*.app")
+    ]
+    + [
+        ({"targets": ("lake,sea",)}, {"batch_export.lake", "batch_export.sea"}),
+        ({"targets": ("lake", "sea")}, {"batch_export.lake", "batch_export.sea"}),
+        ({"excludes": ("Old lake",)}, {"batch_export.sea"}),
+        ({"excludes": ("Hand-made", "e2")}, {"batch_export.lake"}),
+        ({"kinds": ("batch_exports",), "excludes": ("lake",)}, {"batch_export.sea"}),
+        ({"kinds": ("projects",)}, set()),
+        ({"parents": ("web", "app")}, {"batch_export.lake", "batch_export.sea"}),
+    ],
+)
+def test_experience_1_objects_are_named_by_address_id_key_name_or_glob(
+    selection: dict[str, tuple[str, ...]], expected: set[str]
+) -> None:
+    assert changed(plan_of(**selection)) == expected
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ({"targets": ("batch_export.lakee",)}, r"nothing matches 'batch_export.lakee' \(--target"),
+        ({"targets": ("lake,lakee",)}, "nothing matches 'lakee'"),
+        ({"targets": ("lake", "nope*")}, r"nothing matches 'nope\*'"),
+        ({"excludes": ("x*",)}, r"nothing matches 'x\*' \(--exclude\)"),
+        ({"parents": ("Webb",)}, r"nothing matches 'Webb' \(--project\)"),
+        ({"parents": ("lake",)}, r"nothing matches 'lake' \(--project\)"),
+        ({"kinds": ("exports",)}, "unknown kind 'exports'"),
+        ({"targets": ("lake",), "kinds": ("project",)}, "select no resource: --target lake, --kin"),
+        ({"parents": ("Other",)}, "select no resource: --project Other"),
+        ({"excludes": ("*",)}, r"select no resource: --exclude \*"),
+        ({"targets": ("Hand-made",)}, r"'Hand-made' \(batch_export.id:e3\) is unmanaged"),
+        ({"targets": ("lake,e3",)}, "is unmanaged"),
+        ({"targets": ("Ignored",)}, "is ignored by the policy"),
+    ],
+)
+def test_experience_1_an_option_that_selects_nothing_is_bad_usage(
+    selection: dict[str, tuple[str, ...]], message: str
+) -> None:
+    with pytest.raises(BadUsage, match=message):
+        plan_of(Policy(ignore=("Ignored",)), **selection)
+
+
+@pytest.mark.parametrize(
+    ("rotate", "expected"),
+    [
+        (("*",), {"batch_export.lake", "batch_export.sea"}),
+        (("e1",), {"batch_export.lake", "batch_export.sea"}),
+        (("Old lake",), {"batch_export.lake", "batch_export.sea"}),
+    ],
+)
+def test_experience_1_secrets_are_sent_again_by_any_name(
+    rotate: tuple[str, ...], expected: set[str]
+) -> None:
+    plan = plan_of(rotate=rotate)
+    assert changed(plan) == expected
+    rotated = [str(change.address) for change in plan.effective if change.secrets]
+    assert rotated == ["batch_export.lake"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("batch_export.nope*", r"nothing matches 'batch_export.nope\*' \(--rotate-secrets\)"),
+        ("Hand-made", "nothing matches 'Hand-made'"),
+        ("sea", "batch_export.sea: no secret to send again"),
+        ("lake,sea", "batch_export.sea: no secret"),
+    ],
+)
+def test_experience_1_a_rotation_of_nothing_is_bad_usage(text: str, message: str) -> None:
+    with pytest.raises(BadUsage, match=message):
+        plan_of(rotate=(text,))
+
+
+def test_a_rotation_of_all_secrets_may_be_of_none() -> None:
+    options = PlanOptions(rotate=("*",))
+    assert planned(desired_of(), live_of(), options=options).empty
+
+
+def test_objects_to_prune_are_named_like_resources() -> None:
+    everything = {"batch_export.id:e3", "batch_export.id:e4"}
+    assert everything < changed(plan_of(PRUNE))
+    for name in ("Hand-made", "e3", "batch_export.id:e3", "id:e3", "Hand*"):
+        assert changed(plan_of(PRUNE, targets=(name,))) == {"batch_export.id:e3"}
+        assert everything - changed(plan_of(PRUNE, excludes=(name,))) == {"batch_export.id:e3"}
+    assert everything < changed(plan_of(PRUNE, parents=("Web",)))
+    assert not everything & changed(plan_of(PRUNE, parents=("The app",)))
+
+
+def test_removed_resources_are_named_by_their_address_and_live_name() -> None:
+    base = desired_of(*DESIRED.resources.values(), export("hand", name="Hand-made"))
+    for name in ("batch_export.hand", "hand", "Hand-made", "e3"):
+        options = PlanOptions(selection=Selection(targets=(name,)))
+        plan = planned(DESIRED, LIVE, Policy(prune={"*": Prune.GIT}), options=options, base=base)
+        assert changed(plan) == {"batch_export.hand"}
+        kept = planned(DESIRED, LIVE, options=options, base=base)
+        assert kept.empty
+        assert "removed-but-kept" in {note.code for note in kept.notes}
+
+
+def test_an_unlisted_project_is_named_by_the_id_that_resources_use() -> None:
+    sea = replace(export("sea"), parent=ParentRef(id="9"))
+    options = PlanOptions(selection=Selection(parents=("9",)))
+    plan = planned(desired_of(project(), sea), live_of(live_project(1)), options=options)
+    assert changed(plan) == {"batch_export.sea"}
+
+
+def test_a_resource_of_another_environment_is_reported_as_such() -> None:
+    context = replace(
+        plan_context(PlanOptions(selection=Selection(targets=("ocean",)))),
+        declared={Address("batch_export", "ocean"), *DESIRED.resources},
+    )
+    with pytest.raises(BadUsage, match=r"batch_export.ocean is not in environment staging"):
+        make_plan(DESIRED, LIVE, Policy(), KINDS, context=context)
+
+
+def test_a_parent_that_must_be_created_cannot_be_excluded() -> None:
+    desired = desired_of(project(), export())
+    selection = Selection(excludes=("project.web",))
+    with pytest.raises(BadUsage, match=r"project.web is excluded, but must be created"):
+        planned(desired, live_of(), options=PlanOptions(selection=selection))
+
+
+def test_what_a_plan_selected_is_selected_again_under_another_name() -> None:
+    selection = Selection(targets=("Old lake",))
+    first = planned(DESIRED, LIVE, options=PlanOptions(selection=selection))
+    renamed = live_of(
+        *LIVE.of("project"), live_export("e1", "New lake"), live_export("e2", "Sea", parent=2)
+    )
+    with pytest.raises(BadUsage, match="nothing matches 'Old lake'"):
+        planned(DESIRED, renamed, options=PlanOptions(selection=selection))
+    options = PlanOptions(selection=selection, planned_before=first.addresses)
+    assert changed(planned(DESIRED, renamed, options=options)) == {"batch_export.lake"}

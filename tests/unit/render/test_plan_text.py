@@ -1,0 +1,275 @@
+"""Test what a plan for a terminal shows, groups and leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.errors import Mark
+from reconciler.model.address import Address
+from reconciler.model.change import Consequence, Severity
+from reconciler.model.plan import Note, Plan
+from reconciler.model.policy import Limit, Policy
+from reconciler.model.resource import Resource, State
+from reconciler.planning.planner import PlanOptions
+from reconciler.render.options import RenderOptions
+from reconciler.render.plan.text import plan_as_text
+from reconciler.render.style import Style
+from tests.support.worlds import (
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+    s3,
+    with_secrets,
+)
+
+VERBOSE = RenderOptions(verbose=True)
+PROJECTS = (project("marketing"), project("shop"))
+LIVE_PROJECTS = (live_project(1, "Marketing"), live_project(2, "Shop"))
+
+
+def moved_exports(count: int, **body: Any) -> Plan:
+    """Return the plan of a new region for many exports of two projects."""
+    new = [
+        export(
+            f"x{number}",
+            parent="marketing" if number % 5 < 2 else "shop",
+            destination=with_secrets(region="eu-central-1", prefix=f"p{number}/"),
+        )
+        for number in range(count)
+    ]
+    live = [
+        live_export(
+            f"e{number}",
+            f"X{number}",
+            parent=1 if number % 5 < 2 else 2,
+            destination=s3(region="eu-west-1", prefix=f"p{number}/"),
+            **body,
+        )
+        for number in range(count)
+    ]
+    return planned(desired_of(*PROJECTS, *new), live_of(*LIVE_PROJECTS, *live))
+
+
+def of_one(lake: Resource, *, base: Resource | None = None, **body: Any) -> str:
+    """Return the text of the plan of one export."""
+    former = desired_of(project(), base) if base is not None else None
+    live = live_of(live_project(), live_export(**body))
+    return plan_as_text(planned(desired_of(project(), lake), live, base=former))
+
+
+def test_experience_8_one_change_in_300_exports_takes_at_most_40_lines() -> None:
+    plan = moved_exports(300)
+    text = plan_as_text(plan)
+    assert len(text.splitlines()) <= 40
+    assert '~ 300 batch exports   destination.config.region  "eu-west-1" -> "eu-central-1"' in text
+    assert "Marketing 120, Shop 180 (list: --verbose)" in text
+    assert "not sent" not in text
+    verbose = plan_as_text(plan, VERBOSE)
+    assert all(f"batch_export.x{number} " in verbose for number in range(300))
+    assert "not sent (no change detected)" in verbose
+
+
+def test_experience_8_a_plan_of_several_projects_has_a_table() -> None:
+    rows = [line.split() for line in plan_as_text(moved_exports(20)).splitlines()]
+    table = rows[rows.index(["By", "project", "update"]) + 1 :][:2]
+    assert table == [["Shop", "12"], ["Marketing", "8"]]
+    assert "By project" not in plan_as_text(moved_exports(5))
+
+
+@pytest.mark.parametrize("count", [3, 60])
+def test_changes_that_differ_are_not_grouped(count: int) -> None:
+    plan = moved_exports(count)
+    first, *others = plan.changes
+    text = plan_as_text(replace(plan, changes=(replace(first, consequences=DANGER), *others)))
+    assert text.count(f'  ~ {first.address} "{first.name}"') == 1
+
+
+DANGER = (Consequence("very-bad", Severity.DANGER, "all is lost"),)
+
+
+def test_the_dangers_of_a_group_name_their_objects() -> None:
+    plan = moved_exports(30)
+    dangerous = tuple(replace(change, consequences=DANGER) for change in plan.changes)
+    text = plan_as_text(replace(plan, changes=dangerous[2:]))
+    assert text.count("!! very-bad  all is lost (batch_export.x") == 1
+    assert text.count("batch_export.x") == 20
+    assert "and 8 more" in text.replace("\n        ", " ")
+
+
+def test_messages_that_differ_only_in_the_address_are_one() -> None:
+    wanted = [export(f"x{number}", paused=True) for number in range(4)]
+    live = [live_export(f"e{number}", f"X{number}") for number in range(4)]
+    plan = planned(desired_of(project(), *wanted), live_of(live_project(), *live))
+    text = plan_as_text(plan).replace("\n        ", " ")
+    assert text.count("runs-missed-while-paused") == 1
+    assert "reconciler backfill <address> " in text
+    assert "  ‖ 4 batch exports\n      x0, x1, x2, x3\n" in text
+
+
+def test_every_deletion_has_a_line() -> None:
+    gone = [export(f"x{number}", state=State.ABSENT) for number in range(30)]
+    live = [live_export(f"e{number}", f"X{number}") for number in range(30)]
+    text = plan_as_text(planned(desired_of(project(), *gone), live_of(live_project(), *live)))
+    assert sum(line.startswith("  - batch_export.x") for line in text.splitlines()) == 30
+    assert text.count("!! history-lost") == 1
+
+
+def test_many_new_objects_of_a_project_are_listed_by_name() -> None:
+    wanted = [export(f"x{number}") for number in range(21)]
+    plan = planned(desired_of(project(), *wanted), live_of(live_project()))
+    text = plan_as_text(plan)
+    assert "  + 21 batch exports in Web\n" in text
+    assert "destination  S3 21" in text
+    assert all(f"x{number}" in text for number in range(21))
+    fewer = plan_as_text(replace(plan, changes=plan.changes[1:]))
+    assert fewer.count("destination  S3 s3://b/p/ (r), JSONLines") == 20
+    assert plan_as_text(plan, VERBOSE).count("destination.config.bucket_name") == 21
+
+
+def test_terraform_brevity_a_note_of_many_changes_is_printed_once() -> None:
+    plan = planned(desired_of(*(project(f"p{number}") for number in range(500))), live_of())
+    text = plan_as_text(plan)
+    assert text.count("new-api-token") == 1
+    assert "note: 500 projects: " in text
+    assert len(text.splitlines()) <= 20
+
+
+def test_experience_10_a_move_shows_the_names_of_projects() -> None:
+    lake = export(parent="shop")
+    text = plan_as_text(
+        planned(
+            desired_of(*PROJECTS, lake),
+            live_of(*LIVE_PROJECTS, live_export(parent=1)),
+            base=desired_of(*PROJECTS, export(parent="marketing")),
+        )
+    )
+    assert '-/+ batch_export.lake "Lake"' in text
+    assert "      project  Marketing -> Shop\n" in text
+
+
+def test_experience_23_a_field_has_the_name_of_the_file() -> None:
+    plan = planned(
+        desired_of(project(), export(sql_query="SELECT 2")),
+        live_of(live_project(), live_export(sql_query="SELECT 1")),
+    )
+    (change,) = plan.effective
+    fields = tuple(replace(field, written=("hogql_query",)) for field in change.fields)
+    text = plan_as_text(replace(plan, changes=(replace(change, fields=fields),)))
+    assert '      hogql_query  "SELECT 1" -> "SELECT 2"\n' in text
+    assert "sql_query  " not in text.replace("hogql_query", "")
+
+
+def test_a_creation_shows_where_the_data_goes() -> None:
+    desired = desired_of(
+        project(), export(destination=with_secrets(), timezone="Europe/Berlin", model="events")
+    )
+    text = plan_as_text(planned(desired, live_of(live_project())))
+    assert text.split("\n\n")[1] == (
+        '  + batch_export.lake "Lake"\n'
+        '      project      web "Web"\n'
+        "      interval     hour\n"
+        "      timezone     Europe/Berlin\n"
+        "      destination  S3 s3://b/p/ (r), JSONLines\n"
+        "      secrets      aws_access_key_id, aws_secret_access_key (from env)"
+    )
+
+
+def test_secrets_are_shown_if_they_are_sent() -> None:
+    desired = desired_of(project(), export(destination=with_secrets(region="x")))
+    live = live_of(live_project(), live_export())
+    assert "  secrets  " not in plan_as_text(planned(desired, live))
+    plan = planned(desired, live, options=PlanOptions(rotate=("*",)))
+    text = plan_as_text(plan, RenderOptions(Style(width=120)))
+    assert (
+        "      secrets                    aws_access_key_id, aws_secret_access_key (from env)  "
+        "# sent (--rotate-secrets)\n"
+    ) in text
+
+
+def test_drift_has_a_section_of_its_own() -> None:
+    lake = export()
+    text = of_one(lake, base=lake, interval="day")
+    drift = text[text.index("Drift (") :]
+    assert '  ~ batch_export.lake "Lake"\n      interval  "day" -> "hour"\n' in drift
+    assert "drift:" not in text
+    mixed = of_one(replace(lake, spec={**lake.spec, "model": "persons"}), base=lake, interval="day")
+    assert "Drift (" not in mixed
+    assert 'interval  "day" -> "hour"  # drift' in mixed
+
+
+def test_the_place_of_a_change_is_at_the_right_or_below() -> None:
+    lake = replace(export(interval="day"), mark=Mark("exports/lake.yaml", 3, 1))
+    live = live_of(live_project(), live_export())
+    plan = planned(desired_of(project(), lake), live)
+    wide = plan_as_text(plan, RenderOptions(Style(width=160))).splitlines()
+    assert wide[3] == f'  ~ batch_export.lake "Lake"{" " * 53}exports/lake.yaml:3'
+    narrow = plan_as_text(plan, RenderOptions(Style(width=40))).splitlines()
+    at = narrow.index('  ~ batch_export.lake "Lake"')
+    assert narrow[at + 1] == "      exports/lake.yaml:3"
+
+
+def test_a_note_about_a_resource_is_below_its_change() -> None:
+    plan = planned(desired_of(project(), export()), live_of(live_project()))
+    notes = (
+        Note("near", "look here", Address("batch_export", "lake")),
+        Note("far", "look there", Address("batch_export", "pond")),
+    )
+    text = plan_as_text(replace(plan, notes=notes))
+    assert "      note: look here\n\nnote: batch_export.pond: look there\n" in text
+
+
+def test_a_violation_begins_with_its_place() -> None:
+    policy = Policy(max_deletes=Limit(0), marks={"max_deletes": Mark("reconciler.yaml", 9, 16)})
+    gone = export(state=State.ABSENT)
+    live = live_of(live_project(), live_export())
+    text = plan_as_text(planned(desired_of(project(), gone), live, policy))
+    assert "\nreconciler.yaml:9:16: error: " in text
+    assert "[max_deletes]\n  hint: " in text
+    assert "  resources: batch_export.lake\n" in text
+
+
+def test_nothing_to_do_is_one_line_below_the_header() -> None:
+    live = live_of(live_project(), live_export(), live_export("e2", "Other"))
+    plan = planned(desired_of(project(), export()), live, base=desired_of(project(), export()))
+    assert plan_as_text(plan, RenderOptions(Style(width=120))) == (
+        "Environment staging · https://x.example · organization org\n"
+        "No changes. Live state matches the configuration (2 resources; 1 unmanaged, list with "
+        "--show-unmanaged).\n"
+    )
+
+
+def test_the_summary_has_counts_dangers_and_violations_only() -> None:
+    wanted = [export(f"x{number}", interval="day") for number in range(3)]
+    live = [live_export(f"e{number}", f"X{number}") for number in range(3)]
+    gone = export("old", state=State.ABSENT)
+    plan = planned(
+        desired_of(project(), *wanted, gone),
+        live_of(live_project(), *live, live_export("e9", "Old")),
+        Policy(max_deletes=Limit(0)),
+    )
+    text = plan_as_text(plan, RenderOptions(summary=True, cost="9 calls, about 1 s"))
+    assert "interval-changed" not in text
+    assert '  - batch_export.old "Old" in Web' in text
+    assert "!! history-lost" in text
+    assert "[max_deletes]" in text
+    assert text.endswith("(5 resources).\n      9 calls, about 1 s.\n")
+
+
+def test_experience_26_no_line_is_wider_than_the_terminal() -> None:
+    wanted = [export(f"x{number}", interval="day", model="persons") for number in range(12)]
+    live = [live_export(f"e{number}", f"X{number}") for number in range(12)]
+    plan = planned(
+        desired_of(project(), *wanted, export("new")),
+        live_of(live_project(), *live, live_export("other")),
+        Policy(max_changes=Limit(1)),
+    )
+    for width in (40, 60, 80, 160):
+        text = plan_as_text(plan, RenderOptions(Style(width=width)))
+        assert max(map(len, text.splitlines())) <= width
