@@ -22,15 +22,35 @@ from msgspec.structs import fields
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from reconciler.model.codec.drift import DriftForm, PulledForm  # noqa: E402 - not installed
+from reconciler.model.codec.explanation import ExplanationForm  # noqa: E402 - not installed
 from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm  # noqa: E402 - not installed
+from reconciler.model.codec.health import HealthReportForm  # noqa: E402
 from reconciler.model.codec.lines import AnyLine  # noqa: E402
+from reconciler.model.codec.preflight import PreflightReportForm  # noqa: E402
+from reconciler.model.codec.projects import (  # noqa: E402
+    ProjectDetailsForm,
+    ProjectReportForm,
+)
+from reconciler.model.codec.runs import LogReportForm, RunReportForm  # noqa: E402
+from reconciler.model.codec.status import StatusReportForm  # noqa: E402
 from reconciler.model.term import Term  # noqa: E402
 
 Schema = dict[str, Any]
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_TITLES = {
+FORMS = {
     "plan": ("Plan", PlanForm, None),
+    "status": ("Status", StatusReportForm, None),
+    "runs": ("Runs", RunReportForm, None),
+    "logs": ("Logs", LogReportForm, None),
+    "drift": ("Drift", DriftForm, None),
+    "pull": ("Pull", PulledForm, None),
+    "doctor": ("Doctor", HealthReportForm, None),
+    "explain": ("Explain", ExplanationForm, None),
+    "preflight": ("Preflight", PreflightReportForm, None),
+    "projects": ("Projects", ProjectReportForm, None),
+    "project_details": ("Project details", ProjectDetailsForm, None),
     "event": (
         "Event",
         AnyLine,
@@ -43,13 +63,13 @@ def generated() -> Mapping[str, str]:
     """Return the text of every generated file, by its path in the repository."""
     return {
         f"schemas/{name}.schema.json": json.dumps(saved_schema(name), indent=2) + "\n"
-        for name in _TITLES
+        for name in FORMS
     }
 
 
 def saved_schema(name: str) -> Schema:
     """Return the schema of `plan` or `event`, with an absolute id and all that it refers to."""
-    title, form, description = _TITLES[name]
+    title, form, description = FORMS[name]
     raw = schema(form)
     definitions = {_name(key): _definition(key, node) for key, node in raw["$defs"].items()}
     root = _node({key: node for key, node in raw.items() if key != "$defs"})

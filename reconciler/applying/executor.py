@@ -338,7 +338,7 @@ def _new_run(
     return _Run(
         transport,
         scopes,
-        Worker(transport, organization, by_name, mask, creator, checks),
+        Worker(transport, organization, by_name, mask, creator, checks, live.serves_organization),
         Search(transport, scopes, creator),
         TwinCheck(transport, scopes, listen, withdraw),
         listen,

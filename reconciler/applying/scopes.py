@@ -149,7 +149,10 @@ class Scopes:
         by_scope: dict[Scope, list[LiveObject]] = defaultdict(list)
         for item in items:
             by_scope[Scope(name, item.parent_id)].append(item)
-        return {scope: _listing(now, by_scope[scope]) for scope in scopes}
+        return {
+            scope: _listing(now, items if scope.parent_id is None else by_scope[scope])
+            for scope in scopes
+        }
 
     async def _read_scope(self, scope: Scope) -> Listing | ServiceError:
         now, kind = self.transport.clock(), self.kinds[scope.kind]

@@ -54,7 +54,8 @@ _SETTLED = "a request without a clear answer; the object reads back as requested
 class Worker:
     """Takes steps. `created` are the ids of created objects, for their children.
 
-    `reserved` is the number of calls that must be left after each write.
+    `below_organization`: requests for objects without a configured parent use the path of the
+    organization. `reserved` is the number of calls that must be left after each write.
     """
 
     transport: Transport
@@ -63,6 +64,7 @@ class Worker:
     mask: Mask
     creator: Creator
     checks: Checks
+    below_organization: bool = False
     created: dict[Address, str] = field(default_factory=dict)
     reserved: int = 0
 
@@ -89,9 +91,10 @@ class Worker:
 
     def scope_of(self, change: Change) -> Scope | None:
         """Return the scope in which a change creates an object, None without its parent."""
-        kind = self.kinds[change.address.kind]
         parent_id = self._parent_id(change)
-        return None if kind.parent and parent_id is None else Scope(kind.name, parent_id)
+        if change.parent is not None and parent_id is None:
+            return None
+        return Scope(change.address.kind, parent_id)
 
     def _parent_id(self, change: Change) -> str | None:
         """Return the id of the parent, which may have been created in this run."""
@@ -103,9 +106,10 @@ class Worker:
     def _routes(self, change: Change) -> Routes:
         kind = self.kinds[change.address.kind]
         parent_id = self._parent_id(change)
-        if kind.parent and parent_id is None:
+        if change.parent is not None and parent_id is None:
             raise ServiceError(f"the id of {kind.parent} '{change.parent}' is not known")
-        return Routes(kind, self.organization, parent_id)
+        below_parent = change.parent is not None or not self.below_organization
+        return Routes(kind, self.organization, parent_id if below_parent else None)
 
     def _old_routes(self, change: Change) -> Routes:
         """Return the routes of the object that is modified or deleted."""

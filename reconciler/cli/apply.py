@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from reconciler.cli.backfill import saved_backfills, started
 from reconciler.cli.command import command, option
 from reconciler.cli.exit_codes import exit_code_of_apply
 from reconciler.cli.options import (
@@ -19,6 +20,7 @@ from reconciler.cli.options import (
     plan_request,
     summary_option,
     unmanaged_option,
+    workspace_of,
     workspace_options,
 )
 from reconciler.cli.output import (
@@ -33,6 +35,7 @@ from reconciler.cli.output import (
 from reconciler.cli.signals import run, stop_on_signals
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_plan, write_report
 from reconciler.commands.applying import Applied, ApplyRequest, Screen, apply
+from reconciler.commands.backfills import BackfillRequest
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
@@ -90,11 +93,19 @@ def execute(
     """Print the plan, ask for approval, and apply it.
 
     With PLAN_FILE, plan again and apply what the file contains, or nothing if the two plans
-    differ (exit code 4). An interrupted run can be repeated with the same file.
+    differ (exit code 4). An interrupted run can be repeated with the same file. It may also be a
+    file of `backfill --out`.
     Without a terminal, --auto-approve or a plan file is needed.
     """
     names = ("plan_file", "undo", "shared", "auto_approve", "verify", "mark", "rollback")
     is_json = output_format == "json"
+    backfills = saved_backfills(options["plan_file"])
+    if backfills is not None:
+        outputs = Outputs(log_file, events)
+        return started(
+            BackfillRequest(workspace_of(options), saved=backfills, outputs=outputs),
+            is_json=is_json,
+        )
     request = ApplyRequest(
         plan_request(options),
         can_ask=sys.stdin.isatty() and not is_json,
@@ -103,20 +114,21 @@ def execute(
     )
     listener = progress()
     how = None if is_json else render_options(show_unmanaged=show_unmanaged, summary=summary)
-    terminal = _Terminal(listener, how)
+    terminal = Terminal(listener, how)
     screen = Screen(terminal.show, terminal.approve, terminal.report)
-    applied = run(shown(apply(request, _runtime(listener), screen), listener))
-    return _finish(applied)
+    applied = run(shown(apply(request, run_runtime(listener), screen), listener))
+    return finish(applied)
 
 
 @dataclass(frozen=True, slots=True)
-class _Terminal:
+class Terminal:
     """Shows the plan and the report, and asks. `how` is None if stdout has only events."""
 
     progress: Progress
     how: RenderOptions | None
 
     def show(self, result: PlanResult) -> None:
+        """Show a plan, and what applying it takes."""
         self.progress.clear()
         print_warnings(result.diagnostics)
         cost = cost_of(result)
@@ -126,18 +138,20 @@ class _Terminal:
             write_note(f"{cost}\n")
 
     async def approve(self, plan: Plan) -> bool:
+        """Ask for approval."""
         self.progress.clear()
         approval = approval_of(plan)
         write_message(f"\n{approval.question}")
         return approval.is_given_by(await read_line(sys.stdin))
 
     def report(self, report: Report) -> None:
+        """Show how the changes ended."""
         self.progress.clear()
         if self.how is not None:
             write_report(report_as_text(report))
 
 
-def _runtime(listener: Progress) -> Runtime:
+def run_runtime(listener: Progress) -> Runtime:
     """Return a runtime that prints progress. When a run starts, signals begin to request a stop."""
     plain = runtime()
 
@@ -149,7 +163,7 @@ def _runtime(listener: Progress) -> Runtime:
     return replace(plain, listen=listen)
 
 
-def _finish(applied: Applied) -> int:
+def finish(applied: Applied) -> int:
     """Print what remains after the report, and return the exit code."""
     write_note(f"{applied.calls} API calls\n")
     for difference in applied.left_out:

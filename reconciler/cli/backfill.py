@@ -2,43 +2,176 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import click
 
 from reconciler.cli.command import command, option
-from reconciler.cli.options import client_options, workspace_of, workspace_options
-from reconciler.cli.output import run_shown, runtime
-from reconciler.cli.streams import write_result
-from reconciler.commands.backfilling import backfill
-from reconciler.model.wording import printable
+from reconciler.cli.options import (
+    STDOUT,
+    client_options,
+    file_option,
+    log_option,
+    output_option,
+    workspace_of,
+    workspace_options,
+)
+from reconciler.cli.output import progress, read_line, render_options, runtime, shown
+from reconciler.cli.signals import run, stop_on_signals
+from reconciler.cli.streams import write_message, write_note, write_plan, write_report, write_result
+from reconciler.client.estimate import Estimate
+from reconciler.client.stop import Stop
+from reconciler.commands.backfills import Backfilled, BackfillRequest, Screen, backfill, cancel
+from reconciler.commands.files import read_file, write_private
+from reconciler.commands.recording import Outputs
+from reconciler.errors import BadUsage, ExitCode
+from reconciler.model.backfill_plan import BackfillPlan
+from reconciler.model.moments import duration_of
+from reconciler.model.wording import printable, several
+from reconciler.planning.backfills import approval_of_backfills
+from reconciler.render.backfills import backfills_as_json, backfills_as_text, ends_as_text
+from reconciler.render.durations import estimate_as_text
+from reconciler.render.progress import Progress
 
 EXAMPLES = (
-    ("backfill lake --start 2026-03-01 --end 2026-03-08", "Export a week again"),
-    (
-        "backfill batch_export.lake --start 2026-03-01T06:00Z --end 2026-03-01T09:00Z",
-        "Export three hours again",
-    ),
+    ("backfill lake --gaps --wait", "Close the gaps of the last seven days, and wait"),
+    ("backfill lake --from 2026-03-01 --to 2026-03-08 --out plan.json", "Plan a week for review"),
+    ("backfill lake --cancel", "Cancel the backfills that run"),
 )
 
 
-@command("backfill", examples=EXAMPLES, page="docs/planning.md")
-@click.argument("address")
+@command("backfill", examples=EXAMPLES, page="docs/operations.md")
+@click.argument("name")
 @workspace_options
+@option("--from", "first", metavar="TIME", help="Start of the range, ISO 8601.")
+@option("--to", "last", metavar="TIME", help="End of the range, exclusive.")
+@option("--gaps", is_flag=True, help="The gaps of the last seven days, or of the range.")
+@option("--since", metavar="DURATION", help="How far back gaps are closed: 6h, 30d, 2w.")
+@option("--since-pause", is_flag=True, help="All that the last pause left out.")
+@option("--cancel", "cancelled", is_flag=True, help="Cancel running backfills instead.")
+@option("--id", "row_id", metavar="ID", help="With --cancel: only this backfill.")
+@option("--wait", is_flag=True, help="Wait until the backfills ended, and report their runs.")
+@option("--dry-run", is_flag=True, help="Show the backfills, and start none.")
+@option("--auto-approve", is_flag=True, help="Do not ask for approval.")
+@file_option("--out", "Save the backfills for `apply FILE`, and start none; - for stdout.")
+@log_option("--log-file", "Append an audit log: JSON lines, one for each request.")
+@output_option(
+    "--format",
+    "output_format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="json: the plan, and how it ended. Requires --auto-approve or --dry-run.",
+)
 @client_options
-@option("--start", required=True, metavar="TIME", help="Start of the range, ISO 8601.")
-@option("--end", required=True, metavar="TIME", help="End of the range, ISO 8601.")
-def execute(address: str, *, start: str, end: str, **options: Any) -> None:
-    """Run an export again for a past range, such as one that it missed while paused.
+def execute(name: str, **options: Any) -> ExitCode:
+    """Export past intervals of one export again: a range, or those that were not exported.
 
-    ADDRESS may also be the id, the key, the name or a glob of one export. Times without an offset
-    are UTC. The request is sent once: if the response is lost, check the runs of the export before
-    you try again.
+    NAME is an address, an id, a key, a name or a glob of one export. Ranges are aligned to whole
+    intervals; times without an offset are UTC. Each backfill is sent once. If the last run failed,
+    one interval is tried first. Exits with 3 if a backfill was not started or did not complete.
     """
     workspace = workspace_of(options)
-    resource, started = run_shown(
-        lambda world: backfill(address, start, end, workspace, world), runtime()
+    if options["cancelled"]:
+        ids = run(cancel(name, options["row_id"], workspace, runtime()))
+        write_result(f"cancelled {several(len(ids), 'backfill')}\n")
+        return ExitCode.FINE
+    since, out, is_json = options["since"], options["out"], options["output_format"] == "json"
+    if since is not None and (not options["gaps"] or options["first"] is not None):
+        raise BadUsage("--since needs --gaps, and excludes --from")
+    if options["row_id"] is not None:
+        raise BadUsage("--id needs --cancel")
+    request = BackfillRequest(
+        workspace,
+        name,
+        **{key: options[key] for key in ("first", "last", "gaps", "since_pause", "wait")},
+        dry_run=options["dry_run"] or out is not None,
+        auto_approve=options["auto_approve"],
+        can_ask=sys.stdin.isatty() and not is_json,
+        outputs=Outputs(options["log_file"]),
     )
-    name = f" (backfill {started.backfill_id})" if started.backfill_id else ""
-    text = f"Backfilling {resource} from {started.start} to {started.end}{name}"
-    write_result(f"{printable(text)}\n")
+    if since is not None:
+        request = replace(request, length=duration_of(since, option="--since"))
+    return started(request, is_json=is_json, out=out)
+
+
+def saved_backfills(file: Path | None) -> BackfillPlan | None:
+    """Return the backfills of a saved plan, None for another file. Raises ReconcilerError."""
+    if file is None or not file.is_file():
+        return None
+    data = read_file(file)
+    if b'"backfills"' not in data:
+        return None
+    # The forms take 30 ms to import.
+    from reconciler.model.codec.backfill_plan import decode_backfills, is_backfill_plan
+
+    return decode_backfills(data, name=str(file)) if is_backfill_plan(data) else None
+
+
+def started(
+    request: BackfillRequest, *, is_json: bool = False, out: Path | None = None
+) -> ExitCode:
+    """Plan, show, approve and start backfills; print how they ended; return the exit code."""
+    listener, world = progress(), runtime()
+    terminal = _Terminal(listener, world.stop, is_json=is_json or out == STDOUT)
+    screen = Screen(terminal.show, terminal.approve, terminal.begin)
+    work = backfill(request, replace(world, listen=listener), screen)
+    result = run(shown(work, listener))
+    if out is not None:
+        _save(result.plan, out)
+    elif is_json:
+        write_report(backfills_as_json(result.plan, result.ends))
+    else:
+        write_report(ends_as_text(result.plan, result.ends, render_options().style))
+    return _finish(result, interrupted=world.stop.requested.is_set())
+
+
+@dataclass(frozen=True, slots=True)
+class _Terminal:
+    """Shows the backfills and asks. With `is_json`, stdout is for the result only."""
+
+    progress: Progress
+    stop: Stop
+    is_json: bool
+
+    def show(self, plan: BackfillPlan, estimate: Estimate) -> None:
+        self.progress.clear()
+        cost = ""
+        if plan.backfills:
+            cost = estimate_as_text(estimate.calls, estimate.seconds, limit=estimate.limit)
+        text = backfills_as_text(plan, replace(render_options(), cost=cost))
+        if self.is_json:
+            write_note(text)
+        else:
+            write_plan(text)
+
+    async def approve(self, plan: BackfillPlan) -> bool:
+        self.progress.clear()
+        approval = approval_of_backfills(plan)
+        write_message(f"\n{approval.question}")
+        return approval.is_given_by(await read_line(sys.stdin))
+
+    def begin(self) -> None:
+        stop_on_signals(self.stop)
+
+
+def _save(plan: BackfillPlan, out: Path) -> None:
+    text = backfills_as_json(plan)
+    if out == STDOUT:
+        write_result(text)
+        return
+    write_private(out, text.encode())
+    file = printable(str(out))
+    write_note(f"saved to {file}; start it with: reconciler apply {file}\n")
+
+
+def _finish(result: Backfilled, *, interrupted: bool) -> ExitCode:
+    write_note(f"{result.calls} API calls\n")
+    for problem in result.problems:
+        write_message(f"warning: {problem}\n")
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    return ExitCode.FINE if result.complete else ExitCode.PARTLY_APPLIED

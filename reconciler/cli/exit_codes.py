@@ -16,6 +16,23 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
 
 
+_WORST_FIRST = (
+    ExitCode.INTERRUPTED,
+    ExitCode.ERROR,
+    ExitCode.USAGE,
+    ExitCode.PARTLY_APPLIED,
+    ExitCode.STALE,
+    ExitCode.REFUSED,
+    ExitCode.CHANGES,
+    ExitCode.FINE,
+)
+
+
+def worst_of(codes: Iterable[ExitCode]) -> ExitCode:
+    """Return the most important of several exit codes."""
+    return min(codes, key=_WORST_FIRST.index, default=ExitCode.FINE)
+
+
 def exit_code_of_plan(plan: Plan, *, detailed: bool) -> ExitCode:
     """Return REFUSED, CHANGES (only if `detailed`) or FINE."""
     if any(not refusal.after_merge for refusal in plan.refusals):

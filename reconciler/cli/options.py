@@ -76,14 +76,26 @@ folder_option = _folder(
     "one above it with reconciler.yaml.",
 )
 
-workspace_options = _all(
-    folder_option,
-    _workspace(
-        "-e",
-        "--environment",
-        metavar="NAME",
-        help="Environment. Default: the only one, or `default:` of the workspace.",
-    ),
+
+def _single(_: click.Context, __: click.Parameter, written: tuple[str, ...]) -> str | None:
+    """Return the only environment. Raises BadUsage for several."""
+    if len(set(written)) > 1:
+        raise BadUsage(
+            f"several environments: {', '.join(written)}",
+            hint="select one; `plan` alone takes several: plan -e A -e B, plan -e '*'",
+        )
+    return written[0] if written else None
+
+
+_environment = partial(
+    _workspace, "-e", "--environment", "environment", multiple=True, metavar="NAME"
+)
+_DEFAULT_ENVIRONMENT = "Default: the only one, or `default:` of the workspace."
+environment_option = _environment(callback=_single, help=f"Environment. {_DEFAULT_ENVIRONMENT}")
+environments_option = _environment(
+    help=f"Environment. Repeat it, or use a glob, for several. {_DEFAULT_ENVIRONMENT}"
+)
+files_options = _all(
     _workspace("--strict", is_flag=True, help="Treat warnings about the files as errors."),
     _workspace(
         "--trust-workspace",
@@ -92,6 +104,16 @@ workspace_options = _all(
         "terminal, and not in a CI job.",
     ),
 )
+
+
+base_option = _planning(
+    "--base",
+    metavar="REF",
+    help="Git reference to compare with. Default: the applied commit, that of the CI job, or the "
+    "upstream branch.",
+)
+
+workspace_options = _all(folder_option, environment_option, files_options)
 
 
 plan_options = _all(
@@ -103,12 +125,7 @@ plan_options = _all(
     _selection("--exclude", **NAMES, help="All except these resources."),
     _selection("--kind", **KINDS, help="Only resources of these kinds."),
     _selection("--project", **NAMES, help="Only these projects and what is in them."),
-    _planning(
-        "--base",
-        metavar="REF",
-        help="Git reference to compare with. Default: the applied commit, that of the CI job, or "
-        "the upstream branch.",
-    ),
+    base_option,
     _planning("--no-base", is_flag=True, help="Do not use git."),
     _planning(
         "--rotate-secrets",
@@ -221,6 +238,9 @@ summary_option = output_option(
 )
 
 
+links_option = output_option("--links", is_flag=True, help="Show the address of the page.")
+
+
 def folder_of(given: Path | None) -> Path:
     """Return the folder of the workspace, and print it if it is not where the caller is."""
     if given is not None:
@@ -239,7 +259,7 @@ def workspace_of(options: dict[str, Any]) -> WorkspaceOptions:
     given = {key.name: options.get(key.name) for key in fields(ClientOptions)}
     return WorkspaceOptions(
         folder=folder_of(options["folder"]),
-        environment=options["environment"],
+        environment=options.get("environment"),
         strict=options["strict"],
         client=ClientOptions(**given),
         insecure_http=options.get("insecure_http", False),

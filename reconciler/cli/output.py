@@ -60,7 +60,11 @@ def _width_of(stream: TextIO) -> int:
 
 
 def render_options(
-    *, show_unmanaged: bool = False, summary: bool = False, root: str = ""
+    *,
+    show_unmanaged: bool = False,
+    summary: bool = False,
+    root: str = "",
+    links: bool = False,
 ) -> RenderOptions:
     """Return how to write a result to stdout."""
     return RenderOptions(
@@ -69,6 +73,7 @@ def render_options(
         root=root,
         verbose=current().verbose,
         summary=summary,
+        links=links,
     )
 
 

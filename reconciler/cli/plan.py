@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import click
 
 from reconciler.cli.command import command, option
 from reconciler.cli.exit_codes import exit_code_of_plan
 from reconciler.cli.options import (
     STDOUT,
     client_options,
+    environments_option,
     file_option,
+    files_options,
+    folder_option,
     format_option,
     plan_options,
     plan_request,
     summary_option,
     unmanaged_option,
-    workspace_options,
 )
 from reconciler.cli.output import cost_of, print_warnings, render_options, run_shown, runtime
+from reconciler.cli.plan_several import plan_several
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_result
 from reconciler.commands.files import path_in_repository, write_private
 from reconciler.commands.planning import PlanResult, plan
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.planning_many import are_several
+from reconciler.commands.runtime import PlanRequest, Runtime
 from reconciler.commands.undoing import plan_undo
+from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.codec.plan import encode
+from reconciler.model.rehearsal import Rehearsal
 from reconciler.model.wording import printable
-from reconciler.render.formats import writer_of
+from reconciler.render.formats import DEFAULT, writer_of
+from reconciler.render.rehearsal import rehearsal_as_text
 
 EXAMPLES = (
     ("plan", "Show what would change"),
@@ -37,44 +45,71 @@ EXAMPLES = (
         "plan --target web-lake --out plan.json",
         "Plan one resource, and save the plan for `apply plan.json`",
     ),
-    ("plan -e production --format markdown", "Plan an environment as a comment for a pull request"),
+    ("plan -e '*' --format markdown", "Plan every environment as a comment for a pull request"),
 )
 
 
 @command("plan", examples=EXAMPLES, page="docs/planning.md")
-@workspace_options
+@folder_option
+@environments_option
+@files_options
 @plan_options
 @unmanaged_option
 @summary_option
 @format_option("plan")
-@file_option("--out", "Save the plan for `apply FILE`; - for stdout.")
+@option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Save the plan for `apply FILE`; - for stdout. Of several environments: the folder for "
+    "the file of each.",
+)
 @file_option("--undo", "Plan the reversal of a saved plan or an audit log.")
 @client_options
 @option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
+@option("--rehearse", "rehearsed", is_flag=True, help="Also apply it to a copy of the service.")
 def execute(
+    environment: tuple[str, ...],
     output_format: str,
     out: Path | None,
     *,
     undo: Path | None,
     detailed_exitcode: bool,
+    rehearsed: bool,
     **options: Any,
 ) -> int:
     """Show what would change to make live state match the configuration. Changes nothing.
 
-    Exits with 5 if the policy refuses the plan.
+    Exits with 5 if the policy refuses the plan. Several environments are planned in one run, and
+    the exit code is the worst: 130, 1, 64, 5, 2, 0. One that fails does not stop the others.
     """
-    request = plan_request(options)
-
-    def planned(world: Runtime) -> Awaitable[PlanResult]:
-        return plan(request, world) if undo is None else plan_undo(request, undo, world)
-
-    result = run_shown(planned, runtime())
-    print_warnings(result.diagnostics)
+    if rehearsed and (are_several(environment) or undo is not None or output_format != DEFAULT):
+        raise BadUsage(
+            "--rehearse takes one environment and excludes --undo and other formats than text",
+            hint="use `reconciler rehearse` for JSON",
+        )
+    if are_several(environment):
+        if undo is not None or out == STDOUT:
+            option_name = "--undo" if undo is not None else "--out -"
+            raise BadUsage(f"{option_name} takes one environment", hint="select one with -e")
+    elif out is not None and out.is_dir():
+        raise BadUsage(f"--out {printable(str(out))} is a folder", hint="name a file")
+    given = None if are_several(environment) else next(iter(environment), None)
+    request = plan_request({**options, "environment": given})
     how = render_options(
         show_unmanaged=options["show_unmanaged"],
         summary=options["summary"],
         root=path_in_repository(request.workspace.folder, os.environ),
     )
+    if are_several(environment):
+        return plan_several(
+            request, environment, output_format, how, out=out, detailed=detailed_exitcode
+        )
+
+    result, rehearsal = run_shown(
+        lambda world: _planned(request, undo, world, rehearsed=rehearsed), runtime()
+    )
+    print_warnings(result.diagnostics)
     shown = writer_of(output_format, "plan")(result.plan, replace(how, cost=cost_of(result)))
     if out == STDOUT:
         write_message(shown)
@@ -86,4 +121,23 @@ def execute(
         file = printable(str(out))
         write_note(f"saved to {file}; apply it with: reconciler apply {file}\n")
     write_note(f"{result.calls} API calls\n")
-    return exit_code_of_plan(result.plan, detailed=detailed_exitcode)
+    if rehearsal is not None and not result.plan.empty:
+        show = write_message if out == STDOUT else write_result
+        show(f"\n{rehearsal_as_text(rehearsal, how)}")
+    code = rehearsal.exit_code if rehearsal is not None else ExitCode.FINE
+    return code or exit_code_of_plan(result.plan, detailed=detailed_exitcode)
+
+
+async def _planned(
+    request: PlanRequest, undo: Path | None, world: Runtime, *, rehearsed: bool
+) -> tuple[PlanResult, Rehearsal | None]:
+    """Return the plan, and how it would be applied if that is wanted."""
+    if undo is not None:
+        return await plan_undo(request, undo, world), None
+    if not rehearsed:
+        return await plan(request, world), None
+    # Imported here since it also imports what applies a plan.
+    from reconciler.commands.rehearsing import RehearseRequest, rehearse
+
+    result = await rehearse(RehearseRequest(request), world)
+    return result.planned, result.rehearsal

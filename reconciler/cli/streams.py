@@ -16,6 +16,7 @@ from reconciler.model.wording import printable
 from reconciler.model.workflow import safe_output
 
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
+_CLEAR = "\x1b[H\x1b[2J"
 
 
 def open_closed_streams() -> None:
@@ -40,6 +41,11 @@ def discard(stream: TextIO) -> None:
 def write_result(text: str) -> None:
     """Write to stdout. Raises OSError."""
     _write(text)
+
+
+def write_screen(text: str) -> None:
+    """Write to a terminal in place of what it shows. Raises OSError."""
+    _write(text, before=_CLEAR)
 
 
 def write_content(text: str) -> None:
@@ -114,6 +120,6 @@ class ByteOutput:
         sys.stdout.buffer.flush()
 
 
-def _write(text: str, *, err: bool = False) -> None:
+def _write(text: str, *, err: bool = False, before: str = "") -> None:
     """Write to a stream: the one place of the program that does."""
-    click.echo(safe_output(text), nl=False, err=err, color=True)
+    click.echo(before + safe_output(text), nl=False, err=err, color=True)

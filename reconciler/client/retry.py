@@ -35,9 +35,7 @@ def concerns_all(error: Failure) -> bool:
 
 def may_repeat(request: Request, error: Failure, *, attempt: int) -> bool:
     """Return whether a repeat can't apply a change twice and may succeed."""
-    if isinstance(error, Throttled):
-        return error.code not in request.final_codes
-    if not error.sent:
+    if isinstance(error, Throttled) or not error.sent:
         return True
     if request.repeat is not Repeat.SAFE:
         return False

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from reconciler.applying import execute
 from reconciler.applying.bus import Bus
@@ -27,9 +28,13 @@ from reconciler.errors import (
 )
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Ended, Report, Verifying
+from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.plan_redaction import redact_report
 from reconciler.model.wording import several
+
+MakePlan: TypeAlias = Callable[[Session, Transport], Awaitable[tuple[Plan, Live]]]
+"""Reads live state, and returns a plan and the live state that it is made from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,8 @@ class ApplyRequest:
         Whether to record the applied commit, and to allow a commit that lacks it.
     outputs
         Where the events of the run go, besides progress.
+    make
+        What to plan, and to plan again afterwards, in place of the configuration.
     """
 
     plan: PlanRequest
@@ -59,6 +66,7 @@ class ApplyRequest:
     mark: bool = False
     rollback: bool = False
     outputs: Outputs = field(default_factory=Outputs)
+    make: MakePlan | None = None
 
     @property
     def asks(self) -> bool:
@@ -179,6 +187,8 @@ async def _planned(request: ApplyRequest, session: Session, transport: Transport
             undo=request.undo,
             shared=request.shared,
         )
+    if request.make is not None:
+        return SavedPlan(*await request.make(session, transport))
     base = session.base(request.plan)
     plan, live = await session.planned(transport, request.plan.options, base)
     return SavedPlan(plan, live, base)
@@ -226,8 +236,17 @@ async def _verification(
         selection=plan.selection,
         only=applied if planned.left_out else None,
         planned_before=plan.addresses,
+        rotate=(),
     )
-    return await verify(session, transport, options, planned.base, report)
+
+    async def again() -> Plan:
+        if request.make is not None:
+            left, _ = await request.make(session, transport)
+        else:
+            left, _ = await session.planned(transport, options, planned.base)
+        return left
+
+    return await verify(session, transport, again, report)
 
 
 def _marked(applied: Applied, session: Session) -> Applied:

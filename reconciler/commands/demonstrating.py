@@ -12,16 +12,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from reconciler.commands.embedded_service import embedded_service
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
 from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
@@ -31,7 +30,6 @@ from reconciler.model.routes import Routes
 
 _EXAMPLE = "acme"
 _MOST_LINES = 30
-_START_SECONDS = 20.0
 _SECRET = re.compile(r"\$\{secret:env:(\w+)\}")
 
 
@@ -54,7 +52,7 @@ def demo(runtime: Runtime, say: Callable[[str], None]) -> None:
         example = stack.enter_context(as_file(_example()))
         workspace = folder / _EXAMPLE
         shutil.copytree(example, workspace)
-        service = stack.enter_context(_embedded_service())
+        service = stack.enter_context(embedded_service())
         environ = {
             **{name: value for name, value in os.environ.items() if not _changes_output(name)},
             "ACME_STAGING_URL": str(service["base_url"]),
@@ -152,30 +150,3 @@ def _example() -> Traversable:
     package = files("reconciler")
     packaged = package.joinpath("examples", _EXAMPLE)
     return packaged if packaged.is_dir() else package.joinpath("..", "examples", _EXAMPLE)
-
-
-@contextmanager
-def _embedded_service() -> Iterator[Mapping[str, Any]]:
-    """Start the embedded service on a free port, and stop it at the end."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "reconciler", "emulator"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    try:
-        line = process.stdout.readline() if process.stdout is not None else b""
-        if not line:
-            _, error = process.communicate(timeout=_START_SECONDS)
-            raise ReconcilerError(
-                f"the embedded service did not start: {error.decode(errors='replace').strip()}",
-                hint="install it with: pip install 'reconciler[emulator]'",
-            )
-        yield orjson.loads(line)
-    finally:
-        process.terminate()
-        try:
-            process.communicate(timeout=_START_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()

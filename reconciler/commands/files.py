@@ -24,7 +24,7 @@ def write_private(path: Path, data: bytes) -> None:
     except OSError as error:
         raise ReconcilerError(
             f"{path} can't be written: {error.strerror}",
-            hint="choose another file with --out, or - for the standard output",
+            hint="choose another file",
         ) from None
 
 

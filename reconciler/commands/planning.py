@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.client import Transport
@@ -47,14 +48,16 @@ class PlanResult:
         )
 
 
-async def plan(request: PlanRequest, runtime: Runtime) -> PlanResult:
-    """Make a plan.
+async def plan(
+    request: PlanRequest, runtime: Runtime, *, drafts: Mapping[str, str] | None = None
+) -> PlanResult:
+    """Make a plan. `drafts` are texts that replace or add files, by path.
 
     Raises:
         InvalidConfiguration, AmbiguousIdentity, GitUnavailable, ServiceError.
 
     """
-    session = Session.open(request.workspace, runtime)
+    session = Session.open(request.workspace, runtime, drafts=drafts)
     async with session.connected() as transport:
         base = session.base(request)
         planned, _ = await session.planned(transport, request.options, base)

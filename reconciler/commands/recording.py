@@ -6,7 +6,7 @@ import getpass
 import platform
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -30,11 +30,15 @@ _JOB_URLS = ("CI_JOB_URL", "BUILDKITE_BUILD_URL", "CIRCLE_BUILD_URL", "BUILD_URL
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Where the events of a run go, besides progress: two files and a stream."""
+    """Where the events of a run go, besides progress: two files and a stream.
+
+    `reason` is why a person started it.
+    """
 
     log_file: Path | None = None
     events_file: Path | None = None
     stream: ByteStream | None = None
+    reason: str | None = None
 
 
 @contextmanager
@@ -51,7 +55,9 @@ def recording(outputs: Outputs, runtime: Runtime, mask: Mask) -> Iterator[Bus]:
             write = partial(write_line, outputs.stream)
             listeners.append(Output("the standard output", write, required=True))
         listeners.append(Output.of("progress", runtime.listen))
-        yield Bus(listeners, mask=mask, now=runtime.now, run=run_info(runtime.environ))
+        reason = mask(outputs.reason) if outputs.reason is not None else None
+        run = replace(run_info(runtime.environ), reason=reason)
+        yield Bus(listeners, mask=mask, now=runtime.now, run=run)
 
 
 def run_info(environ: Mapping[str, str]) -> RunInfo:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from reconciler.client import Transport
 from reconciler.commands.session import Session
@@ -13,11 +14,13 @@ from reconciler.model.change import Action, Change
 from reconciler.model.event import Report
 from reconciler.model.plan import Plan
 from reconciler.model.plan_redaction import redact_plan
-from reconciler.planning.base import Base
-from reconciler.planning.planner import PlanOptions
 
 _PAUSES = (1.0, 2.0, 4.0)
 """Seconds before a list that may be behind the writes of the run is read again."""
+
+
+Again: TypeAlias = Callable[[], Awaitable[Plan]]
+"""Reads live state and plans again, without secrets to rotate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +39,17 @@ class Verification:
 
 
 async def verify(
-    session: Session,
-    transport: Transport,
-    options: PlanOptions,
-    base: Base | None,
-    report: Report,
+    session: Session, transport: Transport, again: Again, report: Report
 ) -> Verification:
-    """Plan again, with the selection and the base of the run. Errors are in the result.
+    """Plan again, as the run was planned. Errors are in the result.
 
     A plan that still changes what the run has changed may come from a list that is behind, so it
     is made again before it is believed.
     """
     done = {result.change.address for result in report.done}
-    options = replace(options, rotate=())
     try:
         for pause in (*_PAUSES, None):
-            left = await _second_plan(session, transport, options, base, done)
+            left = _without_secrets(await again(), done)
             if pause is None or done.isdisjoint(change.address for change in left.effective):
                 break
             await transport.pause(pause, "a list that may be behind the changes of this run")
@@ -60,15 +58,8 @@ async def verify(
     return Verification(redact_plan(left, session.mask))
 
 
-async def _second_plan(
-    session: Session,
-    transport: Transport,
-    options: PlanOptions,
-    base: Base | None,
-    done: Collection[Address],
-) -> Plan:
-    """Return the plan of now, without secrets that the run has sent: the base has the old ones."""
-    plan, _ = await session.planned(transport, options, base)
+def _without_secrets(plan: Plan, done: Collection[Address]) -> Plan:
+    """Return a plan without secrets that the run has sent: the base has the old ones."""
     left = (
         change for change in plan.changes if change.address not in done or not _sends_only(change)
     )

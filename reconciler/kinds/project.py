@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reconciler.model.change import Action, Severity
+from reconciler.model.copied import Copied
 from reconciler.model.described import kind_of
 from reconciler.model.field_types import ListOf, MergedObject, SetOf, Text
 from reconciler.model.kind import Field
@@ -185,10 +186,25 @@ _OPERATIONS = (
     ),
 )
 
+_TOKENS = frozenset({"api_token", "secret_api_token", "live_events_token"})
+
+
+def _copied(body: JSONObject, sent: JSONObject) -> Copied:
+    """Return a project of a copy, without tokens, and with the dashboard that a plan shows."""
+    stored = {name: value for name, value in body.items() if name not in _TOKENS}
+    dashboard = sent.get("primary_dashboard")
+    if dashboard is None:
+        return Copied(stored)
+    return Copied({**stored, "dashboards": [dashboard]}, assumed=(f"dashboard {dashboard}",))
+
+
 KIND = replace(
     kind_of("project", _SPECIAL),
+    # docs/service.md 13
+    page="/project/{id}/settings/project-details",
     operations=_OPERATIONS,
     pending_deletion=_pending_deletion,
+    copied=_copied,
     rules=tuple(RULES.consequences),
     refusals=tuple(RULES.refusals),
 )

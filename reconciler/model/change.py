@@ -47,6 +47,7 @@ class Reason(Term):
     SECRET_CHANGED = "secret_changed", "a secret changed in the configuration"
     INTERRUPTED = "interrupted", "continues a replacement that was interrupted"
     UNDO = "undo", "undoes an applied change"
+    REQUESTED = "requested", "requested by a command, not by the configuration"
 
 
 class Origin(Term):

@@ -217,7 +217,7 @@ Listener: TypeAlias = Callable[[Event], None]
 class RunInfo:
     """A run: its id, the version of the program, and who started it where.
 
-    `actor` and `job_url` are the user and the page of a CI job.
+    `actor` and `job_url` are the user and the page of a CI job, `reason` is what the user wrote.
     """
 
     id: str
@@ -226,6 +226,7 @@ class RunInfo:
     user: str | None = None
     actor: str | None = None
     job_url: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

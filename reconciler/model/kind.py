@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from reconciler.model.change import Action
+from reconciler.model.change import Action, Consequence
+from reconciler.model.copied import Copied
 from reconciler.model.field_types import FROM_SCHEMA, FieldType, Text
 from reconciler.model.live import Dialect
 from reconciler.model.operation import Operation
@@ -222,16 +223,8 @@ def _unknown(*_: object) -> None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Backfill:
-    """How past ranges of an object are exported again (docs/service.md 1.8).
-
-    `paths` are tried in order until one exists. `by_date` returns whether the server requires dates
-    instead of timestamps for an object.
-    """
-
-    paths: tuple[str, ...]
-    by_date: Callable[[JSONObject, Dialect | None], bool] = _never
+def _no_warnings(_: JSONObject) -> tuple[Consequence, ...]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +246,10 @@ class Kind:
         Whether lists have a short form, so that managed objects are read one by one.
     pending_deletion
         Return whether an object is pending deletion (docs/service.md 4.3).
+    backfill_warnings
+        Return the consequences of backfilling an object, by its live body.
+    copied
+        Return an object of a copy of the service, by its live body and what a plan sends to it.
     activity
         The path inside a live body of its last activity, which distinguishes duplicates.
     page
@@ -273,7 +270,8 @@ class Kind:
     dialect_of: Callable[[JSONObject], Dialect | None] = _unknown
     activity: Path = ()
     page: str = ""
-    backfill: Backfill | None = None
+    backfill_warnings: Callable[[JSONObject], tuple[Consequence, ...]] = _no_warnings
+    copied: Callable[[JSONObject, JSONObject], Copied] = Copied.plain
     operations: tuple[Operation, ...] = ()
     rules: tuple[Rule, ...] = ()
     refusals: tuple[KnownRefusal, ...] = ()

@@ -73,6 +73,14 @@ class Live:
     unlisted: frozenset[str] = frozenset()
     """Kinds that the key may not list: only objects with a configured id are here."""
 
+    @property
+    def serves_organization(self) -> bool:
+        """Whether objects are written below the organization if no parent is configured.
+
+        Real servers fail there (docs/service.md, 1.10), and keys limited to projects are refused.
+        """
+        return self.dialect is Dialect.INTERFACE and not self.unlisted
+
     def of(self, kind: str) -> tuple[LiveObject, ...]:
         """Return the objects of one kind, in the order of reading."""
         return self.objects.get(kind, ())

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
 
 from reconciler.model.values import JSON, JSONObject
 from reconciler.model.wording import printable
+
+Query: TypeAlias = Mapping[str, str | tuple[str, ...]]
+"""Parameters. One with several values is repeated."""
 
 
 class Repeat(StrEnum):
@@ -21,17 +25,13 @@ class Repeat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP call. `path` is below the base URL; `body` may hold secret references.
-
-    `final_codes` are codes of 429 responses after which waiting a little does not help.
-    """
+    """One HTTP call. `path` is below the base URL; `body` may hold secret references."""
 
     method: str
     path: str
     repeat: Repeat
     body: JSONObject | None = None
-    query: Mapping[str, str] = field(default_factory=dict)
-    final_codes: frozenset[str] = frozenset()
+    query: Query = field(default_factory=dict)
 
     @property
     def label(self) -> str:

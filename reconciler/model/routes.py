@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.model.kind import Kind
 from reconciler.model.operation import Operation
-from reconciler.model.request import Repeat, Request
+from reconciler.model.request import Query, Repeat, Request
 from reconciler.model.values import JSONObject
 
 
@@ -58,7 +57,7 @@ class Routes:
         live_id: str = "",
         *,
         body: JSONObject | None = None,
-        query: Mapping[str, str] | None = None,
+        query: Query | None = None,
         **names: str,
     ) -> Request:
         """Return the request of an operation. `names` are ids that its path contains."""

@@ -34,13 +34,12 @@ def approval_of(plan: Plan) -> Approval:
     if len(names) > 1:
         environment = plan.source.environment
         return Approval(
-            f"{len(names)} objects are in danger. To apply this plan, type the environment, "
+            f"Danger for {len(names)} objects: to apply this plan, type the environment, "
             f"{quoted(environment)}: ",
             (printable(environment).strip(),),
         )
     change = dangerous[0]
     return Approval(
-        f"{change.address} is in danger. To apply this plan, type its name, "
-        f"{quoted(change.name)}: ",
+        f"Danger for {change.address}: to apply this plan, type its name, {quoted(change.name)}: ",
         (printable(change.name).strip(), str(change.address)),
     )

@@ -25,6 +25,7 @@ _MOST_OBJECTS = 3
 _MOST_NOTES = 20
 _MOST_COMPARED = 200
 """Unmanaged objects of a kind up to which names and fields are compared one by one."""
+_MOST_AT_A_PLACE = 20
 _SIMILAR = 0.85
 _DIGITS = re.compile(r"\d+")
 
@@ -113,13 +114,16 @@ class LookAlikes:
         kind = self.kinds[change.address.kind]
         objects: dict[str, LiveObject] = {}
         same: dict[str, list[str]] = defaultdict(list)
-        for item in self.by_name.get((kind.name, resource.name.casefold()), ()):
+        named = self.by_name.get((kind.name, resource.name.casefold()), ())
+        for item in named[:_MOST_COMPARED]:
             objects[item.id] = item
             is_same = item.name.strip() == resource.name
             refused = ", which newer servers refuse" if kind.unique_names else ""
             same[item.id].append("name" if is_same else f"name in another case{refused}")
         for place in _places(kind, resource.spec):
-            for item in self.by_place.get(place, ()):
+            there = self.by_place.get(place, ())
+            # A place of many objects does not distinguish them.
+            for item in there if len(there) <= _MOST_AT_A_PLACE else ():
                 objects[item.id] = item
                 same[item.id].append(place.field)
         best = sorted(objects, key=lambda live_id: (-len(same[live_id]), live_id))

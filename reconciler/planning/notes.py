@@ -15,6 +15,7 @@ from reconciler.model.values import value_at
 from reconciler.model.wording import listed, printable, quoted
 from reconciler.planning.base import Base
 from reconciler.planning.changes import interrupted_note
+from reconciler.planning.collisions import collision_notes
 from reconciler.planning.differ import difference
 from reconciler.planning.lookalikes import LookAlikes
 from reconciler.planning.matcher import Match, Matching
@@ -54,6 +55,7 @@ def notes_of(context: NoteContext) -> Iterator[Note]:
     yield from _look_alikes(context)
     yield from filter(None, map(interrupted_note, context.unmanaged))
     yield from _same_targets(context)
+    yield from collision_notes(context.matching, context.unmanaged, context.kinds)
 
 
 def _of_removed(matching: Matching, policy: Policy, base: Base) -> Iterator[Note]:

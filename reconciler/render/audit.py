@@ -57,6 +57,8 @@ def _head(run: LoggedRun) -> Iterator[str]:
     yield printable(f"Started by   {_who(run)}")
     if run.info.job_url is not None:
         yield printable(f"Job          {run.info.job_url}")
+    if run.info.reason is not None:
+        yield printable(f"Reason       {run.info.reason}")
     yield printable(f"Time         {run.started_at} to {run.last_event_at}")
     where = f"{source.environment} · {source.base_url} · organization {source.organization}"
     yield printable(f"Environment  {where}")

@@ -100,10 +100,13 @@ def _snippet(diagnostic: Diagnostic, at: Mark, line: str, style: Style) -> list[
 
 def diagnostics_as_json(diagnostics: Sequence[Diagnostic]) -> str:
     """Return an object with a list. Codes are stable, files relative to the workspace folder."""
-    return safe_json({"diagnostics": [_as_json(diagnostic) for diagnostic in diagnostics]})
+    return safe_json(
+        {"diagnostics": [diagnostic_as_json(diagnostic) for diagnostic in diagnostics]}
+    )
 
 
-def _as_json(diagnostic: Diagnostic) -> dict[str, Any]:
+def diagnostic_as_json(diagnostic: Diagnostic) -> dict[str, Any]:
+    """Return code, severity, message, hint and place of a diagnostic."""
     return {
         "code": diagnostic.code,
         "severity": diagnostic.level.value,

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from reconciler.render.style import PLAIN, Style
 
+COMMENT_LIMIT = 65_536
+"""Characters of a comment on GitHub."""
+
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
@@ -15,7 +18,8 @@ class RenderOptions:
     slashes, "" if they are the same. GitHub places annotations and code scanning results by it.
 
     Of a plan, `verbose` shows every field and every member of a group, and `summary` only counts,
-    dangers and violations. `cost` is what applying it takes, as text.
+    dangers and violations. `cost` is what applying it takes, as text. `limit` is for the characters
+    of Markdown.
 
     Of states, `verbose` lists also the objects that are fine, and `links` their pages.
     """
@@ -27,6 +31,7 @@ class RenderOptions:
     summary: bool = False
     cost: str = ""
     links: bool = False
+    limit: int = COMMENT_LIMIT
 
     def repository_path(self, file: str) -> str:
         """Return the path of a file of the workspace from the root of the repository."""

@@ -36,6 +36,8 @@ _REDRAW_AFTER = 0.1
 _LINE_AFTER = 5.0
 _SHORTEST_WAIT = 2.0
 """Seconds between status lines on a terminal and elsewhere, and of the shortest wait shown."""
+_MOST_COLLECTIONS = 4
+"""Collections in a status line: several environments have more."""
 _SKIPS = 3
 """How many changes that are skipped for one reason have lines of their own."""
 
@@ -185,7 +187,8 @@ class Status:
             parts = [f"{len(self.ended):,}/{self.total:,}"]
             parts += [f"{len(self.running)} at once"] if len(self.running) > 1 else []
         else:
-            parts = [_collection(name, *counts) for name, counts in self.collections.items()]
+            latest = [*self.collections.items()][-_MOST_COLLECTIONS:]
+            parts = [_collection(name, *counts) for name, counts in latest]
             parts.append(f"{self.calls:,} call{'' if self.calls == 1 else 's'}")
         return f"{self.phase:<11}" + " · ".join([*parts, *self._delay(now)])
 
@@ -207,7 +210,8 @@ class Status:
 
 
 def _collection(name: str, read: int, total: int | None) -> str:
-    words = name.replace("_", " ")
+    environment, colon, collection = name.rpartition(": ")
+    words = f"{environment}{colon}{collection.replace('_', ' ')}"
     return f"{words} {read:,}" if total is None else f"{words} {read:,}/{total:,}"
 
 

@@ -223,8 +223,8 @@ def _replaced(kind: Kind, below: Any, above: Any) -> Iterator[str]:
     These are a parent, since {name: …} and {id: …} exclude each other, and a variant with another
     tag, since the fields of one type have no meaning in another.
     """
-    if isinstance(above.get(kind.parent_key or ""), dict):
-        yield str(kind.parent_key)
+    if kind.parent_key is not None and isinstance(above.get(kind.parent_key), dict):
+        yield kind.parent_key
     for name, value in above.items():
         # Few fields are in two layers: only those are worth a closer look.
         if isinstance(value, dict) and isinstance(below.get(name), dict):

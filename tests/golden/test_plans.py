@@ -3,7 +3,8 @@
 <case>/workspace/     reconciler.yaml and resource files
 <case>/base/          the same at the git base, if there is one
 <case>/live.yaml      live state: projects, batch_exports, dialect
-<case>/options.yaml   the options of the command: targets, rotate, allow_replace, …
+<case>/options.yaml   the options of the command: targets, rotate, allow_replace, …;
+                      toggle: the action of `pause` or `unpause` for every export
 <case>/expected/      plan.txt and plan.md, or error.txt
 
 About ten cases also have a plan.json, at least one for each action: it is compared where it
@@ -21,10 +22,14 @@ import yaml
 
 from reconciler.errors import AmbiguousIdentity
 from reconciler.kinds import all_kinds
+from reconciler.model.address import Address
+from reconciler.model.change import Action
 from reconciler.model.codec.plan import decode, encode
 from reconciler.model.live import Dialect, Live, LiveObject
 from reconciler.model.plan import Plan, Selection
 from reconciler.planning.base import Base
+from reconciler.planning.matcher import match
+from reconciler.planning.pausing import Toggling
 from reconciler.planning.planner import PlanContext, PlanOptions, make_plan
 from reconciler.planning.undo import AppliedPlan, undo_plan
 from reconciler.render.formats.markdown import plan_as_markdown
@@ -116,6 +121,15 @@ def plan_of(case: Path) -> Plan:
         ),
     )
     live = _live(case / "live.yaml")
+    if "toggle" in options:
+        matches = match(loaded.desired, live, policy=loaded.policy, kinds=KINDS).matches
+        addresses = {item.live.id: address for address, item in matches.items() if item.live}
+        objects = {
+            addresses.get(item.id, Address.of_unmanaged(item.kind, item.id)): item
+            for item in live.of("batch_export")
+        }
+        toggling = Toggling(objects, Action(options["toggle"]), loaded.desired, KINDS)
+        return toggling.plan(live, loaded.policy, context)
     if "undo" not in options:
         return make_plan(loaded.desired, live, loaded.policy, KINDS, context=context)
     former = _live(case / options["undo"] / "live.yaml")

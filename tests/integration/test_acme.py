@@ -216,9 +216,10 @@ def test_apply_asks_for_approval_and_refuses_without_a_terminal(
     assert emulator.writes() == []
 
 
-def test_the_demo_runs_to_its_end() -> None:
+def test_experience_22_the_demo_runs_to_its_end_without_colours_in_a_file() -> None:
     ran = reconciler("demo")
     assert ran.code == 0, ran.err
     assert "No changes" in ran.out
     assert "destination-moved" in ran.out
     assert "Applied: 1 updated, 1 unpaused" in ran.out
+    assert "\x1b" not in ran.out

@@ -34,12 +34,12 @@ def test_the_command_that_a_plan_names_works_as_printed(
     body = {"last_paused_at": "2026-01-01T00:00:00Z"}
     running.call("PATCH", f"{path}/", body).raise_for_status()
     plan = reconciler("plan", "-C", folder, environ=environ).out
-    match = re.search(r"reconciler (backfill[^\n]*(?:\n +\S[^\n]*)*?Z)\s+--end\s+(\S+Z)", plan)
+    match = re.search(r"reconciler (backfill\s+\S+\s+--from\s+\S+Z)\s+--to\s+\S+Z", plan)
     assert match is not None, plan
-    command = f"{match[1]} --end 2026-01-01T03:00:00Z".split()
+    command = f"{match[1]} --to 2026-01-01T03:00:00Z --auto-approve".split()
     ran = reconciler(*command, "-C", folder, environ=environ)
     assert ran.code == 0, ran.err
-    assert "from 2026-01-01T00:00:00Z to 2026-01-01T03:00:00Z" in ran.out
+    assert "2026-01-01T00:00:00Z to 2026-01-01T03:00:00Z  3 runs" in ran.out
     running.advance(hours=1)
     runs = running.call("GET", f"{path}/runs/?after=-90d").json()["results"]
     assert len([run for run in runs if run["data_interval_start"] < "2026-01-02"]) == 3
@@ -53,51 +53,42 @@ def test_days_are_sent_as_dates_where_the_server_requires_it(
     environ = running.environ()
     assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
     ran = reconciler(
-        *("backfill", "batch_export.lake", "--start", "2026-01-01", "--end", "2026-01-03"),
-        *("-C", folder),
+        *("backfill", "batch_export.lake", "--from", "2026-01-01", "--to", "2026-01-03"),
+        *("-C", folder, "--auto-approve"),
         environ=environ,
     )
     assert ran.code == 0, ran.err
-    assert "from 2026-01-01 to 2026-01-03" in ran.out
+    assert "2026-01-01T00:00:00Z to 2026-01-03T00:00:00Z  2 runs" in ran.out
+    sent = [item["body"] for item in running.requests() if item["path"].endswith("/backfills/")]
+    assert {"start_at": "2026-01-01", "end_at": "2026-01-03"} in sent
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("batch_export.lake", "--start", "2026-01-02", "--end", "2026-01-01"), "empty time range"),
-        (("batch_export.lake", "--start", "2026-01-02", "--end", "2100-01-01"), "in the future"),
-        (("batch_export.nope", "--start", "2026-01-01", "--end", "2026-01-02"), "nothing matches"),
-        (("batch_export.lake", "--start", "soon", "--end", "2026-01-02"), "invalid time"),
+        (("--from", "2026-01-02", "--to", "2026-01-01"), "empty time range"),
+        (("--from", "2026-01-02", "--to", "2100-01-01"), "in the future"),
+        (("--from", "soon", "--to", "2026-01-02"), "invalid time"),
+        (("--gaps", "--since", "soon"), "invalid duration"),
+        (("--since", "7d"), "--since needs --gaps"),
+        (("--id", "x"), "--id needs --cancel"),
+        ((), "what to backfill is not clear"),
     ],
 )
-def test_an_invalid_range_is_reported(
-    tmp_path: Path, arguments: tuple[str, ...], message: str
-) -> None:
-    ran = reconciler("backfill", *arguments, "-C", workspace(tmp_path))
-    assert ran.code == 64
-    assert message in ran.err
-
-
-def test_a_lost_answer_is_reported_and_not_repeated(
-    emulator: RunningEmulator, tmp_path: Path
+def test_invalid_options_are_reported(
+    emulator: RunningEmulator, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     folder = workspace(tmp_path)
     environ = emulator.environ()
     assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
-    rule = {"match": {"path": "*/backfill/"}, "fault": "drop", "when": "after"}
-    emulator.admin("PUT", "faults", [rule])
     emulator.clear_requests()
-    ran = reconciler(
-        *("backfill", "batch_export.lake", "--start", "2026-01-01", "--end", "2026-01-02"),
-        *("-C", folder),
-        environ=environ,
-    )
-    assert ran.code == 1
-    assert "outcome unknown" in ran.err
-    assert [name for _, name in emulator.writes()].count("backfill") == 1
+    command = ("backfill", "lake", *arguments, "--auto-approve", "-C", folder)
+    ran = reconciler(*command, environ=environ)
+    assert (ran.code, emulator.writes()) == (64, [])
+    assert message in ran.err
 
 
-def test_too_many_running_backfills_are_reported_and_not_repeated(
+def test_too_many_running_backfills_are_waited_for_and_then_reported(
     emulator: RunningEmulator, tmp_path: Path
 ) -> None:
     folder = workspace(tmp_path)
@@ -107,10 +98,41 @@ def test_too_many_running_backfills_are_reported_and_not_repeated(
     emulator.admin("PUT", "faults", [{**rule, "code": "too_many_concurrent_backfills"}])
     emulator.clear_requests()
     ran = reconciler(
-        *("backfill", "batch_export.lake", "--start", "2026-01-01", "--end", "2026-01-02"),
-        *("-C", folder),
+        *("backfill", "batch_export.lake", "--from", "2026-01-01", "--to", "2026-01-02"),
+        *("-C", folder, "--auto-approve", "--max-wait", "0"),
         environ=environ,
     )
-    assert ran.code == 1
-    assert "hint: wait until running backfills finish" in ran.err
+    assert ran.code == 3
+    assert "hint: wait until running backfills of this project finish" in ran.out
     assert [name for _, name in emulator.writes()].count("backfill") == 1
+
+
+def test_a_saved_plan_is_applied_and_shown_as_json(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    folder, file = workspace(tmp_path), tmp_path / "plan.json"
+    running = service_of(None, "--dialect", "2026")
+    environ = running.environ()
+    assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
+    times = ("--from", "2026-01-01", "--to", "2026-01-02")
+    running.clear_requests()
+    planned = reconciler("backfill", "lake", *times, "-C", folder, "--out", file, environ=environ)
+    assert (planned.code, running.writes()) == (0, []), planned.err
+    assert f"start it with: reconciler apply {file}" in planned.err
+    applied = reconciler("apply", file, "-C", folder, "--format", "json", environ=environ)
+    assert applied.code == 0, applied.err
+    (end,) = json.loads(applied.out)["ends"]
+    assert (end["state"], end["start"]) == ("started", "2026-01-01T00:00:00Z")
+    again = reconciler("apply", file, "-C", folder, environ=environ)
+    assert (again.code, [name for _, name in running.writes()].count("backfills")) == (0, 1)
+    cancelled = reconciler("backfill", "lake", "--cancel", "-C", folder, environ=environ)
+    assert cancelled.out == "cancelled 1 backfill\n"
+
+
+def test_without_a_terminal_an_approval_is_needed(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path)
+    ran = reconciler("backfill", "lake", "--gaps", "-C", folder, environ=emulator.environ())
+    assert ran.code == 64
+    assert "pass --auto-approve" in ran.err

@@ -107,7 +107,7 @@ def moved(job: Job) -> dict[str, str]:
         ("plan",),
         ("plan", "--base", "HEAD"),
         ("import", "--dry-run"),
-        ("backfill", "batch_export.lake", "--start", "2026-01-01", "--end", "2026-01-02"),
+        ("backfill", "batch_export.lake", "--gaps", "--auto-approve"),
         ("show", "--resolved", "project.web"),
         ("apply", "--auto-approve"),
     ],

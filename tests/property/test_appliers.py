@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -42,6 +42,7 @@ class PureService:
     exports: dict[str, dict[str, Any]] = field(default_factory=dict)
     created: dict[str, float] = field(default_factory=dict)
     deleted: dict[str, float] = field(default_factory=dict)
+    last: datetime = NOW
 
     async def __call__(self, request: httpx.Request) -> httpx.Response:
         await asyncio.sleep(self.random.uniform(0, self.slowest))
@@ -86,7 +87,9 @@ class PureService:
 
     def _create(self, body: dict[str, Any]) -> httpx.Response:
         live_id = str(UUID(int=self.random.getrandbits(128)))
-        moment = NOW + timedelta(seconds=self._now())
+        # Two creates never have the same time: a list between them shows the older one only.
+        moment = max(NOW + timedelta(seconds=self._now()), self.last + timedelta(microseconds=1))
+        self.last = moment
         self.created[live_id] = self._now()
         self.exports[live_id] = {
             **body,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from unittest.mock import patch
 
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -17,7 +16,8 @@ from reconciler.model.plan import Selection
 from reconciler.model.policy import Limit, Policy, Prune
 from reconciler.model.resource import Desired, State
 from reconciler.planning.planner import PlanOptions
-from reconciler.render.formats import markdown
+from reconciler.render.formats.markdown import plan_as_markdown
+from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
 from tests.support.worlds import PureServer, planned, worlds
 
@@ -143,5 +143,4 @@ def test_a_partial_plan_is_a_subset_of_the_whole_plan(
 @given(worlds(), st.integers(2_000, 20_000))
 def test_markdown_stays_within_its_limit(world: tuple[Desired, Live], limit: int) -> None:
     plan = planned(*world)
-    with patch.object(markdown, "LIMIT", limit):
-        assert len(markdown.plan_as_markdown(plan)) <= limit
+    assert len(plan_as_markdown(plan, RenderOptions(limit=limit))) <= limit

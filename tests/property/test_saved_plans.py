@@ -16,6 +16,7 @@ from reconciler.model.live import Dialect, Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import Desired, State
+from reconciler.model.values import path_text
 from reconciler.planning.planner import PlanOptions
 from reconciler.planning.saved import Comparison, compare
 from tests.support.forging import forged
@@ -123,10 +124,11 @@ def contains(saved: Change, change: Change) -> bool:
 def sides(change: Change) -> set[tuple[Any, ...]]:
     """Return the values of the fields before and after.
 
-    The former text of a query is for readers: what the change depends on is in `seen`.
+    The former value of a field is for readers where `seen` has it: the change depends on that.
     """
+    seen = change.seen or {}
     return {
-        (item.path, item.path != ("sql_query",) and repr(item.before), repr(item.after))
+        (item.path, repr(seen.get(path_text(item.path), item.before)), repr(item.after))
         for item in change.fields
     }
 

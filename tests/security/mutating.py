@@ -19,7 +19,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reconciler.commands.backfilling import backfill
+from reconciler.commands.backfills import BackfillRequest, Screen, backfill
 from reconciler.commands.importing import ImportOptions, import_live
 from reconciler.commands.runtime import WorkspaceOptions
 from reconciler.errors import ReconcilerError
@@ -164,7 +164,14 @@ async def run(command: str, user: Applier, folder: Path) -> None:
         remarks_on_import(imported)
     else:
         workspace = WorkspaceOptions(user.folder)
-        await backfill("batch_export.e0", "2026-05-01", "2026-05-02", workspace, runtime)
+        request = BackfillRequest(
+            workspace, "batch_export.e0", "2026-05-01", "2026-05-02", auto_approve=True
+        )
+        await backfill(request, runtime, Screen(lambda *_: None, _refused))
+
+
+async def _refused(_: object) -> bool:
+    return False
 
 
 async def problems_of(

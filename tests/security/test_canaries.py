@@ -212,8 +212,8 @@ def _hunt(hunt: Hunt) -> None:
     assert hunt.run(*apply, "--format", "json").code == 3
     if LONG and hunt.source != "exec":
         hunt.fail("POST", f"Bad {_base64(hunt.secret)} {quote(hunt.secret)}", echo=False)
-        backfill = ("backfill", "batch_export.lake", "--start", "2026-01-01T00:00:00Z")
-        hunt.run(*backfill, "--end", "2026-01-02T00:00:00Z")
+        backfill = ("backfill", "batch_export.lake", "--from", "2026-01-01T00:00:00Z")
+        hunt.run(*backfill, "--to", "2026-01-02T00:00:00Z", "--auto-approve")
         hunt.fail("GET", f"Bad {hunt.secret}", echo=False)
         for command in (("plan", "--no-base"), ("import", "--dry-run"), apply):
             assert hunt.run(*command).code == 1

@@ -71,7 +71,7 @@ def without_privileges() -> Iterator[None]:
         ("show", "--resolved", "web"),
         ("import",),
         ("apply", "--auto-approve"),
-        ("backfill", "web", "--start", "2026-01-01", "--end", "2026-01-02"),
+        ("backfill", "web", "--from", "2026-01-01", "--to", "2026-01-02", "--auto-approve"),
     ],
     ids=" ".join,
 )

@@ -291,7 +291,7 @@ def test_security_8_arguments(tmp_path: Path) -> None:
             ("apply", payload, *here),
             ("audit", payload),
             ("audit", "--run", payload, workspace / "reconciler.yaml"),
-            ("backfill", payload, *here, "--start", payload, "--end", payload),
+            ("backfill", payload, *here, "--from", payload, "--to", payload),
             ("schema", payload),
             ("fmt", *here, payload),
             ("mv", *here, payload, "new"),

@@ -35,7 +35,7 @@ batch_exports:
     interval: hour
     destination: {type: NoOp, config: {arg: x}}
 """
-BACKFILL = ["batch_export.lake", "--start", "2026-01-01", "--end", "2026-01-02"]
+BACKFILL = ["batch_export.lake", "--gaps", "--auto-approve"]
 READ = Request("GET", "/x/", Repeat.SAFE)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.kinds.batch_export.backfill_warnings import backfill_warnings
 from reconciler.kinds.batch_export.consequences import RULES
+from reconciler.kinds.batch_export.copies import copied_export
 from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.kinds.batch_export.operations import OPERATIONS
 from reconciler.kinds.batch_export.query import QueryText
@@ -12,7 +14,7 @@ from reconciler.kinds.batch_export.refusals import REFUSALS
 from reconciler.model.change import Action
 from reconciler.model.described import kind_of
 from reconciler.model.field_types import Text
-from reconciler.model.kind import Backfill, Field, Toggle
+from reconciler.model.kind import Field, Toggle
 from reconciler.model.live import Dialect
 from reconciler.model.values import JSONObject
 
@@ -52,11 +54,6 @@ def _dialect_of(body: JSONObject) -> Dialect | None:
     return Dialect.V2025 if "schema" in body or "interval" in body else None
 
 
-def _backfilled_by_date(body: JSONObject, dialect: Dialect | None) -> bool:
-    """Return whether the server requires dates: 2026 refuses a time for days and weeks."""
-    return dialect is Dialect.V2026 and body.get("interval") in ("day", "week")
-
-
 KIND = replace(
     kind_of("batch_export", _SPECIAL),
     dialect_of=_dialect_of,
@@ -66,5 +63,6 @@ KIND = replace(
     # docs/service.md 13
     page="/project/{parent}/pipeline/batch-exports/{id}",
     operations=OPERATIONS,
-    backfill=Backfill(paths=("backfills", "backfill"), by_date=_backfilled_by_date),
+    backfill_warnings=backfill_warnings,
+    copied=copied_export,
 )

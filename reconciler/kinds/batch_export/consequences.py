@@ -13,24 +13,22 @@ from reconciler.kinds.batch_export.facts import (
     moment_text,
     rows_of_a_run,
     runs_of,
-    step_of,
     wanted,
     wanted_type,
 )
 from reconciler.model.change import Action, FieldChange, Severity
+from reconciler.model.intervals import step_of
 from reconciler.model.live import Dialect
 from reconciler.model.rule import Outcome, RuleContext, Rules
 from reconciler.model.secret_names import looks_like_address
+from reconciler.model.status import FAILURES_OF_A_PAUSE, failures_in_a_row
 from reconciler.model.values import JSON, MISSING
 from reconciler.model.wording import quoted, several
 
 RULES = Rules()
 _CREATES = (Action.CREATE, Action.REPLACE)
 _CHANGES = (Action.UPDATE, Action.REPLACE)
-_FAILED = "Failed"
 _UNPAID = "FailedBilling"
-_FAILURES_OF_A_PAUSE = 3
-"""The least number of failures after which servers pause an export (docs/service.md 14)."""
 _LONGEST_ERROR = 120
 
 
@@ -48,7 +46,7 @@ def runs_missed_while_paused(context: RuleContext) -> Outcome:
     return (
         f"{_interval_word(live_value(context, 'interval'))} runs{volume} are not made while it is "
         f"paused; after unpausing, fill the gap with: reconciler backfill {context.address} "
-        f"--start {_start_text(context, context.now)} --end <time of unpausing>"
+        "--since-pause"
     )
 
 
@@ -89,7 +87,7 @@ def gap_before_unpausing(context: RuleContext) -> Outcome:
         skipped += " are not made up for; fill the gap with: "
     else:
         skipped += " is not made up for; fill the gap with: "
-    return f"{skipped}reconciler backfill {context.address} --start {start} --end {last}"
+    return f"{skipped}reconciler backfill {context.address} --from {start} --to {last}"
 
 
 def _missed(context: RuleContext, start: str, end: str) -> int | None:
@@ -108,8 +106,8 @@ def paused_by_service(context: RuleContext) -> Outcome:
     export again, and cancels its backfills. Fix the cause first, then backfill a short range.
     """
     runs = runs_of(context.live)
-    failed = next((n for n, run in enumerate(runs) if run.get("status") != _FAILED), len(runs))
-    if failed < _FAILURES_OF_A_PAUSE:
+    failed = failures_in_a_row(str(run.get("status")) for run in runs)
+    if failed < FAILURES_OF_A_PAUSE:
         return None
     which = f"{'at least ' if failed == len(runs) else ''}its last {failed} runs"
     error = runs[0].get("latest_error")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from statistics import median
@@ -12,8 +11,6 @@ from reconciler.model.live import LiveObject
 from reconciler.model.rule import RuleContext
 from reconciler.model.values import JSON, MISSING, JSONObject, value_at
 
-_STEPS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
-_MINUTES = re.compile(r"every ([0-9]{1,4}) minutes")
 _UNITS = ((10**9, "B"), (10**6, "M"), (10**3, "k"))
 _SUNDAY = datetime(1970, 1, 4, tzinfo=UTC)
 
@@ -48,12 +45,6 @@ def wanted(context: RuleContext, name: str) -> JSON:
 def wanted_type(context: RuleContext) -> str:
     """Return the destination type after the change."""
     return str(value_at(wanted(context, "destination"), ("type",)))
-
-
-def step_of(interval: JSON) -> timedelta | None:
-    """Return the length of an interval, None if it is unknown."""
-    minutes = _MINUTES.fullmatch(str(interval))
-    return timedelta(minutes=int(minutes[1])) if minutes else _STEPS.get(str(interval))
 
 
 def aligned(instant: datetime, step: timedelta, body: JSONObject) -> datetime:

@@ -31,6 +31,8 @@ class RunForm(Form, frozen=True, kw_only=True):
     """User that started the CI job, null outside of CI."""
     job_url: str | None
     """Page of the CI job, null outside of CI."""
+    reason: str | None = None
+    """Why the run was started, as its user wrote it, null if not given."""
 
 
 class Line(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="event"):

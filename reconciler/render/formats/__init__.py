@@ -11,7 +11,26 @@ from typing import Any, Literal, TypeAlias
 from reconciler.errors import BadUsage
 from reconciler.render.formats.base import Format, Writer
 
-Result: TypeAlias = Literal["plan", "diagnostics", "resolved", "imported", "audit"]
+Result: TypeAlias = Literal[
+    "plan",
+    "diagnostics",
+    "resolved",
+    "imported",
+    "rehearsal",
+    "audit",
+    "gaps",
+    "runs",
+    "logs",
+    "status",
+    "explanation",
+    "health",
+    "preflight",
+    "projects",
+    "project_details",
+    "drift",
+    "compared",
+    "plans",
+]
 """What a format can write: a field of `Format`."""
 
 DEFAULT = "text"

@@ -7,10 +7,21 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from reconciler.errors import Diagnostic
+from reconciler.model.compared import EnvironmentComparison
+from reconciler.model.drift import Drift
+from reconciler.model.explanation import Explanation
+from reconciler.model.gaps import GapReport
+from reconciler.model.health import HealthReport
 from reconciler.model.imported import Imported
 from reconciler.model.logged_run import Audit
 from reconciler.model.plan import Plan
+from reconciler.model.planned import EnvironmentPlan
+from reconciler.model.preflight import PreflightReport
+from reconciler.model.project_report import ProjectDetails, ProjectReport
+from reconciler.model.rehearsal import Rehearsal
 from reconciler.model.resolved import ResolvedResource
+from reconciler.model.run_report import LogReport, RunReport
+from reconciler.model.status import StatusReport
 from reconciler.render.options import RenderOptions
 
 _Result = TypeVar("_Result")
@@ -28,3 +39,16 @@ class Format:
     resolved: Writer[ResolvedResource] | None = None
     imported: Writer[Imported] | None = None
     audit: Writer[Audit] | None = None
+    compared: Writer[EnvironmentComparison] | None = None
+    plans: Writer[Sequence[EnvironmentPlan]] | None = None
+    drift: Writer[Drift] | None = None
+    gaps: Writer[GapReport] | None = None
+    runs: Writer[RunReport] | None = None
+    logs: Writer[LogReport] | None = None
+    status: Writer[StatusReport] | None = None
+    explanation: Writer[Explanation] | None = None
+    health: Writer[HealthReport] | None = None
+    preflight: Writer[PreflightReport] | None = None
+    projects: Writer[ProjectReport] | None = None
+    project_details: Writer[ProjectDetails] | None = None
+    rehearsal: Writer[Rehearsal] | None = None

@@ -9,11 +9,18 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan, Refusal
+from reconciler.model.planned import EnvironmentPlan
 from reconciler.model.wording import printable, several
+from reconciler.render.compared import compared_as_markdown
+from reconciler.render.drift import drift_as_markdown
 from reconciler.render.formats.base import Format
+from reconciler.render.gaps import gaps_as_markdown
+from reconciler.render.logs import logs_as_markdown
+from reconciler.render.markup import code, inline, marked_up
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.document import Document, document_of, unmanaged_count
 from reconciler.render.plan.entries import Entry
@@ -28,8 +35,9 @@ from reconciler.render.plan.words import (
     resources,
     shortened,
 )
+from reconciler.render.runs import runs_as_markdown
+from reconciler.render.status_markdown import status_as_markdown
 
-LIMIT = 65_536
 _MARGIN = 600
 _LONGEST_LINE = 500
 _LONGEST_BLOCK = 8_000
@@ -37,26 +45,18 @@ _LONGEST_NAME = 120
 _LONGEST_CELL = 160
 _MOST_IN_CELL = 5
 _MOST_MEMBERS = 500
-_CODE = re.compile(r"`([^`]+)`")
 _UNMARKED = re.compile(r"[^\w./ -]|--+")
 _ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
-_SPECIAL = re.compile(
-    r"[\\`*\[\]#|~<>@$&]|:(?=\S)|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|(?<=www)\."
-    r"|!(?=\d)|%(?=[\w\"'])|(?<=\bGH)-(?=\d)|(?<=\b[0-9a-f]{39})[0-9a-f]\b",
-    re.IGNORECASE,
-)
-_REFERENCE = re.compile(r"[@#-]|[!$&](?=\d)|[%~](?=[\w\"'])")
-"""The sign of a mention, or of a link to an issue, a merge request, a milestone or a label."""
 
 
 def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     """Return a marker, the counts, violations, dangers, a table, then a block for every entry."""
     document = document_of(plan)
     parts = [
-        f"{_marker(document, options)}\n{_title(document)}\n",
+        f"{_marker(document.plan.source.environment, options)}\n{_title(document)}\n",
         f"{_source(document, options)}\n",
     ]
-    space = LIMIT - _MARGIN - sum(len(part) + 1 for part in parts)
+    space = options.limit - _MARGIN - sum(len(part) + 1 for part in parts)
     for pieces, share, rest in _sections(document):
         kept, missing = _within(pieces, space // share)
         space -= sum(len(piece) + 1 for piece in kept)
@@ -66,16 +66,41 @@ def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     return "\n".join(parts)
 
 
-def _marker(document: Document, options: RenderOptions) -> str:
+def plans_as_markdown(plans: Sequence[EnvironmentPlan], options: RenderOptions = DEFAULTS) -> str:
+    """Return the comments of all environments in one. They share the limit if it is exceeded."""
+    marker = _marker(" ".join(item.environment for item in plans), options)
+    for share in (options.limit, options.limit // len(plans) - len(marker)):
+        parts = [_part(item, replace(options, limit=share)) for item in plans]
+        text = "\n".join([marker, *parts])
+        if len(text) <= options.limit:
+            break
+    return text
+
+
+def _part(item: EnvironmentPlan, options: RenderOptions) -> str:
+    """Return the comment of one environment, without its marker."""
+    if item.plan is not None:
+        return plan_as_markdown(item.plan, replace(options, cost=item.cost)).partition("\n")[2]
+    name = inline(shortened(item.environment, _LONGEST_NAME))
+    lines = [f"> - {_marked(line)}" for line in item.problems[:_MOST_IN_CELL]]
+    more = len(item.problems) - _MOST_IN_CELL
+    lines += [f"> - … and {more} more"] if more > 0 else []
+    return "\n".join([f"### {name}: error", "", "> [!CAUTION]", *lines, ""])
+
+
+def _marked(text: str) -> str:
+    return marked_up(shortened(text, _LONGEST_LINE))
+
+
+def _marker(environment: str, options: RenderOptions) -> str:
     """Return a hidden line by which a job finds its comment: the environment and the workspace."""
-    environment, root = document.plan.source.environment, options.root
-    name = f"{environment} {root}".strip()
+    name = f"{environment} {options.root}".strip()
     return f"<!-- reconciler: {_UNMARKED.sub('_', name)[:_LONGEST_NAME]} -->"
 
 
 def _title(document: Document) -> str:
     plan = document.plan
-    environment = _inline(shortened(plan.source.environment, _LONGEST_NAME))
+    environment = inline(shortened(plan.source.environment, _LONGEST_NAME))
     counts = ", ".join(
         f"**{text}**" if action.destructive else text for action, text in counted(plan).items()
     )
@@ -95,7 +120,7 @@ def _source(document: Document, options: RenderOptions) -> str:
     counts = f"{resources(document.plan)}"
     undoes = f"undoes {document.undoes}" if document.undoes else ""
     parts = (versions, document.id, undoes, where, counts, options.cost)
-    return _inline(shortened(" · ".join(filter(None, parts)), _LONGEST_LINE))
+    return inline(shortened(" · ".join(filter(None, parts)), _LONGEST_LINE))
 
 
 def _sections(document: Document) -> Iterator[tuple[Iterator[str], int, Callable[[int], str]]]:
@@ -135,10 +160,10 @@ def _dangers(entries: tuple[Entry, ...]) -> Iterator[str]:
         yield "> [!CAUTION]"
     for entry, remark in dangerous:
         whom = f" ({remark.whom})" if remark.whom else ""
-        message = _message(shortened(f"{remark.message}{whom}", _LONGEST_LINE))
+        message = marked_up(shortened(f"{remark.message}{whom}", _LONGEST_LINE))
         action = entry.change.action.value.capitalize()
         place = "" if entry.grouped or entry.change.at is None else entry.change.at.file
-        where = f" ({_inline(place)})" if place else ""
+        where = f" ({inline(place)})" if place else ""
         yield f"> - **{action}** {_name(entry)}: {message}{where} `{remark.rule}`"
 
 
@@ -148,7 +173,7 @@ def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
     for entry in entries:
         sign = SIGNS[entry.change.action].text
         remarks = "<br>".join(
-            f"{_ICONS[remark.severity]} {_message(shortened(remark.message, _LONGEST_CELL))}"
+            f"{_ICONS[remark.severity]} {marked_up(shortened(remark.message, _LONGEST_CELL))}"
             for remark in entry.remarks
         )
         yield f"| {sign} | {_name(entry)} | {_changed(entry)} | {remarks} |"
@@ -157,28 +182,28 @@ def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
 def _name(entry: Entry) -> str:
     """Return `` `batch_export.lake` Lake ``, or the words for a group."""
     if entry.grouped:
-        return _inline(entry.title)
+        return inline(entry.title)
     address, name = str(entry.change.address), printable(entry.change.name)
-    shown = "" if name == entry.change.address.key else f" {_inline(shortened(name))}"
-    return f"{_code(shortened(address))}{shown}"
+    shown = "" if name == entry.change.address.key else f" {inline(shortened(name))}"
+    return f"{code(shortened(address))}{shown}"
 
 
 def _changed(entry: Entry) -> str:
     """Return the action, and the fields as far as they fit into a cell."""
-    parts = [entry.change.action.value, *map(_inline, entry.reasons)]
+    parts = [entry.change.action.value, *map(inline, entry.reasons)]
     if entry.drifted:
         parts.append("drift")
     for line in entry.lines[:_MOST_IN_CELL]:
-        name = _inline(shortened(line.name, _LONGEST_CELL))
+        name = inline(shortened(line.name, _LONGEST_CELL))
         if line.hunk:
             parts.append(name)
         elif line.kind is LineKind.CHANGED:
             before, after = (
-                _code(shortened(side, _LONGEST_CELL)) for side in (line.before, line.after)
+                code(shortened(side, _LONGEST_CELL)) for side in (line.before, line.after)
             )
             parts.append(f"{name} {before} → {after}")
         else:
-            parts.append(f"{name} {_code(shortened(line.after or line.before, _LONGEST_CELL))}")
+            parts.append(f"{name} {code(shortened(line.after or line.before, _LONGEST_CELL))}")
     more = len(entry.lines) - _MOST_IN_CELL
     parts += [f"… {more} more"] if more > 0 else []
     return "<br>".join(parts)
@@ -197,9 +222,9 @@ def _violations(document: Document) -> Iterator[str]:
 
 def _listed(violations: Sequence[Refusal]) -> Iterator[str]:
     for violation in violations:
-        place = f" ({_inline(str(violation.at))})" if violation.at is not None else ""
-        message = _message(shortened(violation.message, _LONGEST_LINE))
-        hint = _message(shortened(violation.allow or "", _LONGEST_LINE))
+        place = f" ({inline(str(violation.at))})" if violation.at is not None else ""
+        message = marked_up(shortened(violation.message, _LONGEST_LINE))
+        hint = marked_up(shortened(violation.allow or "", _LONGEST_LINE))
         allow = f"<br>hint: {hint}" if hint else ""
         yield f"> - `{violation.rule}`{place}: {message}{allow}"
 
@@ -213,7 +238,7 @@ def _details(entry: Entry) -> str:
     fence, name = _fence(lines), html.escape(shortened(entry.title)).replace("#", "&#35;")
     action = entry.change.action
     about = [_consequence(remark) for remark in entry.remarks]
-    about += [f"- {_message(shortened(note, _LONGEST_LINE))}" for note in entry.notes]
+    about += [f"- {marked_up(shortened(note, _LONGEST_LINE))}" for note in entry.notes]
     block = [
         "<details>",
         f"<summary>{SIGNS[action].text} {action.value} <code>{name}</code></summary>",
@@ -231,13 +256,13 @@ def _details(entry: Entry) -> str:
 def _members(entry: Entry) -> Iterator[str]:
     """Yield the keys of a group as a paragraph."""
     names = first_of((change.address.key for change in entry.changes), _MOST_MEMBERS)
-    yield _inline(shortened(names, _LONGEST_BLOCK))
+    yield inline(shortened(names, _LONGEST_BLOCK))
     yield ""
 
 
 def _consequence(remark: Remark) -> str:
     text = shortened(remark.message, _LONGEST_LINE)
-    return f"- {_ICONS[remark.severity]} `{remark.rule}`: {_message(text)}"
+    return f"- {_ICONS[remark.severity]} `{remark.rule}`: {marked_up(text)}"
 
 
 def _diff(line: FieldLine) -> Iterator[str]:
@@ -259,45 +284,19 @@ def _fence(lines: list[str]) -> str:
 
 
 def _notes(document: Document) -> Iterator[str]:
-    yield from (f"- {_message(note)}" for note in document.notes)
+    yield from (f"- {marked_up(note)}" for note in document.notes)
     if document.unmanaged:
         yield f"- {unmanaged_count(document)}"
 
 
-def _message(text: str) -> str:
-    """Return a message, in which text between backticks is code."""
-    pieces = _CODE.split(printable(text))
-    return "".join(
-        (_code(piece) if position % 2 else _inline(piece) or _between(position, pieces))
-        for position, piece in enumerate(pieces)
-    )
-
-
-def _between(position: int, pieces: Sequence[str]) -> str:
-    """Return what separates two pieces of code: adjacent backticks would not end the first."""
-    return "&#8203;" if 0 < position < len(pieces) - 1 else ""
-
-
-def _code(text: str) -> str:
-    """Return text as code, which has no markup in it; what would end code or a cell is escaped."""
-    shown = printable(text)
-    if not shown.strip() or "`" in shown or "|" in shown:
-        return _inline(shown)
-    return f"`{shown}`"
-
-
-def _inline(text: str) -> str:
-    """Return text in which nothing is read as markup, HTML, a link, a mention or a table cell."""
-    return _SPECIAL.sub(_entity, printable(text))
-
-
-def _entity(match: re.Match[str]) -> str:
-    # Forges look for mentions, issues and commits after they decode entities. A zero-width space
-    # breaks them: after a sign, and before the last digit of a commit.
-    if match[0].isalnum():
-        return f"&#8203;{match[0]}"
-    broken = "&#8203;" if _REFERENCE.match(match.string, match.start()) else ""
-    return f"&#{ord(match[0])};{broken}"
-
-
-FORMAT = Format("markdown", plan=plan_as_markdown)
+FORMAT = Format(
+    "markdown",
+    plan=plan_as_markdown,
+    status=status_as_markdown,
+    gaps=gaps_as_markdown,
+    drift=drift_as_markdown,
+    runs=runs_as_markdown,
+    logs=logs_as_markdown,
+    compared=compared_as_markdown,
+    plans=plans_as_markdown,
+)

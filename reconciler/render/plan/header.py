@@ -13,6 +13,7 @@ from reconciler.model.wording import printable, several
 _SHORT_COMMIT = 7
 SHORT_ID = 8
 _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
+_NOT_USED = "not used: the plan has only what the command requests"
 _NO_BASE = "none: removals, drift and changed secrets are not detected (--base REF)"
 
 
@@ -29,7 +30,8 @@ def base_as_text(plan: Plan) -> str:
     """Return `origin/main@1a2b3c4 (3 commits, 2 hours)`, or what is missing without a base."""
     source = plan.source
     if source.base is None:
-        return _NO_BASE
+        requested = any(Reason.REQUESTED in change.reasons for change in plan.effective)
+        return _NOT_USED if requested else _NO_BASE
     commit = printable(source.base[:_SHORT_COMMIT])
     base = f"{printable(source.base_ref)}@{commit}" if source.base_ref else commit
     if not source.base_commits:

@@ -126,7 +126,7 @@ def test_no_text_is_read_as_a_rate_or_time_that_can_not_be_kept(text: str) -> No
 def test_an_invalid_option_is_a_usage_error(
     command: str, option: str, value: str, message: str
 ) -> None:
-    required = ("a", "--start", "x", "--end", "y") if command == "backfill" else ()
+    required = ("a", "--from", "x", "--to", "y") if command == "backfill" else ()
     refused = reconciler(command, *required, f"{option}={value}")
     assert refused.code == 64
     assert message in refused.err

@@ -11,7 +11,6 @@ from reconciler.model.request import Repeat, Request
 READ = Request("GET", "/x/", Repeat.SAFE)
 PATCH = Request("PATCH", "/x/1/", Repeat.SAFE, body={})
 CREATE = Request("POST", "/x/", Repeat.AFTER_LOOKING, body={})
-FINAL = Request("POST", "/x/", Repeat.AFTER_LOOKING, body={}, final_codes=frozenset({"too_many"}))
 
 
 def unsent() -> Unavailable:
@@ -36,8 +35,6 @@ def test_a_request_that_may_be_repeated_is_repeated_after_these_statuses(
         (READ, Throttled("429", status=429), True),
         (CREATE, Throttled("429", status=429), True),
         (CREATE, Throttled("429", status=429, code="too_many"), True),
-        (FINAL, Throttled("429", status=429, code="too_many"), False),
-        (FINAL, Throttled("429", status=429, code="throttled"), True),
         (CREATE, unsent(), True),
         (CREATE, Unavailable("503", status=503, code="not_sent"), False),
         (CREATE, Unavailable("not JSON", status=201), False),

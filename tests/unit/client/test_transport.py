@@ -16,7 +16,6 @@ from reconciler.errors import (
     Invalid,
     ReconcilerError,
     ServiceError,
-    Throttled,
     Unavailable,
 )
 from reconciler.model.connection import Connection
@@ -115,18 +114,6 @@ def test_a_refusal_is_not_repeated(emulator: RunningEmulator) -> None:
     with pytest.raises(Invalid, match=r"400: No\."):
         send(emulator, create(emulator), clock)
     assert (clock.pauses, attempts(emulator)) == ([], 1)
-
-
-def test_the_request_says_after_which_code_of_a_429_it_is_not_repeated(
-    emulator: RunningEmulator,
-) -> None:
-    clock = fail(emulator, fault="error", status=429, code="too_many")
-    with pytest.raises(Throttled):
-        send(emulator, create(emulator, final_codes=frozenset({"too_many"})), clock)
-    assert (clock.pauses, attempts(emulator)) == ([], 1)
-    with pytest.raises(Throttled):
-        send(emulator, create(emulator), clock)
-    assert attempts(emulator) == 6
 
 
 def test_a_request_that_was_not_sent_is_repeated_and_its_outcome_is_known(

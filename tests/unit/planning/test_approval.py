@@ -44,6 +44,6 @@ def test_a_name_with_control_characters_can_be_typed_as_it_is_shown() -> None:
 
 def test_several_dangers_ask_for_the_environment() -> None:
     approval = approval_of(plan_of(deletion("a", "A", DANGER), deletion("b", "B", DANGER)))
-    assert "2 objects are in danger" in approval.question
+    assert "Danger for 2 objects" in approval.question
     assert approval.is_given_by("production\n")
     assert not any(map(approval.is_given_by, ("y", "A", "B", "")))

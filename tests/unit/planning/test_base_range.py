@@ -374,7 +374,9 @@ def test_experience_2_another_key_and_name_without_a_former_name_is_pointed_out(
         (("1", "2"), True, False),
     ],
 )
-def test_a_secret_that_differs_from_any_commit_is_sent(versions, is_sent, is_noted) -> None:
+def test_experience_11_a_secret_that_differs_from_any_commit_is_sent(
+    versions, is_sent, is_noted
+) -> None:
     commits = [
         desired_of(WEB, export(destination=with_secrets(), secret_version=version))
         for version in versions

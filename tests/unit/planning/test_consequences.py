@@ -247,9 +247,9 @@ def test_without_completed_runs_nothing_is_said_about_volumes(runs: Any) -> None
         ("hour", {}, "24 runs skipped"),
         ("every 5 minutes", {}, "284 runs skipped"),
         ("day", {}, "1 run skipped since 2026-05-31T12:20:00Z is not made up for"),
-        ("day", {}, "--start 2026-05-31T00:00:00Z --end 2026-06-01T00:00:00Z"),
+        ("day", {}, "--from 2026-05-31T00:00:00Z --to 2026-06-01T00:00:00Z"),
         ("hour", {"end_at": "2026-05-31T15:00:00Z"}, "3 runs skipped"),
-        ("hour", {}, "backfill batch_export.lake --start 2026-05-31T12:00:00Z"),
+        ("hour", {}, "backfill batch_export.lake --from 2026-05-31T12:00:00Z"),
         ("odd", {}, "runs skipped since 2026-05-31T12:20:00Z are not made up for"),
     ],
 )
@@ -275,7 +275,7 @@ def test_weeks_start_on_the_day_of_the_export() -> None:
     )
     message = rules(plan)["gap-before-unpausing"]
     assert "3 runs" in message
-    assert "--start 2026-05-11T00:00:00Z --end 2026-06-01T00:00:00Z" in message
+    assert "--from 2026-05-11T00:00:00Z --to 2026-06-01T00:00:00Z" in message
 
 
 def test_volumes_are_not_part_of_a_plan_id() -> None:

@@ -84,6 +84,12 @@ def test_managed_and_ignored_objects_are_not_pointed_out() -> None:
     assert look_alikes(planned(desired_of(WEB, export()), live, Policy(ignore=("Sys*",)))) == {}
 
 
+def test_a_place_of_many_objects_does_not_distinguish_them() -> None:
+    live = [live_export(f"id{number}", f"L{number}") for number in range(21)]
+    assert look_alikes(planned(desired_of(WEB, export()), live_of(live_project(1), *live))) == {}
+    assert look_alikes(planned(desired_of(WEB, export()), live_of(live_project(1), *live[1:])))
+
+
 def test_at_most_three_objects_and_twenty_creates_are_listed() -> None:
     exports = [export(f"e{number}") for number in range(30)]
     live = [live_export(f"id{number:02}", f"L{number}") for number in range(5)]

@@ -244,10 +244,10 @@ def test_a_second_export_with_the_same_name_and_target_is_noted(
     assert ("same-name-and-target" in noted) is is_noted
 
 
-def test_two_managed_exports_with_the_same_name_and_target_are_not_noted() -> None:
+def test_two_managed_exports_with_the_same_name_and_target_have_one_note() -> None:
     live = moved_live(live_export(), live_export("e9", parent=2))
     desired = desired_of(WEB, APP, export(), export("other", name="Lake", parent="app"))
-    assert codes(planned(desired, live)) == ["no-git-base"]
+    assert codes(planned(desired, live)) == ["no-git-base", "same-place"]
 
 
 def _interrupted(world: Desired) -> Live:

@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 
 from reconciler.model.resource import Lifecycle, State
-from reconciler.render.formats.markdown import LIMIT, plan_as_markdown
-from reconciler.render.options import RenderOptions
+from reconciler.render.formats.markdown import plan_as_markdown
+from reconciler.render.options import COMMENT_LIMIT, RenderOptions
 from tests.support.worlds import (
     desired_of,
     export,
@@ -25,7 +25,7 @@ def test_a_plan_of_three_thousand_changes_fits_and_starts_with_deletions() -> No
     gone = [export(f"gone-{number}", state=State.ABSENT) for number in range(3)]
     live = live_of(live_project(), *(live_export(f"id{n}", f"Gone-{n}") for n in range(3)))
     text = plan_as_markdown(planned(desired_of(project(), *created, *gone), live))
-    assert len(text) <= LIMIT
+    assert len(text) <= COMMENT_LIMIT
     rows = re.findall(r"^\| (\S+) \| (.*?) \| (\w+)", text, re.MULTILINE)
     assert [row[2] for row in rows] == ["delete", "create"]
     assert "3,000 to create, **3 to delete** · 3 dangers" in text
@@ -46,7 +46,7 @@ def test_a_plan_of_three_thousand_different_changes_fits_and_counts_the_rest() -
     wanted = [export(key, interval="day", destination=s3(prefix=f"{key}/")) for key in keys]
     live = (live_export(key, key.title()) for key in keys)
     text = plan_as_markdown(planned(desired_of(project(), *wanted), live_of(live_project(), *live)))
-    assert len(text) <= LIMIT
+    assert len(text) <= COMMENT_LIMIT
     assert "more rows not in this table" in text
     assert re.search(r"\d+ entries not shown", text)
 

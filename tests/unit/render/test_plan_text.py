@@ -236,7 +236,8 @@ def test_a_violation_begins_with_its_place() -> None:
 
 
 def test_nothing_to_do_is_one_line_below_the_header() -> None:
-    live = live_of(live_project(), live_export(), live_export("e2", "Other"))
+    other = live_export("e2", "Other", destination=s3(prefix="other/"))
+    live = live_of(live_project(), live_export(), other)
     plan = planned(desired_of(project(), export()), live, base=desired_of(project(), export()))
     assert plan_as_text(plan, RenderOptions(Style(width=120))) == (
         "Environment staging · https://x.example · organization org\n"

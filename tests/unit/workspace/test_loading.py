@@ -477,6 +477,14 @@ def test_literal_secrets_are_taken_out_where_the_policy_allows_them(tmp_path: Pa
     assert "hunter2" not in repr(found)
 
 
+def test_a_key_without_text_does_not_stop_the_merge_with_defaults(tmp_path: Path) -> None:
+    files = {
+        "reconciler.yaml": "version: 1\ndefaults: {project: {timezone: UTC}}\n",
+        "a.yaml": "projects: {web: {name: Web, '': {a: b}}}\n",
+    }
+    assert "unknown-field" in codes(tmp_path, files)
+
+
 def test_policy_is_merged_and_knows_its_lines(tmp_path: Path) -> None:
     files = {
         "reconciler.yaml": """\

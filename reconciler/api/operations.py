@@ -1,0 +1,219 @@
+"""State, runs, logs, gaps, backfills and pauses of exports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.api.workspace import Workspace, options_of, runtime_of
+
+if TYPE_CHECKING:
+    from reconciler.commands.backfills import Backfilled
+    from reconciler.commands.pausing import Paused
+    from reconciler.model.backfill_plan import BackfillPlan
+    from reconciler.model.change import Action
+    from reconciler.model.gaps import GapReport
+    from reconciler.model.plan import Plan
+    from reconciler.model.run_report import LogReport, RunReport
+    from reconciler.model.status import StatusReport
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillRange:
+    """What to backfill: a range of two times, the gaps of a window, or all since the last pause.
+
+    With `gaps` the window ends at `last`, None for now, and begins at `first`, None for `length`
+    before. Without an offset times are UTC, and a date is that of the schedule of the export.
+    """
+
+    first: str | None = None
+    last: str | None = None
+    gaps: bool = False
+    since_pause: bool = False
+    length: timedelta = timedelta(days=7)
+
+
+async def status(
+    workspace: Workspace, names: Sequence[str] = (), *, projects: Sequence[str] = ()
+) -> StatusReport:
+    """Return the state of exports, the worst first.
+
+    Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+    """
+    from reconciler.commands import status as states
+
+    request = states.StatusRequest(options_of(workspace), tuple(names), tuple(projects))
+    return (await states.status(request, runtime_of(workspace))).report
+
+
+async def runs(  # noqa: PLR0913 - the options of the command
+    workspace: Workspace,
+    name: str,
+    *,
+    run: str | None = None,
+    first: datetime | None = None,
+    last: datetime | None = None,
+    statuses: Sequence[str] = (),
+    limit: int | None = 20,
+) -> RunReport:
+    """Return runs of an export, the newest first. `run` is the id of the only one.
+
+    Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+    """
+    from reconciler.commands import running
+
+    request = running.RunsRequest(
+        options_of(workspace),
+        name,
+        run=run,
+        first=first,
+        last=last,
+        statuses=tuple(statuses),
+        limit=limit,
+    )
+    return await running.runs(request, runtime_of(workspace))
+
+
+async def logs(
+    workspace: Workspace, name: str, *, run: str | None = None, limit: int | None = 100
+) -> LogReport:
+    """Return log entries of an export, or of one of its runs.
+
+    Raises NotOffered where the server refuses logs to API keys, and the errors of `runs`.
+    """
+    from reconciler.commands import log_reading
+
+    request = log_reading.LogsRequest(options_of(workspace), name, run=run, limit=limit)
+    return await log_reading.logs(request, runtime_of(workspace))
+
+
+async def gaps(
+    workspace: Workspace,
+    names: Sequence[str] = (),
+    *,
+    length: timedelta = timedelta(days=7),
+    first: datetime | None = None,
+    last: datetime | None = None,
+) -> GapReport:
+    """Return the intervals that should have been exported and were not.
+
+    The window ends at `last`, None for now, and begins at `first`, None for `length` before.
+
+    Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+    """
+    from reconciler.commands import gaps as missing
+
+    request = missing.GapRequest(
+        options_of(workspace), tuple(names), length=length, first=first, last=last
+    )
+    return (await missing.gaps(request, runtime_of(workspace))).report
+
+
+async def backfill(
+    workspace: Workspace,
+    name: str,
+    what: BackfillRange,
+    *,
+    approve: Callable[[BackfillPlan], bool],
+    wait: bool = False,
+    log_file: Path | None = None,
+) -> Backfilled:
+    """Plan backfills of an export, ask `approve`, and start them; `wait` until they ended.
+
+    Raises:
+        BadUsage: the range is invalid, or the name is not that of one export; nothing was sent.
+        ReconcilerError: not approved; nothing was sent.
+        InvalidConfiguration, AmbiguousIdentity, ServiceError.
+
+    """
+    from reconciler.commands import backfills
+    from reconciler.commands.recording import Outputs
+
+    async def approved(made: BackfillPlan) -> bool:
+        return approve(made)
+
+    request = backfills.BackfillRequest(
+        options_of(workspace),
+        name,
+        first=what.first,
+        last=what.last,
+        gaps=what.gaps,
+        since_pause=what.since_pause,
+        length=what.length,
+        wait=wait,
+        outputs=Outputs(log_file),
+    )
+    screen = backfills.Screen(lambda *_: None, approved)
+    return await backfills.backfill(request, runtime_of(workspace), screen)
+
+
+async def cancel_backfills(
+    workspace: Workspace, name: str, *, row: str | None = None
+) -> tuple[str, ...]:
+    """Cancel running backfills of an export, or the one with the id `row`; return their ids.
+
+    Raises NotOffered where the server can't, BadUsage, ServiceError.
+    """
+    from reconciler.commands import backfills
+
+    return await backfills.cancel(name, row, options_of(workspace), runtime_of(workspace))
+
+
+async def pause(
+    workspace: Workspace,
+    names: Sequence[str],
+    *,
+    approve: Callable[[Plan], bool],
+    write: bool = False,
+    log_file: Path | None = None,
+) -> Paused:
+    """Pause exports after `approve`. `write` also sets `paused:` in the files.
+
+    Raises what `apply` raises, and BadUsage for a name that matches nothing.
+    """
+    from reconciler.model.change import Action
+
+    return await _toggle(workspace, names, Action.PAUSE, approve, write=write, log_file=log_file)
+
+
+async def unpause(
+    workspace: Workspace,
+    names: Sequence[str],
+    *,
+    approve: Callable[[Plan], bool],
+    write: bool = False,
+    log_file: Path | None = None,
+) -> Paused:
+    """Unpause exports after `approve`. Runs that the pause left out are not made.
+
+    `write` also sets `paused:` in the files. Raises what `pause` raises.
+    """
+    from reconciler.model.change import Action
+
+    return await _toggle(workspace, names, Action.UNPAUSE, approve, write=write, log_file=log_file)
+
+
+async def _toggle(
+    workspace: Workspace,
+    names: Sequence[str],
+    action: Action,
+    approve: Callable[[Plan], bool],
+    *,
+    write: bool,
+    log_file: Path | None,
+) -> Paused:
+    from reconciler.commands import pausing
+    from reconciler.commands.applying import Screen
+    from reconciler.commands.recording import Outputs
+
+    async def approved(made: Plan) -> bool:
+        return approve(made)
+
+    request = pausing.PauseRequest(
+        options_of(workspace), tuple(names), action, write=write, outputs=Outputs(log_file)
+    )
+    screen = Screen(show=lambda _: None, approve=approved)
+    return await pausing.pause(request, runtime_of(workspace), screen)

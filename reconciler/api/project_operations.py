@@ -1,0 +1,81 @@
+"""Projects: list, show, activity, demo data, and the reset of a token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.api.workspace import Workspace, options_of, runtime_of
+
+if TYPE_CHECKING:
+    from reconciler.model.project_report import ProjectDetails, ProjectReport
+
+
+async def projects(workspace: Workspace, names: Sequence[str] = ()) -> ProjectReport:
+    """Return the live projects, with the number of their exports.
+
+    Raises InvalidConfiguration, AmbiguousIdentity, BadUsage, ServiceError.
+    """
+    from reconciler.commands import projects as listing
+
+    request = listing.ProjectsRequest(options_of(workspace), tuple(names))
+    return await listing.projects(request, runtime_of(workspace))
+
+
+async def show_project(workspace: Workspace, name: str, *, reveal: bool = False) -> ProjectDetails:
+    """Return one project with all of its fields. `reveal` shows its API token.
+
+    Raises the errors of `projects`.
+    """
+    from reconciler.commands import projects as listing
+
+    request = listing.ProjectRequest(options_of(workspace), name, reveal=reveal)
+    return await listing.project(request, runtime_of(workspace))
+
+
+async def project_activity(workspace: Workspace, name: str) -> ProjectDetails:
+    """Return what the service answers to a request for the activity of a project.
+
+    Raises NotOffered where the server refuses it to API keys, and the errors of `projects`.
+    """
+    from reconciler.commands import projects as listing
+
+    request = listing.ProjectRequest(options_of(workspace), name)
+    return await listing.project_activity(request, runtime_of(workspace))
+
+
+async def project_demo_data(workspace: Workspace, name: str) -> ProjectDetails:
+    """Return what the service answers to the question whether demo data is generated.
+
+    Raises NotOffered where the server refuses it to API keys, and the errors of `projects`.
+    """
+    from reconciler.commands import projects as listing
+
+    request = listing.ProjectRequest(options_of(workspace), name)
+    return await listing.project_demo_data(request, runtime_of(workspace))
+
+
+async def reset_token(
+    workspace: Workspace,
+    name: str,
+    *,
+    approve: Callable[[ProjectDetails], bool],
+    reveal: bool = False,
+    out: Path | None = None,
+) -> ProjectDetails:
+    """Replace the API token of a project, once, after `approve`. Its clients need the new one.
+
+    The result has the new token if `reveal`; `out` is a file of mode 0600 for it.
+
+    Raises NotOffered where the server refuses it to API keys, AmbiguousOutcome without a clear
+    answer, ReconcilerError if it is not approved, and the errors of `projects`.
+    """
+    from reconciler.commands import projects as listing
+
+    async def approved(details: ProjectDetails) -> bool:
+        return approve(details)
+
+    request = listing.ProjectRequest(options_of(workspace), name, reveal=reveal)
+    reset = listing.ResetRequest(request, out)
+    return await listing.reset_token(reset, runtime_of(workspace), approved)

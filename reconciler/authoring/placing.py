@@ -1,0 +1,102 @@
+"""Decide where the files get a live value, so that no other resource or environment changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.authoring.editing import Edit
+from reconciler.model.json_tree import leaves
+from reconciler.model.reference import UNSET, references_in
+from reconciler.model.values import JSON, MISSING, Path, value_at
+from reconciler.workspace.declarations import Declaration
+from reconciler.workspace.references import escaped
+from reconciler.workspace.yaml.document import Document, Layer, Places
+
+_OVERRIDES = "overrides"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One value for a file: the edit, the label of its layer, and where the value is now.
+
+    `replaces` is the reference that stays in the layer below, "" for none.
+    """
+
+    document: Document
+    edit: Edit
+    layer: str
+    now: Layer
+    replaces: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """Where the values of a resource may be written.
+
+    environments
+        The other environments that have the resource.
+    default_is_shared
+        Whether another resource has the same defaults.
+    """
+
+    declaration: Declaration
+    places: Places
+    environment: str
+    environments: Sequence[str]
+    default_is_shared: bool
+
+    def places_of(self, path: Path, value: JSON, configured: JSON) -> Iterator[Place]:
+        """Yield what to write, so that a field has a value in this environment only.
+
+        The path has the names of the files. Of mappings, only the keys that differ are written.
+        """
+        if isinstance(value, dict) and isinstance(configured, dict) and value:
+            for name in {**configured, **value}:
+                before, after = configured.get(name, MISSING), value.get(name, MISSING)
+                if before != after:
+                    yield from self.places_of((*path, name), after, before)
+            return
+        yield self._place(path, value)
+
+    def _place(self, path: Path, value: JSON) -> Place:
+        now, nearest = self.places.source_of(path)
+        written = value_at(now.value, nearest) if nearest else MISSING
+        replaces = _reference(written)
+        layer = self._layer(now, path, is_reference=replaces != "")
+        if value is MISSING:
+            # A key in a lower layer would show through.
+            below = [other for other in self.places.layers if other is not layer]
+            is_below = any(value_at(other.value, path) is not MISSING for other in below)
+            value = UNSET if is_below else MISSING
+        else:
+            value = escaped(value)
+        stays = replaces if layer is not now else ""
+        edit = Edit((*layer.path, *path), value)
+        return Place(layer.document, edit, layer.label, now, stays)
+
+    def _layer(self, now: Layer, path: Path, *, is_reference: bool) -> Layer:
+        """Return the layer that gets the value of a field, which is in a layer now."""
+        document, resource = self.declaration.document, self.declaration.path
+        override = (*resource, _OVERRIDES, self.environment)
+        own = Layer(document, override, f"override {self.environment}")
+        if now.path == override or is_reference or self._is_shared(path):
+            return own
+        is_default = now.path[: len(resource)] != resource
+        if is_default and not self.default_is_shared:
+            return now
+        return Layer(document, resource, "resource")
+
+    def _is_shared(self, path: Path) -> bool:
+        """Return whether another environment has the value of the resource or of the defaults."""
+        body: Any = self.declaration.body
+        return any(
+            value_at(body, (_OVERRIDES, name, *path)) is MISSING for name in self.environments
+        )
+
+
+def _reference(written: JSON) -> str:
+    """Return the text of a value that has references, "" without one."""
+    texts = [leaf for _, leaf in leaves(written) if isinstance(leaf, str)]
+    return next((text for text in texts if references_in(text)), "")

@@ -1,0 +1,67 @@
+"""Parts of a text to replace, and where the nodes of a YAML file are in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import NamedTuple
+
+import yaml
+
+from reconciler.workspace.yaml.document import Node
+
+_ALIAS = re.compile(r"\s*:\s*(\*[\w-]+)")
+
+
+class Span(NamedTuple):
+    """A part of a text, by index."""
+
+    start: int
+    end: int
+
+
+class Splice(NamedTuple):
+    """A part of a text, and what replaces it."""
+
+    start: int
+    end: int
+    text: str
+
+
+def spliced(text: str, splices: Iterable[Splice]) -> str:
+    """Return a text with parts replaced, which do not overlap. At one place, order is kept."""
+    parts: list[str] = []
+    position = 0
+    for splice in sorted(splices, key=lambda splice: (splice.start, splice.end)):
+        parts += [text[position : splice.start], splice.text]
+        position = max(position, splice.end)
+    return "".join([*parts, text[position:]])
+
+
+def line_starts(text: str) -> list[int]:
+    """Return the index at which each line begins, and the length of the text."""
+    return list(accumulate(map(len, text.splitlines(keepends=True)), initial=0))
+
+
+def alias_of(text: str, key: Node, value: Node) -> Span | None:
+    """Return the place of the alias that is the value of a key, None if it is no alias.
+
+    The node of an alias is that of its anchor, which is above it.
+    """
+    if value.start_mark.index >= key.start_mark.index:
+        return None
+    match = _ALIAS.match(text, key.end_mark.index)
+    return Span(*match.span(1)) if match is not None else Span(-1, -1)
+
+
+def span_of(text: str, key: Node, value: Node) -> Span:
+    """Return the place of the value of a key, for an empty one that below the colon."""
+    alias = alias_of(text, key, value)
+    if alias is not None:
+        return alias
+    start, end = value.start_mark.index, value.end_mark.index
+    if isinstance(value, yaml.ScalarNode) and start == end:
+        below = text.index(":", key.end_mark.index) + 1
+        return Span(below, below)
+    return Span(start, end)

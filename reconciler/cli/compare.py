@@ -1,0 +1,60 @@
+"""`reconciler compare`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from reconciler.cli.command import command, option
+from reconciler.cli.options import (
+    client_options,
+    files_options,
+    folder_option,
+    format_option,
+    workspace_of,
+)
+from reconciler.cli.output import print_warnings, render_options, run_shown, runtime
+from reconciler.cli.streams import write_note, write_result
+from reconciler.commands.comparing import CompareRequest, compare
+from reconciler.errors import ExitCode
+from reconciler.render.formats import writer_of
+
+EXAMPLES = (
+    ("compare staging production", "Show what differs in the files, without a network"),
+    ("compare staging production --live", "Compare what is live in both environments"),
+    ("compare staging production lake 'orders-*' --verbose", "Compare some resources"),
+)
+
+
+@command("compare", examples=EXAMPLES, page="docs/operations.md")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@folder_option
+@files_options
+@option("--live", is_flag=True, help="Compare live states, with the connection of each.")
+@format_option("compared")
+@client_options
+def execute(
+    first: str,
+    second: str,
+    names: tuple[str, ...],
+    *,
+    live: bool,
+    output_format: str,
+    **options: Any,
+) -> ExitCode:
+    """Show how environment B differs from A. Changes nothing.
+
+    NAME is an address, an id, a key, a name or a glob of resources. A difference is intended if it
+    comes from a reference such as ${var:bucket}, if both environments override the field, or if it
+    is a name, an id or a secret. Exits with 2 if there are other differences.
+    """
+    request = CompareRequest(workspace_of(options), first, second, live, names)
+    result = run_shown(lambda world: compare(request, world), runtime())
+    print_warnings(result.diagnostics)
+    write_result(writer_of(output_format, "compared")(result.comparison, render_options()))
+    if live:
+        write_note(f"{result.calls} API calls\n")
+    return ExitCode.FINE if result.comparison.is_equal else ExitCode.CHANGES

@@ -1,0 +1,34 @@
+"""`reconciler doctor`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reconciler.cli.command import command
+from reconciler.cli.options import client_options, format_option, workspace_of, workspace_options
+from reconciler.cli.output import render_options, run_shown, runtime
+from reconciler.cli.streams import write_result
+from reconciler.commands.diagnosing import diagnose
+from reconciler.errors import ExitCode
+from reconciler.render.formats import writer_of
+
+EXAMPLES = (
+    ("doctor", "Check the workspace of the current folder and its service"),
+    ("doctor -e prod --format json", "Check one environment, for programs"),
+)
+
+
+@command("doctor", examples=EXAMPLES, page="docs/operations.md")
+@workspace_options
+@format_option("health")
+@client_options
+def execute(output_format: str, **options: Any) -> ExitCode:
+    """Check the configuration, the way to the service, the API key, and git. Changes nothing.
+
+    A line that failed has its fix. Without a workspace, the service is the one that the variables
+    RECONCILER_BASE_URL, RECONCILER_ORGANIZATION and RECONCILER_API_KEY name. Exits with 1 if a
+    check failed.
+    """
+    report = run_shown(lambda world: diagnose(workspace_of(options), world), runtime())
+    write_result(writer_of(output_format, "health")(report, render_options()))
+    return ExitCode.ERROR if report.failed else ExitCode.FINE

@@ -1,0 +1,70 @@
+"""`reconciler gaps`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import click
+
+from reconciler.cli.command import command, option
+from reconciler.cli.options import client_options, format_option, workspace_of, workspace_options
+from reconciler.cli.output import render_options, run_shown, runtime
+from reconciler.cli.streams import write_note, write_result
+from reconciler.client.estimate import Estimate
+from reconciler.commands.gaps import GapRequest, gaps
+from reconciler.errors import BadUsage, ExitCode
+from reconciler.model.moments import duration_of, moment_of
+from reconciler.render.durations import estimate_as_text
+from reconciler.render.formats import writer_of
+
+EXAMPLES = (
+    ("gaps", "Look for gaps of the last seven days in every export"),
+    ("gaps lake 'orders-*' --since 30d", "Look at some exports, for a month"),
+    ("gaps --from 2026-03-01 --to 2026-03-08 --format json", "A week, for programs"),
+)
+
+
+@command("gaps", examples=EXAMPLES, page="docs/operations.md")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@workspace_options
+@option("--since", metavar="DURATION", help="How far back: 90m, 6h, 7d, 2w. Default: 7d.")
+@option("--from", "first", metavar="TIME", help="Start of the window, ISO 8601.")
+@option("--to", "last", metavar="TIME", help="End of the window, ISO 8601. Default: now.")
+@format_option("gaps")
+@client_options
+def execute(names: tuple[str, ...], output_format: str, **options: Any) -> ExitCode:
+    """Show the intervals that should have been exported and were not. Changes nothing.
+
+    NAME is an address, an id, a key, a name or a glob. Times without an offset are UTC. Exits with
+    2 if there are gaps. What can't be known, for example because of an earlier pause, is `unknown`
+    and no gap.
+    """
+    request = GapRequest(workspace_of(options), names, **window_options(options))
+    result = run_shown(lambda world: gaps(request, world, announce), runtime())
+    write_result(writer_of(output_format, "gaps")(result.report, render_options()))
+    write_note(f"{result.calls} API calls\n")
+    return ExitCode.CHANGES if result.report.gaps else ExitCode.FINE
+
+
+def window_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the window that --since, --from and --to select. Raises BadUsage."""
+    since, first, last = (options.pop(name) for name in ("since", "first", "last"))
+    if since is not None and first is not None:
+        raise BadUsage("--since and --from exclude each other")
+    return {
+        "length": timedelta(days=7) if since is None else duration_of(since, option="--since"),
+        "first": None if first is None else moment_of(first, option="--from"),
+        "last": None if last is None else moment_of(last, option="--to"),
+    }
+
+
+def announce(estimate: Estimate) -> None:
+    """Print how many calls reading the runs takes, before they are made."""
+    cost = estimate_as_text(
+        estimate.calls,
+        estimate.seconds,
+        limit=estimate.limit,
+        beyond_hour=estimate.beyond_hour,
+    )
+    write_note(f"reading runs: at most {cost}\n")

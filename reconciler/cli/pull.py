@@ -1,0 +1,93 @@
+"""`reconciler pull`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from reconciler.cli.command import command, option
+from reconciler.cli.options import base_option, client_options, workspace_of, workspace_options
+from reconciler.cli.output import (
+    print_warnings,
+    progress,
+    read_line,
+    runtime,
+    shown,
+    style_of,
+)
+from reconciler.cli.signals import run
+from reconciler.cli.streams import write_message, write_note, write_result
+from reconciler.commands.pulling import PullRequest, pull
+from reconciler.commands.runtime import PlanRequest
+from reconciler.errors import BadUsage, ExitCode
+from reconciler.model.wording import printable
+from reconciler.render.drift import pull_summary, pulled_as_json, pulled_as_text
+
+EXAMPLES = (
+    ("pull --diff", "Show what would change in the files"),
+    ("pull orders", "Keep the live values of one resource"),
+    ("pull -e production --commit", "Write drift into the files, one commit for each resource"),
+)
+
+
+@command("pull", examples=EXAMPLES, page="docs/operations.md")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@workspace_options
+@base_option
+@option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; print a patch.")
+@option("--commit", is_flag=True, help="Commit to git, one commit for each resource.")
+@option(
+    "--format",
+    "output_format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
+@client_options
+def execute(
+    names: tuple[str, ...],
+    *,
+    output_format: str,
+    diff: bool,
+    commit: bool,
+    base: str | None,
+    **options: Any,
+) -> ExitCode:
+    """Write what changed in live state since the git base into the files. Comments stay.
+
+    NAME is an address, an id, a key, a name or a glob. A value goes into the layer that defines it
+    if no other resource or environment has it from there, else into the resource or into the
+    overrides of the environment. For a value that comes from a reference, a terminal is asked.
+    Exits with 3 if something is left out. Secrets cannot be read, so they are never written.
+    """
+    if diff and commit:
+        raise BadUsage("--diff and --commit exclude each other")
+    world = runtime()
+    listener = progress()
+
+    async def ask(question: str) -> bool:
+        listener.clear()
+        write_message(f"{printable(question)} [y/N] ")
+        return (await read_line(sys.stdin)).strip().lower() in ("y", "yes")
+
+    request = PullRequest(
+        PlanRequest(workspace_of(options), base=base),
+        names,
+        write=not diff,
+        commit=commit,
+        ask=ask if world.interactive else None,
+    )
+    result = run(shown(pull(request, replace(world, listen=listener)), listener))
+    print_warnings(result.diagnostics)
+    pulled = result.pulled
+    is_json = output_format == "json"
+    text = pulled_as_text(pulled, style_of(sys.stdout), diff=diff)
+    write_result(pulled_as_json(pulled) if is_json else text)
+    write_note(pull_summary(pulled))
+    write_note(f"{result.calls} API calls\n")
+    complete = not pulled.left_out and not pulled.drift.deleted
+    return ExitCode.FINE if complete else ExitCode.PARTLY_APPLIED

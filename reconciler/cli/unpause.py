@@ -1,0 +1,62 @@
+"""`reconciler unpause`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reconciler.cli.backfill import started
+from reconciler.cli.command import command, option
+from reconciler.cli.pausing import pausing_options, toggled
+from reconciler.cli.streams import write_message, write_note
+from reconciler.commands.backfills import BackfillRequest
+from reconciler.commands.pausing import PauseRequest
+from reconciler.errors import BadUsage, ExitCode, ReconcilerError
+from reconciler.model.address import Address
+from reconciler.model.change import Action
+from reconciler.render.progress import error_as_text
+
+EXAMPLES = (
+    ("unpause lake", "Unpause an export; its skipped runs are not made up for"),
+    ("unpause lake --backfill", "Unpause it, then backfill what the pause left out"),
+)
+
+
+@command("unpause", examples=EXAMPLES, page="docs/operations.md")
+@pausing_options
+@option("--backfill", is_flag=True, help="Then backfill what the pause left out.")
+def execute(names: tuple[str, ...], *, backfill: bool, **options: Any) -> int:
+    """Unpause exports, after showing the plan and what the next apply does.
+
+    NAME is an address, an id, a key, a name or a glob; it may name exports that no resource
+    claims. With --backfill, the whole intervals that the pause left out are backfilled afterwards:
+    they are shown and approved like those of `backfill --since-pause`.
+    """
+    if backfill and options["output_format"] == "json":
+        raise BadUsage("--backfill does not support --format json")
+    paused, request, code = toggled(Action.UNPAUSE, names, options)
+    if not backfill or code != ExitCode.FINE:
+        return code
+    for change in paused.applied.plan.effective:
+        code = max(code, _backfilled(change.address, change.live_id or "", request))
+    return code
+
+
+def _backfilled(address: Address, live_id: str, request: PauseRequest) -> int:
+    """Backfill what the pause of an export left out, and return the exit code."""
+    try:
+        return started(
+            BackfillRequest(
+                request.workspace,
+                live_id,
+                since_pause=True,
+                auto_approve=request.auto_approve,
+                can_ask=request.can_ask,
+                outputs=request.outputs,
+            )
+        )
+    except BadUsage as error:
+        write_note(f"nothing to backfill for {address}: {error.message}\n")
+        return ExitCode.FINE
+    except ReconcilerError as error:
+        write_message(error_as_text(error))
+        return ExitCode.PARTLY_APPLIED

@@ -1,0 +1,367 @@
+"""The use case `backfill`: plan backfills of one object, show them, get approval, start them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from reconciler.client import Transport
+from reconciler.client.estimate import Estimate
+from reconciler.commands.gaps import gaps_in, rows_of_a_run
+from reconciler.commands.lock import only_apply
+from reconciler.commands.recording import Outputs, recording
+from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.session import Session
+from reconciler.commands.targets import Target, Targets, read_targets
+from reconciler.errors import BadUsage, ReconcilerError, StalePlan
+from reconciler.model.backfill_plan import (
+    BackfillEnd,
+    BackfillPlan,
+    PlannedBackfill,
+)
+from reconciler.model.event import Ended, Event, Planned, Report
+from reconciler.model.gaps import Gap, GapState
+from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
+from reconciler.model.live import id_text
+from reconciler.model.plan import Plan, PlanSource
+from reconciler.model.redaction import Mask
+from reconciler.model.wording import quoted, several
+from reconciler.operations.backfilling import Backfiller
+from reconciler.operations.calls import NotOffered, ObjectCalls
+from reconciler.operations.run_history import latest_runs, read_backfills
+from reconciler.planning.backfills import (
+    aligned_range,
+    bound,
+    consequences_of,
+    of_gaps,
+    of_range,
+    with_trial,
+)
+from reconciler.version import __version__
+
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillRequest:
+    """What to backfill: a range of two texts, the gaps of a window, or all since the last pause.
+
+    saved
+        A saved plan, in place of all that.
+    auto_approve, can_ask
+        Whether to skip the question for approval, and whether there is a terminal to ask on.
+    dry_run
+        Whether to plan only.
+    wait
+        Whether to wait until the backfills ended.
+    """
+
+    workspace: WorkspaceOptions
+    name: str = ""
+    first: str | None = None
+    last: str | None = None
+    gaps: bool = False
+    since_pause: bool = False
+    length: timedelta = timedelta(days=7)
+    saved: BackfillPlan | None = None
+    auto_approve: bool = False
+    can_ask: bool = True
+    dry_run: bool = False
+    wait: bool = False
+    outputs: Outputs = field(default_factory=Outputs)
+
+    @property
+    def asks(self) -> bool:
+        """Whether backfills need an answer."""
+        return not (self.auto_approve or self.dry_run or self.saved is not None)
+
+    def check(self) -> None:
+        """Raise BadUsage for options that exclude each other or are missing."""
+        has_range = self.first is not None or self.last is not None
+        if self.saved is None and self.gaps + self.since_pause + (has_range and not self.gaps) != 1:
+            raise BadUsage(
+                "what to backfill is not clear",
+                hint="pass --from and --to, or --gaps, or --since-pause",
+            )
+        if has_range and not self.gaps and (self.first is None or self.last is None):
+            raise BadUsage("--from and --to are needed together")
+        if self.asks and not self.can_ask:
+            raise BadUsage(
+                "no terminal to ask for approval; nothing was sent",
+                hint="pass --auto-approve, or --dry-run to see the backfills",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What is shown and asked: the plan and its calls, the question, and that sending begins."""
+
+    show: Callable[[BackfillPlan, Estimate], None]
+    approve: Callable[[BackfillPlan], Awaitable[bool]]
+    begin: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Backfilled:
+    """How the backfills of a plan ended; none for a dry run. `calls` counts all requests."""
+
+    plan: BackfillPlan
+    ends: tuple[BackfillEnd, ...]
+    calls: int
+    problems: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every backfill was started, or ended well."""
+        return all(end.state.fine for end in self.ends)
+
+
+async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -> Backfilled:
+    """Plan the backfills of one object, show them, get approval, and start them.
+
+    Raises:
+        BadUsage: the range is invalid, the name is not that of one object, or there is no way to
+            approve; nothing was sent.
+        StalePlan: a saved plan does not fit live state any more; nothing was sent.
+        ServiceError: live state can't be read; nothing was sent.
+        ReconcilerError: not approved; nothing was sent.
+
+    """
+    request.check()
+    session = Session.open(request.workspace, runtime)
+    async with session.connected() as transport, AsyncExitStack() as stack:
+        targets = await read_targets(session, transport, "backfill")
+        planner = _Planner(request, session, transport, targets)
+        plan = await planner.plan()
+        screen.show(plan, transport.estimate(_calls_of(plan)))
+        if request.dry_run or not plan.backfills:
+            return Backfilled(plan, (), transport.calls)
+        if request.asks and not await screen.approve(plan):
+            raise ReconcilerError("not approved; nothing was sent")
+        await stack.enter_async_context(only_apply(transport))
+        bus = stack.enter_context(recording(request.outputs, _waits_only(runtime), session.mask))
+        transport.listen = bus
+        bus(Planned(Plan(plan.source, (), created_at=plan.created_at)))
+        screen.begin()
+        target = planner.target
+        backfiller = Backfiller(
+            targets.calls(target, transport), planner.schedule(target), runtime.now()
+        )
+        ends = await backfiller.run(plan.backfills, wait=request.wait)
+        stopped = runtime.stop.requested.is_set()
+        bus(Ended(Report(interrupted=stopped)))
+        masked = tuple(_masked(end, session.mask) for end in ends)
+        return Backfilled(plan, masked, transport.calls, bus.problems)
+
+
+def _waits_only(runtime: Runtime) -> Runtime:
+    """Return a runtime whose listener gets no plan and no end of a run: both are empty."""
+
+    def listen(event: Event) -> None:
+        if not isinstance(event, (Planned, Ended)):
+            runtime.listen(event)
+
+    return replace(runtime, listen=listen)
+
+
+@dataclass(slots=True)
+class _Planner:
+    """Plans the backfills that a request asks for."""
+
+    request: BackfillRequest
+    session: Session
+    transport: Transport
+    targets: Targets
+
+    @property
+    def target(self) -> Target:
+        """The object. Raises BadUsage, and ReconcilerError for one that does not exist yet."""
+        saved = self.request.saved
+        if saved is not None:
+            for item in self.targets.objects:
+                if item.live.id == saved.live_id:
+                    return item
+            raise StalePlan(f"{saved.address} (id {saved.live_id}) does not exist any more")
+        for address in self.targets.missing:
+            if self.request.name in (str(address), address.key):
+                raise ReconcilerError(f"{address} does not exist yet", hint="apply it first")
+        return self.targets.one(self.request.name)
+
+    def schedule(self, target: Target) -> Schedule:
+        """Return the schedule of an object. Raises BadUsage for one that can't be backfilled."""
+        try:
+            schedule = Schedule.of(target.live.body, self.targets.live.dialect)
+        except UnknownSchedule as error:
+            raise ReconcilerError(f"{target.address}: {error}") from None
+        if not schedule.works:
+            raise BadUsage(f"the server never runs exports with interval '{schedule.interval}'")
+        return schedule
+
+    async def plan(self) -> BackfillPlan:
+        """Return the backfills of now. Raises BadUsage, StalePlan, ServiceError."""
+        target, request = self.target, self.request
+        schedule, latest = self.schedule(target), latest_runs(target.live)
+        gaps: tuple[Gap, ...] = ()
+        notes: tuple[str, ...] = ()
+        if request.saved is not None:
+            chosen, notes = await self._still_needed(request.saved, target, schedule)
+        elif request.gaps:
+            gaps, notes = await self._gaps(target, self._window(schedule))
+            chosen = of_gaps(gaps)
+        else:
+            start, end = self._range(target, schedule)
+            whole, notes = aligned_range(schedule, start, end, self._now)
+            chosen = [of_range(schedule, whole)]
+        tried = with_trial(schedule, chosen, latest)
+        warnings = consequences_of(tried, schedule, gaps, latest) if tried else ()
+        if tried:
+            warnings += target.kind.backfill_warnings(target.live.body)
+        return BackfillPlan(
+            self._source(),
+            target.address,
+            self.session.mask(target.live.name),
+            target.live.id,
+            target.live.parent_id,
+            target.parent_name,
+            tried,
+            warnings,
+            notes,
+            rows_of_a_run(latest),
+            request.gaps if request.saved is None else request.saved.closes_gaps,
+            self._now.isoformat(),
+        )
+
+    @property
+    def _now(self) -> datetime:
+        return self.session.runtime.now()
+
+    def _source(self) -> PlanSource:
+        desired = self.session.loaded.desired
+        return PlanSource(
+            desired.environment,
+            desired.organization,
+            desired.base_url,
+            __version__,
+            self.targets.live.dialect,
+        )
+
+    def _window(self, schedule: Schedule) -> Interval:
+        request, now = self.request, self._now
+        last = now if request.last is None else bound(schedule, request.last, option="--to")
+        first = last - request.length
+        if request.first is not None:
+            first = bound(schedule, request.first, option="--from")
+        if first >= last or last > now:
+            raise BadUsage("invalid time range", hint="set --from to a time before --to and now")
+        return Interval(first, last)
+
+    def _range(self, target: Target, schedule: Schedule) -> tuple[datetime, datetime]:
+        request, now = self.request, self._now
+        if request.first is not None and request.last is not None:
+            return (
+                bound(schedule, request.first, option="--from"),
+                bound(schedule, request.last, option="--to"),
+            )
+        paused = schedule.last_paused_at
+        if paused is None:
+            raise BadUsage(
+                f"the service does not say when {target.address} was paused",
+                hint="pass --from and --to; `reconciler gaps` shows what is missing",
+            )
+        last = schedule.floor(now)
+        if not schedule.paused:
+            ticks = [
+                run.start
+                for run in latest_runs(target.live)
+                if run.backfill is None and run.start and run.created_at
+                if run.start >= schedule.floor(paused) and run.created_at > paused
+            ]
+            last = min(ticks, default=last)
+        if schedule.floor(paused) >= last:
+            raise BadUsage("no interval has ended since the last pause")
+        return schedule.floor(paused), last
+
+    async def _gaps(
+        self, target: Target, window: Interval
+    ) -> tuple[tuple[Gap, ...], tuple[str, ...]]:
+        (item,) = await gaps_in((target,), self.targets, self.transport, window, self._now)
+        if item.unknown is not None:
+            raise ReconcilerError(f"{target.address}: {item.unknown}")
+        left_out = tuple(
+            f"{several(item.count(state), 'interval')} left out ({state}): {state.meaning}"
+            for state in (GapState.UNKNOWN, GapState.BILLING, GapState.PENDING)
+            if item.count(state)
+        )
+        return item.gaps, left_out
+
+    async def _still_needed(
+        self, saved: BackfillPlan, target: Target, schedule: Schedule
+    ) -> tuple[list[PlannedBackfill], tuple[str, ...]]:
+        """Return the backfills of a saved plan that were not started since. Raises StalePlan."""
+        source = self._source()
+        for name in ("environment", "organization", "base_url"):
+            if getattr(source, name) != getattr(saved.source, name):
+                raise StalePlan(f"the plan was made for another {name.replace('_', ' ')}")
+        for item in saved.backfills:
+            whole = of_range(schedule, item.range)
+            if schedule.outward(item.start, item.end) != item.range or whole.runs != item.runs:
+                raise StalePlan(f"the schedule of {saved.address} changed since the plan was made")
+        made_at = datetime.fromisoformat(saved.created_at)
+        calls = self.targets.calls(target, self.transport)
+        rows = await read_backfills(calls, _BEGINNING) or ()
+        started = {
+            (row.start, row.end) for row in rows if row.created_at and row.created_at > made_at
+        }
+        left = [item for item in saved.backfills if (item.start, item.end) not in started]
+        if saved.closes_gaps and left:
+            window = Interval(min(item.start for item in left), max(item.end for item in left))
+            gaps, _ = await self._gaps(target, window)
+            left = [item for item in left if _has_gap(item, gaps)]
+        done = len(saved.backfills) - len(left)
+        notes = (f"{done} of {len(saved.backfills)} backfills are not needed any more",) * bool(
+            done
+        )
+        return [replace(item, trial=False) for item in left], notes
+
+
+def _has_gap(item: PlannedBackfill, gaps: Sequence[Gap]) -> bool:
+    return any(
+        gap.state.repairable and gap.start < item.end and item.start < gap.end for gap in gaps
+    )
+
+
+def _calls_of(plan: BackfillPlan) -> int:
+    return 2 * len(plan.backfills)
+
+
+def _masked(end: BackfillEnd, mask: Mask) -> BackfillEnd:
+    detail = mask(end.detail) if end.detail is not None else None
+    return replace(end, detail=detail)
+
+
+async def cancel(
+    name: str, row_id: str | None, workspace: WorkspaceOptions, runtime: Runtime
+) -> tuple[str, ...]:
+    """Cancel a backfill of the object that a text names, or all that run; return their ids.
+
+    Raises BadUsage, NotOffered, ServiceError.
+    """
+    session = Session.open(workspace, runtime)
+    async with session.connected() as transport:
+        targets = await read_targets(session, transport, "backfill")
+        calls = targets.calls(targets.one(name), transport)
+        if row_id is not None and id_text(row_id) is None:
+            raise BadUsage(f"invalid id {quoted(row_id)}")
+        ids = (row_id,) if row_id is not None else await _running(calls)
+        for item in ids:
+            await calls.send("cancel_backfill", backfill=item)
+        return ids
+
+
+async def _running(calls: ObjectCalls) -> tuple[str, ...]:
+    if not calls.offered("backfills"):
+        raise NotOffered("this server does not list backfills, so none can be cancelled")
+    rows = await read_backfills(calls, _BEGINNING) or ()
+    return tuple(row.id for row in rows if row.pending)

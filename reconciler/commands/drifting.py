@@ -1,0 +1,112 @@
+"""The use case `drift`: what changed in live state since the git base. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from reconciler.client import Transport
+from reconciler.commands.runtime import PlanRequest, Runtime
+from reconciler.commands.session import Session
+from reconciler.errors import Diagnostic, GitUnavailable
+from reconciler.kinds import all_kinds
+from reconciler.model.drift import Drift, DriftedObject
+from reconciler.model.live import Live
+from reconciler.model.naming import Named, Names
+from reconciler.model.plan import Plan
+from reconciler.model.plan_redaction import redact_plan
+from reconciler.operations.activity import OPERATION, attributed
+from reconciler.operations.calls import ObjectCalls
+from reconciler.planning.base import Base
+from reconciler.planning.drift import drift_of
+
+
+@dataclass(frozen=True, slots=True)
+class DriftRequest:
+    """What to compare: the resources that `names` select, all without names.
+
+    `attribute`: read the activity log of what drifted, one call an object.
+    """
+
+    plan: PlanRequest
+    names: tuple[str, ...] = ()
+    attribute: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DriftResult:
+    """Drift with known secrets masked, warnings about the files, and the number of calls."""
+
+    drift: Drift
+    diagnostics: tuple[Diagnostic, ...]
+    calls: int
+
+
+async def drift(request: DriftRequest, runtime: Runtime) -> DriftResult:
+    """Return what changed in live state since the git base.
+
+    Raises:
+        InvalidConfiguration, AmbiguousIdentity, ServiceError.
+        GitUnavailable: there is no base to compare with.
+
+    """
+    session = Session.open(request.plan.workspace, runtime)
+    async with session.connected() as transport:
+        base = required_base(session, request.plan)
+        plan, live = await session.planned(transport, request.plan.options, base)
+        result = selected(drift_of(redact_plan(plan, session.mask), base), plan, request.names)
+        if request.attribute:
+            result = await attributed(result, _calls_of(plan, live, transport))
+        return DriftResult(result, session.loaded.diagnostics, transport.calls)
+
+
+def required_base(session: Session, request: PlanRequest) -> Base:
+    """Return the git base. Raises GitUnavailable without one: drift is what changed since then."""
+    base = session.base(request)
+    if base is None:
+        raise GitUnavailable(
+            "no git base to compare live state with",
+            hint="run in a git clone in which the files are committed",
+        )
+    return base
+
+
+def selected(drift: Drift, plan: Plan, names: Sequence[str]) -> Drift:
+    """Return the drift of the resources that texts name, all without texts.
+
+    Raises BadUsage for a text that names nothing.
+    """
+    if not names:
+        return drift
+    known = Names(
+        Named(change.address, (change.live_id,) if change.live_id else (), (change.name,))
+        for change in {change.address: change for change in plan.changes}.values()
+    )
+    chosen = {item.address for text in names for item in known.named(text)}
+    return replace(
+        drift,
+        objects=tuple(item for item in drift.objects if item.address in chosen),
+        deleted=tuple(address for address in drift.deleted if address in chosen),
+        compared=len(chosen),
+    )
+
+
+def _calls_of(
+    plan: Plan, live: Live, transport: Transport
+) -> Callable[[DriftedObject], ObjectCalls | None]:
+    """Return a function that returns the operations of an object, None without activity."""
+    objects = {(item.kind, item.id): item for kind in all_kinds() for item in live.of(kind.name)}
+    kinds = {
+        kind.name: kind
+        for kind in all_kinds()
+        if any(item.name == OPERATION and item.scope for item in kind.operations)
+    }
+
+    def calls(item: DriftedObject) -> ObjectCalls | None:
+        kind = kinds.get(item.address.kind)
+        body = objects.get((item.address.kind, item.live_id))
+        if kind is None or body is None:
+            return None
+        return ObjectCalls(transport, kind, plan.source.organization, body, live.dialect)
+
+    return calls

@@ -1,0 +1,179 @@
+"""The use case `gaps`: compare the runs of objects with their schedules. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from statistics import median
+
+from reconciler.client import Transport, together
+from reconciler.client.estimate import Estimate
+from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.session import Session
+from reconciler.commands.targets import Target, Targets, read_targets
+from reconciler.errors import BadUsage
+from reconciler.model.gaps import Gap, GapReport, ObjectGaps
+from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
+from reconciler.model.redaction import Mask
+from reconciler.model.run import Run
+from reconciler.operations.calls import ObjectCalls
+from reconciler.operations.run_history import (
+    PAGE,
+    latest_runs,
+    reaches_back,
+    read_backfills,
+    read_runs,
+)
+from reconciler.planning.gaps import History, due_intervals, gaps_of
+
+
+@dataclass(frozen=True, slots=True)
+class GapRequest:
+    """Which objects, all without `names`, and which window: up to `last`, None for now.
+
+    `first` is None for `length` before the end.
+    """
+
+    workspace: WorkspaceOptions
+    names: tuple[str, ...] = ()
+    length: timedelta = timedelta(days=7)
+    first: datetime | None = None
+    last: datetime | None = None
+
+    def window(self, now: datetime) -> Interval:
+        """Return the window. Raises BadUsage for an empty one."""
+        last = now if self.last is None else min(self.last, now)
+        first = last - self.length if self.first is None else self.first
+        if first >= last:
+            raise BadUsage("empty time range", hint="set --from to a time before --to and now")
+        return Interval(first, last)
+
+
+@dataclass(frozen=True, slots=True)
+class GapResult:
+    """The gaps, with known secrets masked, and the number of calls."""
+
+    report: GapReport
+    calls: int
+
+
+Announce = Callable[[Estimate], None]
+"""Is called with the calls that reading the runs takes at most, before they are made."""
+
+
+async def gaps(
+    request: GapRequest, runtime: Runtime, announce: Announce = lambda _: None
+) -> GapResult:
+    """Return the gaps of objects.
+
+    Raises InvalidConfiguration, BadUsage, ServiceError.
+    """
+    window = request.window(runtime.now())
+    session = Session.open(request.workspace, runtime)
+    async with session.connected() as transport:
+        targets = await read_targets(session, transport, "runs")
+        chosen = targets.named(request.names)
+        listed = await gaps_in(chosen, targets, transport, window, runtime.now(), announce)
+        masked = tuple(_masked(item, session.mask) for item in listed)
+        report = GapReport(session.loaded.desired.environment, window, masked)
+        return GapResult(report, transport.calls)
+
+
+async def gaps_in(
+    chosen: tuple[Target, ...],
+    targets: Targets,
+    transport: Transport,
+    window: Interval,
+    now: datetime,
+    announce: Announce = lambda _: None,
+) -> list[ObjectGaps]:
+    """Return the gaps of objects in a window, in their order. Raises ServiceError."""
+    readings = [
+        _Reading.of(target, targets.calls(target, transport), window, now) for target in chosen
+    ]
+    calls = sum(reading.most_calls for reading in readings)
+    if calls:
+        announce(transport.estimate(calls))
+    return await together(reading.gaps() for reading in readings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What has to be read of one object. `runs` are all that matter, None if they are unread."""
+
+    target: Target
+    calls: ObjectCalls
+    schedule: Schedule | None
+    window: Interval
+    now: datetime
+    expected: int
+    runs: tuple[Run, ...] | None
+    latest: tuple[Run, ...]
+    unknown: str | None = None
+
+    @classmethod
+    def of(cls, target: Target, calls: ObjectCalls, window: Interval, now: datetime) -> _Reading:
+        latest = latest_runs(target.live)
+        schedule, unknown = None, None
+        try:
+            schedule = Schedule.of(target.live.body, calls.dialect)
+            if not schedule.works:
+                unknown = f"the server never runs exports with interval '{schedule.interval}'"
+        except UnknownSchedule as error:
+            unknown = str(error)
+        if target.live.parent_id is None:
+            unknown = "the service does not say where it belongs"
+        expected = 0
+        if schedule is not None and unknown is None:
+            expected = sum(1 for _ in due_intervals(schedule, window, now))
+        known = not expected or reaches_back(latest, window.start)
+        runs = latest if known else None
+        return cls(target, calls, schedule, window, now, expected, runs, latest, unknown)
+
+    @property
+    def most_calls(self) -> int:
+        """The calls that it takes unless intervals have several runs."""
+        if not self.expected:
+            return 0
+        pages = 0 if self.runs is not None else self.expected // PAGE + 1
+        return pages + self.calls.offered("backfills")
+
+    async def gaps(self) -> ObjectGaps:
+        """Read what is missing, and return the gaps. Raises ServiceError."""
+        gaps: tuple[Gap, ...] = ()
+        if self.schedule is not None and self.expected:
+            runs = self.runs
+            if runs is None:
+                runs = await read_runs(self.calls, self.window.start)
+            history = History(runs)
+            gaps = gaps_of(self.schedule, history, self.window, self.now)
+            if gaps:
+                rows = await read_backfills(self.calls, self.window.start)
+                gaps = gaps_of(
+                    self.schedule, replace(history, backfills=rows), self.window, self.now
+                )
+        target = self.target
+        return ObjectGaps(
+            target.address,
+            target.live.name,
+            target.parent_name,
+            gaps,
+            self.expected,
+            rows_of_a_run(self.latest),
+            self.unknown,
+        )
+
+
+def rows_of_a_run(runs: tuple[Run, ...]) -> int | None:
+    """Return the median number of rows of completed runs, None without any."""
+    counts = [run.records for run in runs if run.completed and run.records is not None]
+    return int(median(counts)) if counts else None
+
+
+def _masked(item: ObjectGaps, mask: Mask) -> ObjectGaps:
+    parent = mask(item.parent_name) if item.parent_name is not None else None
+    gaps = tuple(
+        replace(gap, error=mask(gap.error)) if gap.error is not None else gap for gap in item.gaps
+    )
+    return replace(item, name=mask(item.name), parent_name=parent, gaps=gaps)

@@ -1,0 +1,99 @@
+"""The use case `plan` for several environments at once: one that fails does not stop the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from reconciler.client import together
+from reconciler.commands.planning import PlanResult, plan
+from reconciler.commands.runtime import PlanRequest, Runtime
+from reconciler.errors import (
+    BadUsage,
+    DiagnosticCollector,
+    Interrupted,
+    InvalidConfiguration,
+    ReconcilerError,
+)
+from reconciler.model.event import Event, Listener, Noted, Reading
+from reconciler.model.globs import fits_any
+from reconciler.model.suggestion import choice
+from reconciler.workspace.redact_lines import with_lines
+from reconciler.workspace.sources import FolderSource
+from reconciler.workspace.workspace_file import IMPLICIT_ENVIRONMENT, read_workspace
+
+_AT_ONCE = 4
+"""Environments at once. Each makes as many requests at once as its settings say."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEnvironment:
+    """The plan of an environment, or the error that prevented it."""
+
+    environment: str
+    result: PlanResult | None = None
+    error: ReconcilerError | None = None
+
+
+def are_several(names: Sequence[str]) -> bool:
+    """Return whether options may select more than one environment."""
+    return len(set(names)) > 1 or any(character in name for name in names for character in "*?[")
+
+
+def chosen_environments(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the environments that names and globs select, in the order of the file.
+
+    Raises BadUsage for one that selects nothing, InvalidConfiguration.
+    """
+    problems = DiagnosticCollector()
+    workspace = read_workspace(FolderSource(folder), problems, folder=folder)
+    if problems.failed:
+        documents = {workspace.document.file: workspace.document}
+        raise InvalidConfiguration(with_lines(problems.in_order(), documents))
+    known = workspace.environments or (IMPLICIT_ENVIRONMENT,)
+    for name in names:
+        if not any(fits_any(environment, (name,)) for environment in known):
+            hint = choice(name, known, "environments")
+            raise BadUsage(f"unknown environment '{name}'", hint=hint)
+    return tuple(environment for environment in known if fits_any(environment, names))
+
+
+async def plan_many(
+    request: PlanRequest, environments: Sequence[str], runtime: Runtime
+) -> tuple[PlannedEnvironment, ...]:
+    """Plan every environment. Requests with one key or organization share their rate limit.
+
+    Raises Interrupted.
+    """
+    turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def planned(environment: str) -> PlannedEnvironment:
+        async with turns:
+            workspace = replace(request.workspace, environment=environment)
+            world = replace(runtime, listen=_naming(environment, runtime.listen))
+            try:
+                result = await plan(replace(request, workspace=workspace), world)
+            except Interrupted:
+                raise
+            except ReconcilerError as error:
+                return PlannedEnvironment(environment, error=error)
+            return PlannedEnvironment(environment, result)
+
+    return tuple(await together(planned(environment) for environment in environments))
+
+
+def _naming(environment: str, listen: Listener) -> Listener:
+    """Return a listener that names the environment in what is read and noted."""
+
+    def named(event: Event) -> None:
+        match event:
+            case Reading(collection):
+                listen(replace(event, collection=f"{environment}: {collection}"))
+            case Noted(message):
+                listen(Noted(f"{environment}: {message}"))
+            case _:
+                listen(event)
+
+    return named

@@ -1,0 +1,196 @@
+"""The use case `runs`: the runs of one object, or one run. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+from reconciler.client import Transport
+from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.session import Session
+from reconciler.commands.targets import Target, read_targets
+from reconciler.errors import BadUsage, NotFound
+from reconciler.model.field_types import Instant
+from reconciler.model.live import Dialect, id_text
+from reconciler.model.redaction import Mask
+from reconciler.model.request import Query
+from reconciler.model.run import Run
+from reconciler.model.run_report import (
+    RunChange,
+    RunOrder,
+    RunReport,
+    Subject,
+    changes,
+    oldest_pending,
+)
+from reconciler.model.wording import printable, quoted
+from reconciler.operations.calls import ObjectCalls
+from reconciler.operations.run_history import valid
+
+POLL = 10.0
+"""Seconds between requests of `--follow`."""
+BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+"""Before every run. Without a window servers show the last seven days (docs/service.md, 15.26)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunsRequest:
+    """Whose runs to show, the newest `limit` of them; None for all.
+
+    run
+        The id of the only run to show.
+    first, last
+        The window: of the creation, or of the interval if the order is by intervals.
+    statuses
+        The statuses to show, all without any.
+    """
+
+    workspace: WorkspaceOptions
+    name: str
+    run: str | None = None
+    first: datetime | None = None
+    last: datetime | None = None
+    order: RunOrder = RunOrder.CREATED
+    statuses: tuple[str, ...] = ()
+    limit: int | None = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """One object of the service: its operations and how to show it."""
+
+    subject: Subject
+    calls: ObjectCalls
+    transport: Transport
+    mask: Mask
+    runtime: Runtime
+
+
+@asynccontextmanager
+async def opened(
+    workspace: WorkspaceOptions, name: str, runtime: Runtime, *, tab: str
+) -> AsyncIterator[Opened]:
+    """Connect, and yield the object that a text names. `tab` is that of its page.
+
+    Raises InvalidConfiguration, BadUsage, ServiceError.
+    """
+    session = Session.open(workspace, runtime)
+    async with session.connected() as transport:
+        targets = await read_targets(session, transport, tab)
+        target = targets.one(name)
+        subject = Subject(
+            session.loaded.desired.environment,
+            target.address,
+            session.mask(target.live.name),
+            session.mask(target.parent_name) if target.parent_name is not None else None,
+            page_of(target, session.loaded.reachable().base_url, tab),
+        )
+        calls = targets.calls(target, transport)
+        yield Opened(subject, calls, transport, session.mask, runtime)
+
+
+def page_of(target: Target, base_url: str, tab: str) -> str | None:
+    """Return the page of an object on the service, None if it is unknown."""
+    live = target.live
+    if not target.kind.page or live.parent_id is None:
+        return None
+    path = target.kind.page.format(parent=quote(live.parent_id), id=quote(live.id))
+    return f"{base_url}{path}?tab={tab}"
+
+
+async def runs(request: RunsRequest, runtime: Runtime) -> RunReport:
+    """Return the runs of an object, with known secrets masked.
+
+    Raises InvalidConfiguration, BadUsage, NotOffered, ServiceError.
+    """
+    async with opened(request.workspace, request.name, runtime, tab="runs") as world:
+        if request.run is not None:
+            run = masked_run(await read_run(world.calls, request.run), world.mask)
+            return RunReport(world.subject, (run,), detail=True)
+        listed, more = await _listed(request, world)
+        unbounded = request.order is RunOrder.INTERVAL
+        return RunReport(world.subject, tuple(listed), more, hides_unbounded=unbounded)
+
+
+async def follow_runs(
+    request: RunsRequest, runtime: Runtime, listen: Callable[[RunChange], None]
+) -> None:
+    """Report runs, the oldest first, then new ones and changes of status until it is cancelled.
+
+    Of one run it reports the changes, and returns when it has ended. Raises as `runs` does.
+    """
+    async with opened(request.workspace, request.name, runtime, tab="runs") as world:
+        known: dict[str, str] = {}
+        since = request.first or BEGINNING
+        listed, _ = await _current(request, world)
+        while True:
+            for change in changes(known, listed):
+                listen(change)
+            if request.run is not None and not listed[0].pending:
+                return
+            created = [run.created_at for run in listed if run.created_at is not None]
+            since = oldest_pending(listed) or max(created, default=since)
+            await runtime.client.sleep(POLL)
+            later = replace(request, first=since, limit=None, order=RunOrder.CREATED)
+            listed, _ = await _current(later, world)
+
+
+async def _current(request: RunsRequest, world: Opened) -> tuple[list[Run], bool]:
+    if request.run is None:
+        return await _listed(request, world)
+    return [masked_run(await read_run(world.calls, request.run), world.mask)], False
+
+
+async def read_run(calls: ObjectCalls, run: str) -> Run:
+    """Return one run, however old it is. Raises BadUsage, NotFound, ServiceError."""
+    if id_text(run) is None:
+        raise BadUsage(f"invalid id of a run: {quoted(run)}")
+    # The window of the list applies to a single run, too.
+    window = {"after": str(Instant().canonical(BEGINNING))}
+    try:
+        body = await calls.send("run", query=window, run=run)
+    except NotFound as error:
+        error.message = f"{calls.live.kind} {quoted(calls.live.name)} has no run {printable(run)}"
+        error.hint = f"list its runs with: reconciler runs {calls.live.id}"
+        raise
+    return valid(Run.of, [body], f"run {printable(run)}")[0]
+
+
+async def _listed(request: RunsRequest, world: Opened) -> tuple[list[Run], bool]:
+    """Return the runs of a list, and whether there are more."""
+    kept: list[Run] = []
+    async for body in world.calls.listed("runs", query=_query(request, world.calls.dialect)):
+        run = valid(Run.of, [body], f"runs of {world.calls.live.id}")[0]
+        if request.statuses and run.status not in request.statuses:
+            continue
+        if request.limit is not None and len(kept) == request.limit:
+            return kept, True
+        kept.append(masked_run(run, world.mask))
+    return kept, False
+
+
+def _query(request: RunsRequest, dialect: Dialect | None) -> Query:
+    is_by_interval = request.order is RunOrder.INTERVAL
+    first, last = ("start", "end") if is_by_interval else ("after", "before")
+    field = "data_interval_start" if is_by_interval else "created_at"
+    query: dict[str, str | tuple[str, ...]] = {
+        "ordering": f"-{field}",
+        first: _text(request.first or BEGINNING),
+    }
+    if request.last is not None:
+        query[last] = _text(request.last)
+    if request.statuses and dialect is Dialect.V2026:
+        query["status"] = request.statuses
+    return query
+
+
+def _text(moment: datetime) -> str:
+    return str(Instant().canonical(moment))
+
+
+def masked_run(run: Run, mask: Mask) -> Run:
+    """Return a run with known secrets masked in its error."""
+    return replace(run, error=mask(run.error) if run.error is not None else None)

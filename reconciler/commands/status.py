@@ -1,0 +1,134 @@
+"""The use case `status`: the state of every live object that runs, from the lists only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from urllib.parse import quote
+
+from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.session import Session
+from reconciler.commands.targets import Target, Targets, read_targets
+from reconciler.errors import Diagnostic
+from reconciler.model.address import Address
+from reconciler.model.change import Action
+from reconciler.model.live import LiveObject
+from reconciler.model.naming import Named, Names
+from reconciler.model.plan import Plan
+from reconciler.model.redaction import Mask, redact_value
+from reconciler.model.status import StatusReport
+from reconciler.planning.planner import PlanOptions
+from reconciler.planning.status import Judged, status_of, worst_first
+
+
+@dataclass(frozen=True, slots=True)
+class StatusRequest:
+    """Whose state to show.
+
+    `names` select exports and `parents` projects, all without any, by address, id, key, name or
+    glob.
+    """
+
+    workspace: WorkspaceOptions
+    names: Sequence[str] = ()
+    parents: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class StatusResult:
+    """The states, with known secrets masked, warnings about the files, and the number of calls."""
+
+    report: StatusReport
+    diagnostics: tuple[Diagnostic, ...]
+    calls: int
+
+
+async def status(request: StatusRequest, runtime: Runtime) -> StatusResult:
+    """Read live state and return the state of exports.
+
+    Raises:
+        InvalidConfiguration, AmbiguousIdentity, ServiceError.
+        BadUsage: a name matches nothing.
+
+    """
+    session = Session.open(request.workspace, runtime)
+    async with session.connected() as transport:
+        targets = await read_targets(session, transport, "runs")
+        calls = transport.calls
+    # Made from what is already read, so fields that lists do not have count as unchanged.
+    plan = session.plan(targets.live, PlanOptions())
+    chosen = _in_parents(targets, targets.named(request.names), request.parents, plan)
+    connection = session.loaded.reachable()
+    differing = {change.address for change in plan.changes if change.action is not Action.NO_OP}
+    now = runtime.now()
+    states = [
+        status_of(
+            _judged(target, differing, connection.base_url, session.mask),
+            targets.live.dialect,
+            now,
+        )
+        for target in chosen
+    ]
+    report = StatusReport(
+        environment=session.loaded.desired.environment,
+        base_url=connection.base_url,
+        organization=targets.organization,
+        at=now,
+        exports=worst_first(states),
+        missing=() if request.names or request.parents else targets.missing,
+    )
+    return StatusResult(report, session.loaded.diagnostics, calls)
+
+
+def _judged(target: Target, differing: set[Address], base_url: str, mask: Mask) -> Judged:
+    live, managed = target.live, target.resource is not None
+    page = None
+    if target.kind.page and live.parent_id is not None:
+        path = target.kind.page.format(parent=quote(live.parent_id), id=quote(live.id))
+        page = f"{base_url}{path}"
+    return Judged(
+        address=target.address,
+        live=_masked(live, mask),
+        parent_name=mask(target.parent_name or live.parent_id or "") or None,
+        managed=managed,
+        differs=target.address in differing if managed else None,
+        page=page,
+    )
+
+
+def _in_parents(
+    targets: Targets, chosen: tuple[Target, ...], texts: Sequence[str], plan: Plan
+) -> tuple[Target, ...]:
+    """Return the objects below the parents that texts name, all without texts.
+
+    Raises BadUsage for a text that names nothing.
+    """
+    if not texts:
+        return chosen
+    names = Names(_parents(targets, plan))
+    named = {item.address for text in names.split(texts) for item in names.named(text, "--project")}
+    ids = names.ids_of(named)
+    return tuple(target for target in chosen if target.live.parent_id in ids)
+
+
+def _parents(targets: Targets, plan: Plan) -> Iterator[Named]:
+    addresses = {(item.address.kind, item.live_id): item.address for item in plan.changes}
+    known: set[str] = set()
+    for kind in {target.kind.parent for target in targets.objects}:
+        for live in targets.live.of(kind) if kind is not None else ():
+            known.add(live.id)
+            yield Named.of_live(live, addresses.get((live.kind, live.id)))
+    # The key may not list them.
+    ids = {(target.kind.parent, target.live.parent_id) for target in targets.objects}
+    for parent, live_id in ids:
+        if parent is not None and live_id is not None and live_id not in known:
+            yield Named(Address.of_unmanaged(parent, live_id), (live_id,))
+
+
+def _masked(live: LiveObject, mask: Mask) -> LiveObject:
+    """Return an object with known secrets masked where its state shows live text.
+
+    Errors are shortened for readers, and the beginning of a secret can't be masked afterwards.
+    """
+    runs = redact_value(live.body.get("latest_runs"), mask)
+    return replace(live, name=mask(live.name), body={**live.body, "latest_runs": runs})

@@ -1,0 +1,119 @@
+"""A plan of backfills: which past ranges of which objects are exported again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+
+import orjson
+
+from reconciler.model.address import Address
+from reconciler.model.change import Consequence
+from reconciler.model.intervals import Interval
+from reconciler.model.plan import PlanSource
+from reconciler.model.term import Term
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBackfill:
+    """One backfill. `runs` is the number of its intervals.
+
+    `partly` of them are exported in part already. `trial`: it is tried before the others, since the
+    last run of the object failed.
+    """
+
+    start: datetime
+    end: datetime
+    runs: int
+    partly: int = 0
+    trial: bool = False
+
+    @property
+    def range(self) -> Interval:
+        """Its range."""
+        return Interval(self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillPlan:
+    """The backfills of one object, in order.
+
+    rows
+        The median number of rows of a run, None if unknown.
+    closes_gaps
+        Whether a backfill is dropped once its range has no gap any more.
+    created_at
+        ISO 8601.
+    """
+
+    source: PlanSource
+    address: Address
+    name: str
+    live_id: str
+    parent_id: str | None
+    parent_name: str | None
+    backfills: tuple[PlannedBackfill, ...]
+    consequences: tuple[Consequence, ...] = ()
+    notes: tuple[str, ...] = ()
+    rows: int | None = None
+    closes_gaps: bool = False
+    created_at: str = ""
+
+    @property
+    def runs(self) -> int:
+        """The number of runs of all backfills."""
+        return sum(item.runs for item in self.backfills)
+
+    @property
+    def id(self) -> str:
+        """The SHA-256 (hex) of all that it does, without texts for readers."""
+        content = {
+            "version": 1,
+            "environment": self.source.environment,
+            "organization": self.source.organization,
+            "base_url": self.source.base_url,
+            "address": str(self.address),
+            "id": self.live_id,
+            "closes_gaps": self.closes_gaps,
+            "backfills": [
+                [item.start.isoformat(), item.end.isoformat(), item.runs, item.trial]
+                for item in self.backfills
+            ],
+            "rules": sorted((item.rule, item.severity.value) for item in self.consequences),
+        }
+        return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+class BackfillState(Term):
+    """How far a backfill came."""
+
+    STARTED = "started", "The service accepted it."
+    RUNNING = "running", "The same range runs already. Nothing was sent."
+    COMPLETED = "completed", "Every run of it completed."
+    EMPTY = "empty", "It completed. The range has no data."
+    PARTLY = "partly", "It ended, and some of its runs did not complete."
+    FAILED = "failed", "It was refused, or it ended without a result."
+    UNKNOWN = "unknown", "A request may have started it."
+    SKIPPED = "skipped", "Nothing was sent."
+
+    @property
+    def fine(self) -> bool:
+        """Whether nothing is left to do but to wait."""
+        return self not in (
+            BackfillState.PARTLY,
+            BackfillState.FAILED,
+            BackfillState.UNKNOWN,
+            BackfillState.SKIPPED,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillEnd:
+    """How a planned backfill ended. `id` is that of its row, None if unknown."""
+
+    planned: PlannedBackfill
+    state: BackfillState
+    id: str | None = None
+    detail: str | None = None
+    hint: str | None = None

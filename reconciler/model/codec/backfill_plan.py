@@ -1,0 +1,174 @@
+"""The public JSON of backfills: a plan, which can be saved and loaded, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Literal
+
+import orjson
+from msgspec import ValidationError, convert
+
+from reconciler.model.address import Address
+from reconciler.model.backfill_plan import (
+    BackfillEnd,
+    BackfillPlan,
+    BackfillState,
+    PlannedBackfill,
+)
+from reconciler.model.change import Consequence, Severity
+from reconciler.model.codec.base import AddressText, Count, Form, copied
+from reconciler.model.codec.gaps import json_text, time_text
+from reconciler.model.codec.plan import InvalidPlanFile, problem
+from reconciler.model.live import Dialect
+from reconciler.model.plan import PlanSource
+
+_HINT = "make the plan again with `reconciler backfill … --out FILE`"
+_TYPE = "backfill"
+
+
+class BackfillForm(Form, frozen=True, kw_only=True):
+    """One backfill. Times are ISO 8601 in UTC; the end is exclusive."""
+
+    start: str
+    end: str
+    runs: Count
+    partly: Count
+    """Of the intervals: how many are exported in part already."""
+    trial: bool
+    """Whether it is tried before the others, since the last run failed."""
+
+    @classmethod
+    def of(cls, planned: PlannedBackfill) -> BackfillForm:
+        """Return the form of a backfill."""
+        return copied(cls, planned, start=time_text(planned.start), end=time_text(planned.end))
+
+    def value(self) -> PlannedBackfill:
+        """Return the backfill. Raises ValueError."""
+        start, end = datetime.fromisoformat(self.start), datetime.fromisoformat(self.end)
+        return copied(PlannedBackfill, self, start=start, end=end)
+
+
+class BackfillConsequenceForm(Form, frozen=True, kw_only=True):
+    """A consequence of the backfills."""
+
+    rule: str
+    severity: Severity
+    message: str
+
+
+class BackfillEndForm(Form, frozen=True, kw_only=True):
+    """How a backfill ended."""
+
+    start: str
+    end: str
+    state: BackfillState
+    id: str | None
+    detail: str | None
+    hint: str | None
+
+
+class BackfillPlanForm(Form, frozen=True, kw_only=True):
+    """A plan of backfills of one object. `plan_id` is the digest of what it does.
+
+    `ends` is empty in a saved plan.
+    """
+
+    format_version: Literal[1]
+    type: Literal["backfill"]
+    plan_id: str
+    environment: str
+    organization: str
+    base_url: str
+    tool_version: str
+    dialect: Dialect | None
+    created_at: str
+    address: AddressText
+    name: str
+    live_id: str
+    parent_id: str | None
+    parent_name: str | None
+    closes_gaps: bool
+    """Whether a backfill is dropped once its range has no gap any more."""
+    rows: int | None
+    """Median rows of a run, null if unknown."""
+    backfills: tuple[BackfillForm, ...]
+    consequences: tuple[BackfillConsequenceForm, ...]
+    notes: tuple[str, ...]
+    ends: tuple[BackfillEndForm, ...] = ()
+
+    def value(self) -> BackfillPlan:
+        """Return the plan. Raises ValueError."""
+        source = PlanSource(
+            self.environment, self.organization, self.base_url, self.tool_version, self.dialect
+        )
+        return BackfillPlan(
+            source,
+            Address.parse(self.address),
+            self.name,
+            self.live_id,
+            self.parent_id,
+            self.parent_name,
+            tuple(form.value() for form in self.backfills),
+            tuple(copied(Consequence, form) for form in self.consequences),
+            self.notes,
+            self.rows,
+            self.closes_gaps,
+            self.created_at,
+        )
+
+
+def backfills_as_json(plan: BackfillPlan, ends: Iterable[BackfillEnd] = ()) -> str:
+    """Return the JSON of a plan, and of how it ended."""
+    source = plan.source
+    return json_text(
+        copied(
+            BackfillPlanForm,
+            plan,
+            format_version=1,
+            type=_TYPE,
+            plan_id=plan.id,
+            environment=source.environment,
+            organization=source.organization,
+            base_url=source.base_url,
+            tool_version=source.tool_version,
+            dialect=source.dialect,
+            address=str(plan.address),
+            backfills=tuple(map(BackfillForm.of, plan.backfills)),
+            consequences=tuple(copied(BackfillConsequenceForm, item) for item in plan.consequences),
+            ends=tuple(
+                copied(
+                    BackfillEndForm,
+                    end,
+                    start=time_text(end.planned.start),
+                    end=time_text(end.planned.end),
+                )
+                for end in ends
+            ),
+        )
+    )
+
+
+def is_backfill_plan(data: bytes) -> bool:
+    """Return whether a file is a plan of backfills."""
+    try:
+        content = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(content, dict) and content.get("type") == _TYPE
+
+
+def decode_backfills(data: bytes, *, name: str) -> BackfillPlan:
+    """Return a saved plan. Raises InvalidPlanFile for another file, and for one that was edited."""
+    try:
+        form = convert(orjson.loads(data), BackfillPlanForm)
+        plan = form.value()
+        datetime.fromisoformat(plan.created_at)
+    except (orjson.JSONDecodeError, ValidationError, ValueError) as error:
+        raise InvalidPlanFile(f"{name}: invalid plan: {problem(error)}", hint=_HINT) from None
+    if plan.id != form.plan_id:
+        raise InvalidPlanFile(
+            f"{name}: plan was edited or damaged: its digest does not match its content",
+            hint=_HINT,
+        )
+    return plan

@@ -1,0 +1,52 @@
+"""The checks of `doctor`, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconciler.model.term import Term
+
+
+class Health(Term):
+    """How a check ended."""
+
+    FINE = "fine", "As it should be."
+    WARNING = "warning", "It works in part, or could not be checked."
+    FAILED = "failed", "It does not work."
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check: its result, and what to do about it, "" for nothing."""
+
+    name: str
+    health: Health
+    result: str
+    fix: str = ""
+
+    @classmethod
+    def fine(cls, name: str, result: str) -> Check:
+        """Return a check that needs no fix."""
+        return cls(name, Health.FINE, result)
+
+    @classmethod
+    def warning(cls, name: str, result: str, fix: str = "") -> Check:
+        """Return a check of what works in part, or could not be checked."""
+        return cls(name, Health.WARNING, result, fix)
+
+    @classmethod
+    def failed(cls, name: str, result: str, fix: str = "") -> Check:
+        """Return a check of what does not work."""
+        return cls(name, Health.FAILED, result, fix)
+
+
+@dataclass(frozen=True, slots=True)
+class HealthReport:
+    """All checks, in the order in which they were made."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether any check failed."""
+        return any(check.health is Health.FAILED for check in self.checks)

@@ -1,0 +1,225 @@
+"""Schedules of exports: ticks, and the intervals between them (docs/service.md, 7.3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from reconciler.model.live import Dialect
+from reconciler.model.values import JSON, JSONObject
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = timedelta(days=1)
+_STEPS = {"hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY}
+_MINUTES = re.compile(r"every ([1-9][0-9]{0,3}) minutes")
+_JITTER = {
+    "hour": timedelta(minutes=15),
+    "day": timedelta(minutes=20),
+    "week": timedelta(minutes=30),
+}
+_GRACE = timedelta(minutes=5)
+"""How long a run may take to appear after its delayed start."""
+_HOURS = 24
+
+
+class UnknownSchedule(ValueError):
+    """The schedule of an export cannot be computed, for example because of its time zone."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Interval:
+    """A range of time. The end is exclusive, and the tick that runs the interval."""
+
+    start: datetime
+    end: datetime
+
+
+def step_of(interval: JSON) -> timedelta | None:
+    """Return the nominal length of an interval, None if it is unknown."""
+    minutes = _MINUTES.fullmatch(str(interval))
+    return timedelta(minutes=int(minutes[1])) if minutes else _STEPS.get(str(interval))
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The ticks of an export.
+
+    zone
+        Where days and weeks begin at `offset_hour`, on `offset_day` (0 is Sunday). None aligns
+        every interval to the epoch in UTC.
+    works
+        False for an interval that the server accepts and never runs.
+    created_at, start_at, end_at
+        Ticks are after the first, not before the second and not after the third. None is an open
+        end.
+    last_paused_at
+        When the last pause began, None if that is unknown. It stays after the pause.
+    """
+
+    interval: str
+    step: timedelta
+    zone: ZoneInfo | None = None
+    offset_day: int = 0
+    offset_hour: int = 0
+    works: bool = True
+    created_at: datetime | None = None
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    paused: bool = False
+    last_paused_at: datetime | None = None
+    dialect: Dialect | None = None
+
+    @classmethod
+    def of(cls, body: JSONObject, dialect: Dialect | None) -> Schedule:
+        """Return the schedule of the body of a live export. Raises UnknownSchedule."""
+        interval = body.get("interval")
+        step = step_of(interval)
+        if step is None:
+            raise UnknownSchedule(f"unknown interval {interval!r}")
+        local = dialect is Dialect.V2026 and step >= _DAY
+        return cls(
+            str(interval),
+            step,
+            zone=_zone(body) if local else None,
+            offset_day=_offset(body, "offset_day", 7) if interval == "week" else 0,
+            offset_hour=_offset(body, "offset_hour", _HOURS),
+            # ValueError in the worker (docs/service.md, 7.3).
+            works=not (dialect is Dialect.V2025 and interval == "week"),
+            created_at=_moment(body, "created_at"),
+            start_at=_moment(body, "start_at"),
+            end_at=_moment(body, "end_at"),
+            paused=body.get("paused") is True,
+            last_paused_at=_moment(body, "last_paused_at"),
+            dialect=dialect,
+        )
+
+    # The grid, without bounds
+
+    def floor(self, moment: datetime) -> datetime:
+        """Return the last tick of the grid that is not after a moment."""
+        return next(self._ticks(moment))
+
+    def ceiling(self, moment: datetime) -> datetime:
+        """Return the first tick of the grid that is not before a moment."""
+        return next(tick for tick in self._ticks(moment) if tick >= moment)
+
+    def grid(self, first: datetime, last: datetime) -> Iterator[Interval]:
+        """Yield the intervals that end after `first`, and not after `last`."""
+        for start, end in pairwise(self._ticks(first)):
+            if end > last:
+                return
+            yield Interval(start, end)
+
+    def outward(self, start: datetime, end: datetime) -> Interval:
+        """Return the smallest range of whole intervals that contains a range."""
+        return Interval(self.floor(start), self.ceiling(end))
+
+    def inward(self, start: datetime, end: datetime) -> Interval | None:
+        """Return the largest range of whole intervals in a range, None if it has none."""
+        first, last = self.ceiling(start), self.floor(end)
+        return Interval(first, last) if first < last else None
+
+    # Ticks that run
+
+    def expected(self, first: datetime, last: datetime) -> Iterator[Interval]:
+        """Yield the intervals that end after `first` and not after `last`, and are to be run.
+
+        Those of a pause are among them. None ends before the export was created, or outside of
+        its `start_at` and `end_at`.
+        """
+        if not self.works:
+            return
+        for interval in self.grid(max(filter(None, (first, self.created_at))), last):
+            if self.end_at is not None and interval.end > self.end_at:
+                return
+            if self.start_at is None or interval.end >= self.start_at:
+                yield interval
+
+    def due_after(self, tick: datetime) -> datetime:
+        """Return when the run of a tick has begun, unless it is late.
+
+        Servers delay each run by up to a part of its interval (docs/service.md, 7.3).
+        """
+        if self.dialect is Dialect.V2026:
+            return tick + _JITTER.get(self.interval, self.step / 5) + _GRACE
+        return tick + self.step / 6 + _GRACE
+
+    def last_due(self, now: datetime) -> Interval | None:
+        """Return the last interval whose run has begun unless it is late, None without one."""
+        delay = self.due_after(now) - now
+        end = now - delay if self.end_at is None else min(self.end_at, now - delay)
+        # A day with a change of daylight saving has 25 hours.
+        return max(self.expected(end - self.step - timedelta(hours=2), end), default=None)
+
+    def next_tick(self, now: datetime) -> datetime | None:
+        """Return the next tick that runs, None if there is none or the export is paused."""
+        if self.paused or not self.works:
+            return None
+        first = now if self.start_at is None else max(now, self.start_at - timedelta.resolution)
+        tick = next(tick for tick in self._ticks(first) if tick > first)
+        return tick if self.end_at is None or tick <= self.end_at else None
+
+    def skipped(self, tick: datetime) -> bool:
+        """Return whether a tick is in the present pause. False if its begin is unknown."""
+        return self.paused and self.last_paused_at is not None and tick >= self.last_paused_at
+
+    def _ticks(self, moment: datetime) -> Iterator[datetime]:
+        """Yield the ticks of the grid from the last one that is not after a moment."""
+        if self.zone is None:
+            tick = moment.astimezone(UTC) - (moment - _EPOCH) % self.step
+            while True:
+                yield tick
+                tick += self.step
+        # By wall clock: a day of a change of daylight saving has 23 or 25 hours.
+        local = self._local_start(moment.astimezone(self.zone))
+        while _utc(local, self.zone) > moment:
+            local -= self.step
+        last = None
+        while True:
+            tick = _utc(local, self.zone)
+            # A date that a zone skips has no interval.
+            if tick != last:
+                yield tick
+            last = tick
+            local += self.step
+
+    def _local_start(self, moment: datetime) -> datetime:
+        day = moment.replace(
+            hour=self.offset_hour, minute=0, second=0, microsecond=0, tzinfo=None, fold=0
+        )
+        if self.interval == "week":
+            day -= timedelta(days=(day.isoweekday() - self.offset_day) % 7)
+        return day
+
+
+def _utc(local: datetime, zone: ZoneInfo) -> datetime:
+    return local.replace(tzinfo=zone).astimezone(UTC)
+
+
+def _zone(body: JSONObject) -> ZoneInfo:
+    name = body.get("timezone") or "UTC"
+    try:
+        return ZoneInfo(str(name))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise UnknownSchedule(f"unknown time zone {name!r}") from None
+
+
+def _offset(body: JSONObject, name: str, limit: int) -> int:
+    value = body.get(name)
+    valid = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
+    return int(value) if valid and isinstance(value, int) else 0
+
+
+def _moment(body: JSONObject, name: str) -> datetime | None:
+    value = body.get(name)
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        raise UnknownSchedule(f"{name} is no time: {value!r}") from None
+    if moment is None:
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

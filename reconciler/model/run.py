@@ -1,0 +1,187 @@
+"""Runs, backfills and log entries as the API returns them (docs/service.md 2, 3 and 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from reconciler.model.live import id_text
+from reconciler.model.values import JSON, JSONObject
+from reconciler.model.wording import json_shown
+
+COMPLETED = "Completed"
+BILLING = "FailedBilling"
+_PENDING = frozenset({"Starting", "Running"})
+_FAILED = frozenset({"Failed", "FailedRetryable", BILLING, "TimedOut", "Terminated"})
+
+
+class InvalidRun(ValueError):
+    """A field of a run, a backfill or a log entry has the wrong type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of an export. `start` is None for a run from the beginning of time.
+
+    `error` is text of the service, unescaped. `backfill` is the id of the backfill that made it.
+    """
+
+    id: str
+    status: str
+    start: datetime | None
+    end: datetime | None
+    created_at: datetime | None = None
+    finished_at: datetime | None = None
+    records: int | None = None
+    bytes: int | None = None
+    error: str | None = None
+    backfill: str | None = None
+
+    @classmethod
+    def of(cls, body: JSON) -> Run:
+        """Return the run of a body. Raises InvalidRun."""
+        body = _object(body)
+        return cls(
+            id=_id(body),
+            status=_text(body, "status") or "",
+            start=moment_at(body, "data_interval_start"),
+            end=moment_at(body, "data_interval_end"),
+            created_at=moment_at(body, "created_at"),
+            finished_at=moment_at(body, "finished_at"),
+            records=_number(body, "records_completed"),
+            bytes=_number(body, "bytes_exported"),
+            error=_text(body, "latest_error"),
+            backfill=_text(body, "backfill"),
+        )
+
+    @property
+    def completed(self) -> bool:
+        """Whether its interval is exported."""
+        return self.status == COMPLETED
+
+    @property
+    def pending(self) -> bool:
+        """Whether it has not ended."""
+        return self.status in _PENDING
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended without exporting its interval, other than by being cancelled."""
+        return self.status in _FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillRow:
+    """One backfill. `adjusted_start` is the first interval with data: before it no runs are made.
+
+    `total_records` is 0 for a range without data, None if unknown.
+    """
+
+    id: str
+    status: str
+    start: datetime | None
+    end: datetime | None
+    created_at: datetime | None = None
+    finished_at: datetime | None = None
+    adjusted_start: datetime | None = None
+    total_records: int | None = None
+    total_runs: int | None = None
+    finished_runs: int | None = None
+
+    @classmethod
+    def of(cls, body: JSON) -> BackfillRow:
+        """Return the backfill of a body. Raises InvalidRun."""
+        body = _object(body)
+        progress = body.get("progress")
+        progress = progress if isinstance(progress, Mapping) else {}
+        return cls(
+            id=_id(body),
+            status=_text(body, "status") or "",
+            start=moment_at(body, "start_at"),
+            end=moment_at(body, "end_at"),
+            created_at=moment_at(body, "created_at"),
+            finished_at=moment_at(body, "finished_at"),
+            adjusted_start=moment_at(body, "adjusted_start_at"),
+            total_records=_number(body, "total_records_count"),
+            total_runs=_number(progress, "total_runs"),
+            finished_runs=_number(progress, "finished_runs"),
+        )
+
+    @property
+    def pending(self) -> bool:
+        """Whether it has not ended."""
+        return self.status in _PENDING
+
+
+class LogLevel(StrEnum):
+    """The level of a log entry. Others than these are texts of the service."""
+
+    DEBUG = "DEBUG"
+    INFO = "INFO"
+    WARNING = "WARNING"
+    ERROR = "ERROR"
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One line of a log. `instance` is an id of the workflow engine, not the id of a run."""
+
+    timestamp: datetime
+    level: str
+    message: str
+    instance: str | None = None
+
+    @classmethod
+    def of(cls, body: JSON) -> LogEntry:
+        """Return the entry of a body of either shape (docs/service.md 3). Raises InvalidRun."""
+        body = _object(body)
+        timestamp = moment_at(body, "timestamp")
+        if timestamp is None:
+            raise InvalidRun("timestamp is missing")
+        return cls(
+            timestamp=timestamp,
+            level=(_text(body, "level") or "").upper(),
+            message=_text(body, "message") or "",
+            instance=_text(body, "instance_id") or _text(body, "run_id"),
+        )
+
+
+def _object(body: JSON) -> JSONObject:
+    if not isinstance(body, Mapping):
+        raise InvalidRun(f"{json_shown(body)} instead of an object")
+    return body
+
+
+def _id(body: JSONObject) -> str:
+    live_id = id_text(body.get("id"))
+    if live_id is None:
+        raise InvalidRun(f"id is {json_shown(body.get('id'))}")
+    return live_id
+
+
+def _text(body: JSONObject, name: str) -> str | None:
+    value = body.get(name)
+    if value is None or isinstance(value, str):
+        return value
+    raise InvalidRun(f"{name} is {json_shown(value)}, text was expected")
+
+
+def _number(body: JSONObject, name: str) -> int | None:
+    value = body.get(name)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise InvalidRun(f"{name} is {json_shown(value)}, a whole number was expected")
+
+
+def moment_at(body: JSONObject, name: str) -> datetime | None:
+    """Return the time in a field, in UTC, None without one. Raises InvalidRun."""
+    text = _text(body, name)
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidRun(f"{name} is {json_shown(text)}, a time was expected") from None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -1,0 +1,270 @@
+"""Start backfills of one live object, at most once, and wait for them (docs/service.md, 8)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from reconciler.errors import (
+    AmbiguousOutcome,
+    Interrupted,
+    Invalid,
+    NotFound,
+    ReconcilerError,
+    ServiceError,
+    Throttled,
+    Unavailable,
+)
+from reconciler.model.backfill_plan import BackfillEnd, BackfillState, PlannedBackfill
+from reconciler.model.field_types import Instant
+from reconciler.model.intervals import Schedule
+from reconciler.model.run import COMPLETED, BackfillRow, Run
+from reconciler.model.values import JSONObject
+from reconciler.operations.calls import ObjectCalls
+from reconciler.operations.run_history import backfill_id, read_backfills, read_runs, valid
+
+_TOO_MANY = "too_many_concurrent_backfills"
+_NO_DATA = "no data"
+"""In the 400 of a range without data, of servers of 2025 (docs/service.md, 8.1)."""
+_ROW = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""The id of a row, unlike that of a workflow."""
+_SEARCH = (0.0, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 30.0, 35.0)
+"""Seconds before each look for a row, which may appear after two minutes."""
+_LATE = 150.0
+_LONGEST = 30.0
+_SKEW = timedelta(minutes=10)
+"""How far the clocks may differ where a run is new only by its time."""
+_UNTIL_RUNS = 600.0
+"""Seconds without a new run after which a server without rows is not waited for any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backfiller:
+    """Starts the backfills of one object. `now` is the time of this machine.
+
+    On a server without rows, runs that are not in `old_runs` are those of the backfills.
+    """
+
+    calls: ObjectCalls
+    schedule: Schedule
+    now: datetime
+    old_runs: set[str] = field(default_factory=set)
+
+    async def run(
+        self, planned: Iterable[PlannedBackfill], *, wait: bool
+    ) -> tuple[BackfillEnd, ...]:
+        """Start backfills in their order, and wait for all of them or only for those on trial.
+
+        After one that fails, or whose outcome is unknown, nothing more is started. A stop leaves
+        what runs running.
+        """
+        ends: list[BackfillEnd] = []
+        reason: str | None = None
+        for item in planned:
+            if reason is not None:
+                ends.append(BackfillEnd(item, BackfillState.SKIPPED, detail=reason))
+                continue
+            end = await self._start(item)
+            if item.trial and end.state.fine:
+                end = await self.wait(end)
+                if end.state in (BackfillState.STARTED, BackfillState.RUNNING):
+                    reason = "the first backfill has not ended"
+            ends.append(end)
+            if not end.state.fine:
+                reason = "the backfill before it did not complete"
+        if wait:
+            ends = [await self.wait(end) for end in ends]
+        return tuple(ends)
+
+    # Start
+
+    async def _start(self, planned: PlannedBackfill) -> BackfillEnd:
+        """Send one request. If its outcome is unknown, look for the row; never send it again."""
+        sent = False
+        try:
+            before = await self._rows()
+            running = next((row for row in before if row.pending and _same(row, planned)), None)
+            if running is not None:
+                return BackfillEnd(planned, BackfillState.RUNNING, running.id)
+            if not self.calls.offered("backfills"):
+                runs = await read_runs(self.calls, self.now - _SKEW)
+                self.old_runs.update(run.id for run in runs)
+            sent = True
+            answer = await self._send(planned)
+        except AmbiguousOutcome as error:
+            return await self._looked_for(planned, {row.id for row in before}, error)
+        except Interrupted:
+            return BackfillEnd(planned, BackfillState.SKIPPED, detail="interrupted")
+        except ReconcilerError as error:
+            return _not_started(planned, error, sent=sent)
+        if answer is not None and not _ROW.fullmatch(answer):
+            row = await self._row_of(planned, {row.id for row in before}, looks=3)
+            answer = row.id if row is not None else None
+        return BackfillEnd(planned, BackfillState.STARTED, answer)
+
+    async def _send(self, planned: PlannedBackfill) -> str | None:
+        """Send the request to the first of its paths that exists, and return the id."""
+        body = self._body(planned)
+        if self.calls.offered("backfill"):
+            try:
+                return backfill_id(await self.calls.send("backfill", body=body))
+            except NotFound:
+                if not self.calls.offered("backfill_of_old_servers"):
+                    raise
+        return backfill_id(await self.calls.send("backfill_of_old_servers", body=body))
+
+    def _body(self, planned: PlannedBackfill) -> JSONObject:
+        """Return the bounds: dates where days have a time zone (docs/service.md, 1.8)."""
+        bounds = {"start_at": planned.start, "end_at": planned.end}
+        zone = self.schedule.zone
+        if zone is not None:
+            return {
+                name: moment.astimezone(zone).date().isoformat() for name, moment in bounds.items()
+            }
+        return {name: str(Instant().canonical(moment)) for name, moment in bounds.items()}
+
+    async def _looked_for(
+        self, planned: PlannedBackfill, before: set[str], error: AmbiguousOutcome
+    ) -> BackfillEnd:
+        try:
+            row = await self._row_of(planned, before, looks=len(_SEARCH))
+        except (ServiceError, Interrupted):
+            row = None
+        if row is not None:
+            return BackfillEnd(planned, BackfillState.STARTED, row.id)
+        hint = "look at its backfills and runs before you start it again"
+        return BackfillEnd(planned, BackfillState.UNKNOWN, detail=error.message, hint=hint)
+
+    async def _row_of(
+        self, planned: PlannedBackfill, before: set[str], *, looks: int
+    ) -> BackfillRow | None:
+        """Return the only new row of a range, None without one or with several.
+
+        Servers of 2025 may move its start (docs/service.md, 15.59).
+        """
+        if not self.calls.offered("backfills"):
+            return None
+        for seconds in _SEARCH[:looks]:
+            if seconds:
+                await self.calls.transport.pause(seconds, "looking for the backfill")
+            rows = [row for row in await self._rows() if row.id not in before]
+            matching = [row for row in rows if _same(row, planned)] or [
+                row
+                for row in rows
+                if row.end == planned.end and row.start is not None and row.start > planned.start
+            ]
+            if matching:
+                return matching[0] if len(matching) == 1 else None
+        return None
+
+    async def _rows(self) -> tuple[BackfillRow, ...]:
+        return await read_backfills(self.calls, datetime.min.replace(tzinfo=self.now.tzinfo)) or ()
+
+    # Wait
+
+    async def wait(self, end: BackfillEnd) -> BackfillEnd:
+        """Return how a backfill ended, after it has. It is returned unchanged after a stop."""
+        if end.state not in (BackfillState.STARTED, BackfillState.RUNNING):
+            return end
+        try:
+            if end.id is not None:
+                return await self._wait_for_row(end, end.id)
+            return await self._wait_for_runs(end)
+        except Interrupted:
+            detail = "it goes on; end it with: reconciler backfill --cancel NAME"
+            return replace(end, detail=detail)
+        except ServiceError as error:
+            return replace(end, detail=f"it was started; {error.message}")
+
+    async def _wait_for_row(self, end: BackfillEnd, row_id: str) -> BackfillEnd:
+        transport, seconds = self.calls.transport, 2.0
+        began = transport.clock()
+        while True:
+            try:
+                row = await self._row(row_id)
+            except NotFound:
+                # The row of a backfill may appear after two minutes (docs/service.md, 8.1).
+                if transport.clock() - began > _LATE:
+                    raise
+                row = None
+            if row is not None and not row.pending:
+                return await self._ended(end, row)
+            await transport.pause(seconds, _progress(end.planned, row))
+            seconds = min(seconds * 1.5, _LONGEST)
+
+    async def _row(self, row_id: str) -> BackfillRow:
+        body = await self.calls.send("backfill_row", backfill=row_id)
+        return valid(BackfillRow.of, [body], f"backfill {row_id}")[0]
+
+    async def _ended(self, end: BackfillEnd, row: BackfillRow) -> BackfillEnd:
+        """Return the end of a row. A completed one may have failed runs (docs/service.md, 8.3)."""
+        if row.status != COMPLETED:
+            return replace(end, state=BackfillState.FAILED, detail=f"it ended as {row.status}")
+        since = (row.created_at or self.now) - timedelta(seconds=1)
+        runs = [run for run in await read_runs(self.calls, since) if run.backfill == row.id]
+        if not runs:
+            is_empty = row.total_records in (0, None)
+            return replace(end, state=BackfillState.EMPTY if is_empty else BackfillState.COMPLETED)
+        return _judged(end, runs)
+
+    async def _wait_for_runs(self, end: BackfillEnd) -> BackfillEnd:
+        """Wait for the last run of a backfill, on servers without a list of backfills."""
+        transport, seconds, planned = self.calls.transport, 2.0, end.planned
+        since, seen, changed = self.now - _SKEW, 0, transport.clock()
+        while True:
+            runs = [
+                run
+                for run in await read_runs(self.calls, since)
+                if run.id not in self.old_runs and run.start is not None and run.end is not None
+                if planned.start <= run.start and run.end <= planned.end
+            ]
+            ended = [run for run in runs if not run.pending]
+            if any(run.end == planned.end for run in ended):
+                return _judged(end, ended)
+            if len(runs) > seen:
+                seen, changed = len(runs), transport.clock()
+            if transport.clock() - changed > _UNTIL_RUNS:
+                return replace(end, detail="its runs were not seen to end")
+            await transport.pause(seconds, f"{len(ended)} of {planned.runs} runs ended")
+            seconds = min(seconds * 1.5, _LONGEST)
+
+
+def _judged(end: BackfillEnd, runs: list[Run]) -> BackfillEnd:
+    """Return the end of a backfill by its runs, several of which may be of one interval."""
+    completed = {run.end for run in runs if run.completed}
+    bad = [run for run in runs if not run.completed and run.end not in completed]
+    if not bad:
+        return replace(end, state=BackfillState.COMPLETED)
+    error = f": {bad[0].error}" if bad[0].error else ""
+    detail = f"{len(bad)} of {end.planned.runs} runs did not complete ({bad[0].status}{error})"
+    state = BackfillState.PARTLY if completed else BackfillState.FAILED
+    return replace(end, state=state, detail=detail)
+
+
+def _same(row: BackfillRow, planned: PlannedBackfill) -> bool:
+    return (row.start, row.end) == (planned.start, planned.end)
+
+
+def _not_started(planned: PlannedBackfill, error: ReconcilerError, *, sent: bool) -> BackfillEnd:
+    if isinstance(error, Invalid) and _NO_DATA in error.message:
+        return BackfillEnd(planned, BackfillState.EMPTY, detail=error.message)
+    state = BackfillState.FAILED if sent else BackfillState.SKIPPED
+    return BackfillEnd(planned, state, detail=error.message, hint=_hint(error))
+
+
+def _hint(error: ReconcilerError) -> str | None:
+    if isinstance(error, Throttled) and error.code == _TOO_MANY:
+        return "wait until running backfills of this project finish"
+    if isinstance(error, Unavailable):
+        return "check the service, then plan again"
+    return error.hint
+
+
+def _progress(planned: PlannedBackfill, row: BackfillRow | None) -> str:
+    if row is None:
+        return "the backfill is not listed yet"
+    total = row.total_runs if row.total_runs is not None else planned.runs
+    rows = f" · about {row.total_records:,} rows" if row.total_records else ""
+    return f"backfill: {row.finished_runs or 0} of {total} runs{rows}"

@@ -1,0 +1,74 @@
+"""Read the runs and the backfills of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import TypeVar
+
+from reconciler.errors import Forbidden, InvalidResponse, NotFound
+from reconciler.model.field_types import Instant
+from reconciler.model.live import LiveObject
+from reconciler.model.run import BackfillRow, InvalidRun, Run
+from reconciler.model.values import JSON
+from reconciler.operations.calls import NotOffered, ObjectCalls
+
+_Value = TypeVar("_Value")
+PAGE = 100
+"""Runs of a page (docs/service.md 2)."""
+
+
+async def read_runs(calls: ObjectCalls, since: datetime) -> tuple[Run, ...]:
+    """Return the runs that were created since a moment, newest first.
+
+    They are read by creation, which shows every run of an interval that ends after that moment:
+    the order by intervals drops runs without a start (docs/service.md 2).
+
+    Raises NotOffered, ServiceError.
+    """
+    window = {"after": str(Instant().canonical(since))}
+    bodies = [body async for body in calls.listed("runs", query=window)]
+    return valid(Run.of, bodies, f"runs of {calls.live.id}")
+
+
+async def read_backfills(calls: ObjectCalls, since: datetime) -> tuple[BackfillRow, ...] | None:
+    """Return the backfills that may concern intervals after a moment, newest first.
+
+    None if the server does not offer them. Raises ServiceError.
+    """
+    if not calls.offered("backfills"):
+        return None
+    try:
+        rows = [body async for body in calls.listed("backfills")]
+    except (NotFound, NotOffered, Forbidden):
+        return None
+    parsed = valid(BackfillRow.of, rows, f"backfills of {calls.live.id}")
+    return tuple(row for row in parsed if row.end is None or row.end > since)
+
+
+def latest_runs(live: LiveObject) -> tuple[Run, ...]:
+    """Return the runs that a live body carries, newest first. Raises InvalidResponse."""
+    bodies = live.body.get("latest_runs")
+    if not isinstance(bodies, list):
+        return ()
+    return valid(Run.of, bodies, f"latest_runs of {live.id}")
+
+
+def reaches_back(runs: tuple[Run, ...], since: datetime) -> bool:
+    """Return whether the latest runs, newest first, include all since a moment."""
+    oldest = runs[-1].created_at if runs else None
+    return oldest is not None and oldest < since
+
+
+def valid(read: Callable[[JSON], _Value], bodies: Iterable[JSON], label: str) -> tuple[_Value, ...]:
+    """Return typed values of bodies. Raises InvalidResponse."""
+    try:
+        return tuple(read(body) for body in bodies)
+    except InvalidRun as error:
+        raise InvalidResponse(f"{label}: {error}") from None
+
+
+def backfill_id(body: JSON) -> str | None:
+    """Return the id in the answer of a backfill: of a row, or of a workflow."""
+    value = body.get("backfill_id") if isinstance(body, Mapping) else None
+    return value if isinstance(value, str) else None

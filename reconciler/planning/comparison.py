@@ -1,0 +1,239 @@
+"""Compare a resource in two environments, and decide what makes the second equal to the first.
+
+All environments share the defaults and the resource itself, so differences come from overrides and
+from references. A difference is intended if it comes from a reference, or if both environments
+override the field. An override of one environment only is promoted: it is copied or removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+
+from reconciler.model.compared import FieldDifference, FieldSide, Intent
+from reconciler.model.comparison import with_default
+from reconciler.model.kind import Field, Kind
+from reconciler.model.leaves import field_leaves
+from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    JSONObject,
+    Path,
+    SecretRef,
+    value_at,
+)
+
+_IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from"))
+"""What an object is recognized by, which may differ between environments."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentSide:
+    """A resource in one environment, None if it is not there, and its overrides as written."""
+
+    resource: Resource | None
+    overrides: JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """A value to set in the overrides of the second environment, `MISSING` to remove it."""
+
+    path: Path
+    value: JSON
+
+
+def field_differences(
+    kind: Kind, first: EnvironmentSide, second: EnvironmentSide
+) -> tuple[FieldDifference, ...]:
+    """Return what differs in a resource that both environments have. Ids are not compared."""
+    differing = _differing(kind, first.resource, second.resource)
+    promoted = [_canonical(kind, item.path) for item in _promotions(kind, first, second)]
+    return tuple(
+        FieldDifference(
+            path,
+            FieldSide(value),
+            FieldSide(other),
+            Intent.NONE
+            if any(_is_related(path, item) for item in promoted)
+            else _intent(kind, path, first, second),
+        )
+        for path, (value, other) in differing.items()
+    )
+
+
+def promotions(
+    kind: Kind, first: EnvironmentSide, second: EnvironmentSide
+) -> tuple[Promotion, ...]:
+    """Return the edits of the second environment's overrides that leave only intended differences.
+
+    All overrides of the first are copied if the second does not have the resource.
+    """
+    edits = tuple(_promotions(kind, first, second))
+    if second.resource is None:
+        return edits
+    differing = _differing(kind, first.resource, second.resource)
+    return tuple(
+        edit
+        for edit in edits
+        if any(_is_related(path, _canonical(kind, edit.path)) for path in differing)
+    )
+
+
+def _differing(
+    kind: Kind, first: Resource | None, second: Resource | None
+) -> dict[Path, tuple[JSON, JSON]]:
+    """Return the values of both environments by path, where they differ."""
+    before, after = _values(kind, first), _values(kind, second)
+    nothing: tuple[Field | None, JSON] = (None, MISSING)
+    differing: dict[Path, tuple[JSON, JSON]] = {}
+    for path in {**before, **after}:
+        field, value = before.get(path, nothing)
+        _, other = after.get(path, nothing)
+        if not _is_equal(field, value, other):
+            differing[path] = value, other
+    return differing
+
+
+def _is_equal(field: Field | None, value: JSON, other: JSON) -> bool:
+    """Return whether two configured values are one. A field that is not managed equals no value."""
+    if field is None or other is MISSING:
+        return bool(value == other)
+    return bool(with_default(field, value) == with_default(field, other))
+
+
+def _values(kind: Kind, resource: Resource | None) -> dict[Path, tuple[Field | None, JSON]]:
+    """Return the leaves of a resource by path, with those that are not fields of the API."""
+    if resource is None:
+        return {}
+    values: dict[Path, tuple[Field | None, JSON]] = {}
+    if resource.parent is not None and kind.parent_key is not None:
+        values[kind.parent_key,] = None, _parent_value(resource.parent)
+    if resource.state is not State.PRESENT:
+        values["state",] = None, resource.state.value
+    for leaf in field_leaves(kind.fields, resource.spec, live=False):
+        values[leaf.path] = leaf.field, leaf.value
+    for setting in fields(Lifecycle):
+        value = getattr(resource.lifecycle, setting.name)
+        if value != setting.default:
+            value = list(value) if isinstance(value, tuple) else value
+            values["lifecycle", setting.name] = None, value
+    if resource.secret_version is not None:
+        values["secret_version",] = None, resource.secret_version
+    return values
+
+
+def _parent_value(ref: ParentRef) -> JSON:
+    if ref.key is not None:
+        return ref.key
+    return {"id": ref.id} if ref.id is not None else {"name": ref.name}
+
+
+def _promotions(kind: Kind, first: EnvironmentSide, second: EnvironmentSide) -> Iterator[Promotion]:
+    """Yield what one environment overrides and the other does not, whether it has an effect."""
+    for name in {**first.overrides, **second.overrides}:
+        path = (name,)
+        value = first.overrides.get(name, MISSING)
+        other = second.overrides.get(name, MISSING)
+        if _has_other_tag(kind, path, first, second):
+            tag = _tag_of(kind, path)
+            sets, sets_other = _sets(value, tag), _sets(other, tag)
+            if sets != sets_other:
+                yield Promotion(path, value)
+            if sets or sets_other:
+                continue
+        yield from _one_sided(kind, path, value, other, first, second)
+
+
+def _one_sided(
+    kind: Kind,
+    path: Path,
+    value: JSON,
+    other: JSON,
+    first: EnvironmentSide,
+    second: EnvironmentSide,
+) -> Iterator[Promotion]:
+    if _kept(kind, _canonical(kind, path), first, second) is not None:
+        return
+    sides = [side for side in (value, other) if side is not MISSING]
+    if all(isinstance(side, Mapping) and side for side in sides):
+        below = [side if isinstance(side, Mapping) else {} for side in (value, other)]
+        for name in {**below[0], **below[1]}:
+            pair = [side.get(name, MISSING) for side in below]
+            yield from _one_sided(kind, (*path, name), pair[0], pair[1], first, second)
+    elif len(sides) == 1:
+        yield Promotion(path, value)
+
+
+def _kept(kind: Kind, path: Path, first: EnvironmentSide, second: EnvironmentSide) -> Intent | None:
+    """Return why a field stays as it is in every environment, None if it may be promoted."""
+    if path in _IDENTITY:
+        return Intent.IDENTITY
+    if path == (kind.parent_key,):
+        parents = [side.resource.parent for side in (first, second) if side.resource is not None]
+        is_live = any(parent is not None and parent.key is None for parent in parents)
+        return Intent.IDENTITY if is_live else None
+    is_secret = all(
+        isinstance(value_at(side.resource.spec, path), SecretRef)
+        for side in (first, second)
+        if side.resource is not None
+    )
+    return Intent.SECRET if is_secret and second.resource is not None else None
+
+
+def _intent(kind: Kind, path: Path, first: EnvironmentSide, second: EnvironmentSide) -> Intent:
+    """Return why a difference that is not promoted is intended."""
+    kept = _kept(kind, path, first, second)
+    if kept is not None:
+        return kept
+    overrides = [_nearest(kind, side.overrides, path) for side in (first, second)]
+    return Intent.REFERENCE if overrides[0] == overrides[1] else Intent.OVERRIDES
+
+
+def _nearest(kind: Kind, overrides: JSONObject, path: Path) -> JSON:
+    """Return what overrides set at a path, or at the nearest one above it."""
+    value: JSON = {_canonical(kind, (name,))[0]: item for name, item in overrides.items()}
+    for part in path:
+        if not isinstance(value, Mapping):
+            break
+        value = value.get(part, MISSING)
+    return value
+
+
+def _has_other_tag(kind: Kind, path: Path, first: EnvironmentSide, second: EnvironmentSide) -> bool:
+    """Return whether a field is a variant with another tag in each environment.
+
+    Tags of a resource that one environment does not have are those of the overrides.
+    """
+    tag, name = _tag_of(kind, path), _canonical(kind, path)[0]
+    if tag is None:
+        return False
+    if first.resource is None or second.resource is None:
+        tags = [value_at(side.overrides, (*path, tag)) for side in (first, second)]
+    else:
+        tags = [value_at(item.spec, (name, tag)) for item in (first.resource, second.resource)]
+    return bool(tags[0] != tags[1])
+
+
+def _tag_of(kind: Kind, path: Path) -> str | None:
+    """Return the name of the tag of a variant, None for another field."""
+    field = kind.field_named(str(path[0]))
+    return field.variant.tag if field is not None and field.variant is not None else None
+
+
+def _sets(value: JSON, tag: str | None) -> bool:
+    """Return whether an override of a variant sets its tag, and so replaces it."""
+    return tag in value if isinstance(value, Mapping) else value is not MISSING
+
+
+def _canonical(kind: Kind, path: Path) -> Path:
+    """Return a path of the files by the name of its field."""
+    field = kind.field_named(str(path[0]))
+    return (field.name, *path[1:]) if field is not None else path
+
+
+def _is_related(path: Path, other: Path) -> bool:
+    """Return whether one of two paths contains the other."""
+    length = min(len(path), len(other))
+    return path[:length] == other[:length]

@@ -1,0 +1,472 @@
+"""`backfill` in simulated time: gaps close, nothing is started twice, and every end is reported."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.commands.backfills import Backfilled, BackfillRequest, Screen, backfill, cancel
+from reconciler.commands.gaps import GapRequest, gaps
+from reconciler.commands.recording import Outputs
+from reconciler.commands.runtime import Runtime
+from reconciler.errors import BadUsage, ReconcilerError, StalePlan
+from reconciler.model.backfill_plan import BackfillPlan
+from reconciler.model.codec.backfill_plan import (
+    backfills_as_json,
+    decode_backfills,
+    is_backfill_plan,
+)
+from reconciler.model.codec.log import read_log
+from reconciler.model.codec.plan import InvalidPlanFile
+from reconciler.model.event import Event, Waiting
+from reconciler.render.backfills import backfills_as_text, ends_as_text
+from reconciler.render.style import PLAIN
+from tests.conftest import StartService
+from tests.support.simulated import Simulated, simulated
+
+DIALECTS = ("interface", "2025", "2026")
+BEGIN = "2026-10-20T10:30:00Z"
+
+
+def start(service_of: StartService, folder: Path, dialect: str, at: str = BEGIN) -> Simulated:
+    world = simulated(service_of(None, "--dialect", dialect), folder, at=at)
+    world.service.admin("PUT", "settings", {"auto_pause": False})
+    return world
+
+
+async def refuse(_: BackfillPlan) -> bool:
+    return False
+
+
+SILENT = Screen(lambda *_: None, refuse)
+
+
+def filled(world: Simulated, name: str = "Lake", **fields: Any) -> Backfilled:
+    request = BackfillRequest(world.workspace, name, auto_approve=True, **fields)
+    return world.run(lambda runtime: backfill(request, runtime, SILENT))
+
+
+def open_gaps(world: Simulated) -> int:
+    return world.run(lambda runtime: gaps(GapRequest(world.workspace), runtime)).report.gaps
+
+
+def ends(result: Backfilled) -> list[tuple[str, str, str]]:
+    return [
+        (f"{end.planned.start:%d %H:%M}", f"{end.planned.end:%d %H:%M}", end.state.value)
+        for end in result.ends
+    ]
+
+
+def posts(world: Simulated) -> int:
+    return len([name for method, name in world.service.writes() if name.startswith("backfill")])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_after_a_backfill_of_all_gaps_there_are_none_and_nothing_is_proposed(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    export = world.create()
+    world.advance(hours=5)
+    world.outcomes({"match": {"name": "Lake", "times": 3}, "status": "Failed"})
+    world.advance(hours=6)
+    world.call("POST", export, "pause/", {})
+    world.advance(hours=30)
+    world.call("POST", export, "unpause/", {})
+    world.advance(hours=4)
+    assert open_gaps(world) == 33
+    result = filled(world, gaps=True, wait=True)
+    assert ends(result) == [
+        ("20 15:00", "20 18:00", "completed"),
+        ("20 21:00", "22 03:00", "completed"),
+    ]
+    assert open_gaps(world) == 0
+    world.service.clear_requests()
+    assert filled(world, gaps=True).plan.backfills == ()
+    assert posts(world) == 0
+
+
+def test_gaps_across_a_change_of_daylight_saving_are_closed_by_dates(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026", "2026-10-29T12:00:00Z")
+    world.create(interval="day", timezone="US/Eastern", offset_hour=3)
+    world.advance(days=1)
+    world.outcomes({"match": {"name": "Lake", "times": 3}, "status": "Failed"})
+    world.advance(days=6)
+    assert open_gaps(world) == 3
+    result = filled(world, gaps=True, wait=True)
+    assert ends(result) == [("30 07:00", "02 08:00", "completed")]
+    assert result.plan.runs == 3
+    assert open_gaps(world) == 0
+
+
+def test_trap_15_47_leading_empty_intervals_are_settled_by_the_backfill(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    export = world.create()
+    world.call("POST", export, "pause/", {})
+    world.advance(hours=10)
+    world.service.admin("PUT", "settings", {"first_data_at": "2026-10-20T16:20:00Z"})
+    assert open_gaps(world) == 10
+    assert ends(filled(world, gaps=True, wait=True)) == [("20 10:00", "20 20:00", "completed")]
+    assert open_gaps(world) == 0
+    world.service.admin("PUT", "settings", {"first_data_at": "never"})
+    world.advance(hours=3)
+    assert open_gaps(world) == 3
+    assert ends(filled(world, since_pause=True, wait=True))[0][2] == "empty"
+    assert open_gaps(world) == 0
+
+
+def test_trap_15_47_a_server_of_2025_refuses_a_range_without_data(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2025")
+    world.create()
+    world.advance(hours=10)
+    world.service.admin("PUT", "settings", {"first_data_at": "never"})
+    (end,) = filled(world, first="2026-10-01T00:00Z", last="2026-10-02T00:00Z").ends
+    assert end.state.value == "empty"
+    assert "no data" in (end.detail or "")
+
+
+def test_trap_15_48_a_completed_backfill_with_failed_runs_is_reported(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    world.advance(hours=5)
+    world.outcomes({"match": {"backfill": True, "times": 2}, "status": "Failed", "error": "Full."})
+    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z", wait=True)
+    assert [end.state.value for end in result.ends] == ["partly"]
+    assert "2 of 5 runs did not complete (Failed: Full.)" in (result.ends[0].detail or "")
+
+
+@pytest.mark.parametrize("dialect", ["2025", "2026"])
+def test_trap_15_59_the_row_of_a_moved_start_is_recognised(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    export = world.create()
+    world.advance(hours=5)
+    world.service.admin("PUT", "settings", {"first_data_at": "2026-10-19T03:00:00Z"})
+    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z", wait=True)
+    (row,) = world.call("GET", export, "backfills/")["results"]
+    assert [(end.state.value, end.id) for end in result.ends] == [("completed", row["id"])]
+
+
+@pytest.mark.parametrize("dialect", ["2025", "2026"])
+def test_trap_15_59_a_lost_answer_is_looked_for_and_never_repeated(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    world.advance(hours=5)
+    world.service.admin("PUT", "settings", {"backfill_row_delay_seconds": 100})
+    rule = {"match": {"method": "POST", "path": "*/backfills/"}, "fault": "drop", "when": "after"}
+    world.service.admin("PUT", "faults", [rule])
+    world.service.clear_requests()
+    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z", wait=True)
+    assert ends(result) == [("19 00:00", "19 05:00", "completed")]
+    assert posts(world) == 1
+    assert sum(world.waits) < 400
+
+
+@pytest.mark.parametrize(("dialect", "path"), [("interface", "backfill"), ("2026", "backfills")])
+def test_trap_15_60_an_outcome_that_stays_unknown_is_reported_and_not_repeated(
+    dialect: str, path: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    world.advance(hours=5)
+    rule = {"match": {"method": "POST", "path": f"*/{path}/"}, "fault": "drop", "when": "before"}
+    world.service.admin("PUT", "faults", [rule])
+    world.service.clear_requests()
+    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z")
+    assert [end.state.value for end in result.ends] == ["unknown"]
+    assert posts(world) == 1
+
+
+def test_trap_15_60_a_row_that_is_not_listed_yet_is_waited_for(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    world.advance(hours=5)
+    world.service.admin("PUT", "settings", {"backfill_row_delay_seconds": 90})
+    world.service.clear_requests()
+    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T03:00Z", wait=True)
+    assert ends(result) == [("19 00:00", "19 03:00", "completed")]
+    assert posts(world) == 1
+
+
+def test_a_backfill_that_runs_already_is_not_started_again(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    world.advance(hours=5)
+    given = {"first": "2026-10-19T00:00Z", "last": "2026-10-19T05:00Z"}
+    assert ends(filled(world, **given)) == [("19 00:00", "19 05:00", "started")]
+    world.service.clear_requests()
+    assert ends(filled(world, **given)) == [("19 00:00", "19 05:00", "running")]
+    assert posts(world) == 0
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_trap_15_61_one_interval_is_tried_first_on_an_export_that_fails(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    world.advance(hours=5)
+    world.outcomes({"match": {"name": "Lake"}, "status": "Failed", "error": "No access."})
+    world.advance(hours=5)
+    world.service.clear_requests()
+    result = filled(world, gaps=True)
+    assert [(end.planned.runs, end.state.value) for end in result.ends] == [
+        (1, "failed"),
+        (4, "skipped"),
+    ]
+    assert "last-run-failed" in [item.rule for item in result.plan.consequences]
+    assert posts(world) == 1
+    world.outcomes()
+    result = filled(world, gaps=True, wait=True)
+    assert [(end.planned.runs, end.state.value) for end in result.ends] == [
+        (1, "completed"),
+        (4, "completed"),
+    ]
+    assert open_gaps(world) == 0
+
+
+def test_trap_15_62_intervals_over_a_billing_limit_are_left_out(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2025")
+    world.create()
+    world.advance(hours=5)
+    world.outcomes({"match": {"name": "Lake", "times": 2}, "status": "FailedBilling"})
+    world.advance(hours=5)
+    result = filled(world, gaps=True)
+    assert result.plan.backfills == ()
+    assert [note.partition(":")[0] for note in result.plan.notes] == [
+        "2 intervals left out (billing)"
+    ]
+
+
+def test_too_many_running_backfills_stop_only_this_plan(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    world.advance(hours=5)
+    world.service.admin("PUT", "settings", {"backfill_limit": 0})
+    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z")
+    (end,) = result.ends
+    assert end.state.value == "failed"
+    assert end.hint == "wait until running backfills of this project finish"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_trap_15_28_an_unaligned_range_is_aligned_and_the_plan_says_so(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    world.advance(hours=5)
+    result = filled(world, first="2026-10-19T10:10Z", last="2026-10-19T12:20Z", wait=True)
+    assert ends(result) == [("19 10:00", "19 13:00", "completed")]
+    (note,) = result.plan.notes
+    assert note == (
+        "aligned to whole intervals: 2026-10-19T10:10:00Z to 2026-10-19T12:20:00Z becomes "
+        "2026-10-19T10:00:00Z to 2026-10-19T13:00:00Z"
+    )
+    last = filled(world, first="2026-10-20T13:00Z", last="2026-10-20T15:20Z", dry_run=True)
+    assert [f"{item.end:%H:%M}" for item in last.plan.backfills] == ["15:00"]
+    assert "has not ended" in last.plan.notes[0]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"gaps": True, "since_pause": True},
+        {"first": "2026-10-19"},
+        {"first": "2026-10-19", "last": "2026-10-18"},
+        {"first": "2026-10-19", "last": "2030-10-18"},
+        {"first": "soon", "last": "2026-10-18"},
+        {"first": "2026-10-20T15:10Z", "last": "2026-10-20T15:20Z"},
+        {"since_pause": True},
+        {"name": "nope", "gaps": True},
+    ],
+)
+def test_an_invalid_range_sends_nothing(
+    fields: dict[str, Any], service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    world.advance(hours=5)
+    world.service.clear_requests()
+    with pytest.raises(BadUsage):
+        filled(world, **fields)
+    assert posts(world) == 0
+
+
+def test_without_an_approval_nothing_is_sent(service_of: StartService, tmp_path: Path) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    world.advance(hours=5)
+    request = BackfillRequest(world.workspace, "Lake", "2026-10-19", "2026-10-20")
+    world.service.clear_requests()
+    with pytest.raises(ReconcilerError, match="not approved"):
+        world.run(lambda runtime: backfill(request, runtime, SILENT))
+    assert posts(world) == 0
+    with pytest.raises(BadUsage, match="no terminal"):
+        BackfillRequest(world.workspace, "Lake", gaps=True, can_ask=False).check()
+
+
+@pytest.mark.parametrize("dialect", ["2025", "2026"])
+def test_running_backfills_are_cancelled(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    export = world.create()
+    world.advance(hours=5)
+    filled(world, first="2026-10-01", last="2026-10-10")
+    ids = world.run(lambda runtime: cancel("Lake", None, world.workspace, runtime))
+    (row,) = world.call("GET", export, "backfills/")["results"]
+    assert (ids, row["status"]) == ((row["id"],), "Cancelled")
+    assert world.run(lambda runtime: cancel("Lake", None, world.workspace, runtime)) == ()
+
+
+def saved(world: Simulated, **fields: Any) -> BackfillPlan:
+    plan = filled(world, dry_run=True, **fields).plan
+    return decode_backfills(backfills_as_json(plan).encode(), name="plan.json")
+
+
+def applied(world: Simulated, plan: BackfillPlan, **fields: Any) -> Backfilled:
+    return filled(world, "", saved=plan, **fields)
+
+
+def test_a_saved_plan_starts_what_is_still_needed_once(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    world.advance(hours=5)
+    world.outcomes({"match": {"name": "Lake", "times": 2}, "status": "Failed"})
+    world.advance(hours=5)
+    plan = saved(world, gaps=True)
+    assert plan.closes_gaps
+    assert ends(applied(world, plan)) == [("20 15:00", "20 17:00", "started")]
+    world.advance(hours=1)
+    world.service.clear_requests()
+    again = applied(world, plan)
+    assert again.plan.backfills == ()
+    assert again.plan.notes == ("1 of 1 backfills are not needed any more",)
+    assert posts(world) == 0
+
+
+def test_a_saved_plan_of_a_gap_that_was_closed_meanwhile_does_nothing(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    world.advance(hours=5)
+    world.outcomes({"match": {"name": "Lake", "times": 2}, "status": "Failed"})
+    world.advance(hours=5)
+    plan = saved(world, gaps=True)
+    filled(world, first="2026-10-20T14:00Z", last="2026-10-20T18:00Z", wait=True)
+    assert applied(world, plan).plan.backfills == ()
+
+
+def test_a_saved_plan_is_stale_after_a_change_of_the_schedule_or_the_object(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    export = world.create()
+    world.advance(hours=5)
+    plan = saved(world, first="2026-10-19T03:00Z", last="2026-10-19T05:00Z")
+    other = replace(plan, source=replace(plan.source, environment="other"))
+    with pytest.raises(StalePlan, match="another environment"):
+        applied(world, other)
+    world.call("PATCH", export, "", {"interval": "day", "timezone": "UTC"})
+    with pytest.raises(StalePlan, match="schedule"):
+        applied(world, plan)
+    world.call("DELETE", export)
+    with pytest.raises(StalePlan, match="does not exist"):
+        applied(world, plan)
+
+
+def test_a_saved_plan_that_was_edited_is_refused(service_of: StartService, tmp_path: Path) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    world.advance(hours=5)
+    given = {"first": "2026-10-19T03:00Z", "last": "2026-10-19T05:00Z"}
+    text = backfills_as_json(filled(world, dry_run=True, **given).plan)
+    assert is_backfill_plan(text.encode())
+    for edited in (text.replace("T05:00", "T06:00"), text[:-20], "[]", text.replace("1,", "2,", 1)):
+        with pytest.raises(InvalidPlanFile):
+            decode_backfills(edited.encode(), name="plan.json")
+
+
+def test_the_text_names_ranges_runs_rows_and_remarks(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    world.advance(hours=5)
+    world.outcomes(
+        {"match": {"name": "Lake", "times": 3}, "status": "Failed", "error": "No\x1b[1m."}
+    )
+    world.advance(hours=3)
+    result = filled(world, gaps=True, dry_run=True)
+    text = backfills_as_text(result.plan)
+    assert "2026-10-20T15:00:00Z to 2026-10-20T16:00:00Z  1 run  tried first" in text
+    assert "2026-10-20T16:00:00Z to 2026-10-20T18:00:00Z  2 runs" in text
+    assert "last-run-failed" in text
+    assert "Plan: 2 backfills, 3 runs, about 3 k rows." in text
+    ended = ends_as_text(result.plan, filled(world, gaps=True).ends, PLAIN)
+    assert "completed 2026-10-20T15:00:00Z" in ended
+    assert "\x1b" not in text + ended
+
+
+def test_a_stop_while_waiting_leaves_the_backfill_running(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    export = world.create()
+    world.advance(hours=5)
+    request = BackfillRequest(
+        world.workspace, "Lake", "2026-10-01", "2026-10-10", auto_approve=True, wait=True
+    )
+
+    def stopping(runtime: Runtime) -> Runtime:
+        def listen(event: Event) -> None:
+            if isinstance(event, Waiting) and "of 216 runs" in event.reason:
+                runtime.stop.request()
+
+        return replace(runtime, listen=listen)
+
+    result = world.run(lambda runtime: backfill(request, stopping(runtime), SILENT))
+    (end,) = result.ends
+    assert end.state.value == "started"
+    assert "it goes on" in (end.detail or "")
+    (row,) = world.call("GET", export, "backfills/")["results"]
+    assert (row["id"], row["status"]) == (end.id, "Running")
+
+
+def test_the_audit_log_has_the_request(service_of: StartService, tmp_path: Path) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    world.advance(hours=5)
+    log = tmp_path / "audit.jsonl"
+    filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
+    (run,) = read_log(log.read_bytes()) or ()
+    (sent,) = run.requests
+    assert (sent.method, sent.path.endswith("/backfills/"), sent.statuses) == ("POST", True, (201,))
+    assert run.exit_code == 0

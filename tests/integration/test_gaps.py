@@ -1,0 +1,251 @@
+"""`gaps` in simulated time: it says exactly which intervals were not exported."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reconciler.client.estimate import Estimate
+from reconciler.commands.gaps import GapRequest, GapResult, gaps
+from reconciler.model.client_options import ClientOptions, Window
+from reconciler.render.gaps import gaps_as_json, gaps_as_markdown, gaps_as_text
+from tests.conftest import LONG, StartService
+from tests.support.cli import reconciler
+from tests.support.simulated import Simulated, simulated
+
+DIALECTS = ("interface", "2025", "2026")
+
+
+def start(service_of: StartService, folder: Path, dialect: str, at: str) -> Simulated:
+    return simulated(service_of(None, "--dialect", dialect), folder, at=at)
+
+
+def judged(world: Simulated, *names: str) -> GapResult:
+    return world.run(lambda runtime: gaps(GapRequest(world.workspace, names), runtime))
+
+
+def states(world: Simulated) -> list[tuple[str, str, str, int]]:
+    """Return start, end, state and number of intervals of every gap."""
+    report = judged(world).report
+    return [
+        (f"{gap.start:%d %H:%M}", f"{gap.end:%d %H:%M}", gap.state.value, gap.intervals)
+        for item in report.objects
+        for gap in item.gaps
+    ]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_six_hours_of_failures_are_one_range(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect, "2026-10-20T10:30:00Z")
+    world.service.admin("PUT", "settings", {"auto_pause": False})
+    world.create()
+    world.advance(hours=8)
+    assert states(world) == []
+    denied = {"match": {"name": "Lake", "times": 6}, "status": "Failed", "error": "Access denied."}
+    world.outcomes(denied)
+    world.advance(hours=10)
+    assert states(world) == [("20 18:00", "21 00:00", "failed", 6)]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_export_that_never_ran_and_one_that_lags(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect, "2026-10-20T10:30:00Z")
+    world.create()
+    world.advance(minutes=10)
+    assert states(world) == []
+    world.outcomes({"match": {"name": "Lake"}, "status": "Running"})
+    world.advance(hours=2)
+    assert states(world) == [("20 10:00", "20 12:00", "pending", 2)]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_three_days_of_a_pause_are_shown_while_it_lasts_and_afterwards(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect, "2026-10-20T10:30:00Z")
+    export = world.create()
+    world.advance(hours=24)
+    world.call("POST", export, "pause/", {})
+    world.advance(hours=72)
+    assert states(world) == [("21 10:00", "24 10:00", "paused", 72)]
+    world.call("POST", export, "unpause/", {})
+    world.advance(hours=5)
+    assert states(world) == [("21 10:00", "24 10:00", "paused", 72)]
+
+
+def test_trap_15_55_an_earlier_pause_is_unknown(service_of: StartService, tmp_path: Path) -> None:
+    world = start(service_of, tmp_path, "2026", "2026-10-20T10:30:00Z")
+    export = world.create()
+    for _ in range(2):
+        world.advance(hours=4)
+        world.call("POST", export, "pause/", {})
+        world.advance(hours=3)
+        world.call("POST", export, "unpause/", {})
+    world.advance(hours=4)
+    assert states(world) == [
+        ("20 14:00", "20 17:00", "unknown", 3),
+        ("20 21:00", "21 00:00", "paused", 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("at", "first", "last"),
+    [
+        ("2026-03-06T12:00:00Z", "08 05:00", "09 04:00"),
+        ("2026-10-30T12:00:00Z", "01 04:00", "02 05:00"),
+    ],
+)
+def test_trap_15_54_a_day_of_23_or_25_hours_is_one_interval(
+    at: str, first: str, last: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026", at)
+    world.create(interval="day", timezone="US/Eastern")
+    world.outcomes({"match": {"nth": 3}, "status": "Failed"})
+    world.advance(days=6)
+    assert states(world) == [(first, last, "failed", 1)]
+
+
+def test_trap_15_53_days_of_2025_are_in_utc_and_weeks_never_run(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2025", "2026-10-20T10:30:00Z")
+    world.service.call(
+        "PATCH", "/api/organizations/@current/projects/1/", {"timezone": "Asia/Tokyo"}
+    )
+    world.create("Daily", interval="day")
+    world.create("Weekly", interval="week")
+    world.outcomes({"match": {"name": "Daily", "nth": 2}, "status": "Failed"})
+    world.advance(days=6)
+    assert states(world) == [("21 00:00", "22 00:00", "failed", 1)]
+    unknown = [item.unknown for item in judged(world).report.objects if item.unknown]
+    assert unknown == ["the server never runs exports with interval 'week'"]
+
+
+def test_trap_15_57_a_change_of_the_interval_leaves_no_gap(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026", "2026-10-20T10:30:00Z")
+    export = world.create(timezone="UTC")
+    world.advance(days=2)
+    world.call("PATCH", export, "", {"interval": "day", "timezone": "UTC"})
+    world.advance(days=2)
+    world.call("PATCH", export, "", {"interval": "every 5 minutes"})
+    world.advance(hours=1)
+    listed = states(world)
+    # Between the last daily run and the change, nothing ran.
+    assert [state for *_, state, _ in listed] == ["missing"]
+    assert listed[0][:2] == ("24 00:00", "24 10:30")
+
+
+def test_trap_15_51_a_run_without_a_start_covers_what_is_before(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2025", "2026-10-20T10:30:00Z")
+    export = world.create(
+        destination={
+            "type": "HTTP",
+            "config": {"token": "x", "url": "https://eu.i.posthog.com/batch/"},
+        }
+    )
+    world.outcomes({"match": {"nth": 2}, "status": "Failed"})
+    world.advance(hours=5)
+    assert [gap[2] for gap in states(world)] == ["failed"]
+    world.call("POST", export, "backfills/", {"start_at": None, "end_at": "2026-10-20T14:00:00Z"})
+    world.advance(hours=1)
+    assert states(world) == []
+
+
+def test_runs_of_the_list_make_calls_unnecessary(service_of: StartService, tmp_path: Path) -> None:
+    world = start(service_of, tmp_path, "2026", "2026-10-01T10:30:00Z")
+    world.create("Daily", interval="day", timezone="UTC")
+    hourly = world.create("Hourly")
+    world.advance(days=20)
+    world.service.clear_requests()
+    announced: list[Estimate] = []
+    result = world.run(lambda runtime: gaps(GapRequest(world.workspace), runtime, announced.append))
+    paths = [request["path"] for request in world.service.requests()]
+    assert [path for path in paths if path.endswith("/runs/")] == [
+        f"/api/projects/1/batch_exports/{hourly}/runs/"
+    ] * 2
+    assert announced[0].calls == 4
+    assert result.calls == len(paths)
+    assert result.report.gaps == 0
+
+
+def test_the_report_is_text_markdown_and_json(service_of: StartService, tmp_path: Path) -> None:
+    world = start(service_of, tmp_path, "2026", "2026-10-20T10:30:00Z")
+    world.create("Lake | `x` \x1b[31m")
+    world.create("Fine")
+    world.outcomes({"match": {"nth": 3}, "status": "Failed", "error": "No <b>access</b>."})
+    world.advance(hours=2)
+    world.outcomes({"match": {"nth": 1}, "status": "FailedBilling"})
+    world.advance(hours=1)
+    report = judged(world).report
+    text, markdown = gaps_as_text(report), gaps_as_markdown(report)
+    assert "No <b>access</b>." in text
+    assert "settle billing" in text
+    assert "hint: reconciler backfill batch_export.id:" in text
+    assert "\x1b" not in text + markdown
+    assert "<b>" not in markdown
+    content = json.loads(gaps_as_json(report))
+    assert content["gaps"] == 2
+    assert content["repairable"] == 1
+    assert {gap["state"] for item in content["objects"] for gap in item["gaps"]} == {
+        "failed",
+        "billing",
+    }
+
+
+def test_reading_many_exports_says_its_calls_and_keeps_to_the_rate(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    exports = [
+        {
+            "name": f"Lake {number}",
+            "interval": "hour",
+            "destination": {"type": "NoOp", "config": {}},
+        }
+        for number in range(5_000 if LONG else 30)
+    ]
+    seed = {
+        "organizations": [
+            {"name": "Acme", "projects": [{"id": 1, "name": "Web", "batch_exports": exports}]}
+        ]
+    }
+    service = service_of(seed, "--dialect", "2026")
+    world = simulated(service, tmp_path, at=service.admin("GET", "clock")["now"])
+    world.advance(days=2)
+    request = GapRequest(replace(world.workspace, client=ClientOptions(rate=(Window(20, 60.0),))))
+    announced: list[Estimate] = []
+    world.service.clear_requests()
+    result = world.run(lambda runtime: gaps(request, runtime, announced.append))
+    (cost,) = announced
+    assert cost.calls == 3 * len(exports)
+    assert str(cost.limit) == "20 a minute"
+    assert result.calls <= cost.calls + len(exports) // 100 + 5
+    assert sum(world.waits) >= (result.calls / 20 - 2) * 60
+
+
+def test_the_command_exits_with_2_for_gaps_and_0_without(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026", "2020-01-01T00:00:00Z")
+    world.service.admin("POST", "reset")
+    world.create()
+    environ = world.service.environ()
+    fine = reconciler("gaps", "-C", tmp_path, environ=environ)
+    assert fine.code == 0, fine.err
+    assert "No gaps." in fine.out
+    wrong = reconciler("gaps", "-C", tmp_path, "--since", "soon", environ=environ)
+    assert wrong.code == 64
+    both = reconciler("gaps", "-C", tmp_path, "--since", "1d", "--from", "2026-01-01")
+    assert both.code == 64
+    nothing = reconciler("gaps", "nope", "-C", tmp_path, environ=environ)
+    assert nothing.code == 64

@@ -1,0 +1,314 @@
+"""`pause` and `unpause`: a plan of one action, applied, verified and recorded like any other."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.commands.applying import Screen
+from reconciler.commands.pausing import Paused, PauseRequest, pause
+from reconciler.commands.planning import PlanResult, plan
+from reconciler.commands.recording import Outputs
+from reconciler.commands.runtime import PlanRequest
+from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy
+from reconciler.model.change import Action, Reason
+from reconciler.model.plan import Plan
+from reconciler.render.plan.text import plan_as_text
+from tests.conftest import StartService
+from tests.support.cli import reconciler, write
+from tests.support.simulated import Simulated, simulated
+
+DIALECTS = ("interface", "2025", "2026")
+FILES = {
+    "reconciler.yaml": "version: 1\n",
+    "a.yaml": """\
+# Exports of the shop.
+batch_exports:
+  lake:
+    name: Lake   # hourly
+    project: {id: 1}
+    interval: hour
+    destination: {type: NoOp, config: {}}
+    paused: false  # runs
+""",
+}
+
+
+def start(service_of: StartService, folder: Path, dialect: str = "2026", **files: str) -> Simulated:
+    world = simulated(service_of(None, "--dialect", dialect), folder, at="2026-10-20T10:30:00Z")
+    write(
+        folder, {**FILES, **{name.replace("_yaml", ".yaml"): text for name, text in files.items()}}
+    )
+    return world
+
+
+def toggled(world: Simulated, action: Action, *names: str, **options: Any) -> Paused:
+    return world.run(
+        lambda runtime: pause(_request(world, action, names, options), runtime, SILENT)
+    )
+
+
+def _request(
+    world: Simulated, action: Action, names: tuple[str, ...], options: dict[str, Any]
+) -> PauseRequest:
+    return PauseRequest(world.workspace, names, action, **{"auto_approve": True, **options})
+
+
+async def _yes(_: Plan) -> bool:
+    return True
+
+
+async def _no(_: Plan) -> bool:
+    return False
+
+
+SILENT = Screen(lambda _: None, _yes)
+
+
+def is_paused(world: Simulated, export: str) -> bool:
+    return bool(world.call("GET", export)["paused"])
+
+
+def planned(world: Simulated) -> Plan:
+    request = PlanRequest(world.workspace, no_base=True)
+    return world.run(lambda runtime: plan(request, runtime)).plan
+
+
+def writes(world: Simulated) -> list[str]:
+    return [
+        f"{request['method']} {request['path'].rpartition('batch_exports/')[2]}"
+        for request in world.service.requests()
+        if request["method"] != "GET"
+    ]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_pause_and_unpause_by_key_and_id(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    lake, other = world.create(), world.create("Other")
+    world.service.clear_requests()
+    paused = toggled(world, Action.PAUSE, "lake", other)
+    assert paused.applied.ended.exit_code == 0
+    assert paused.applied.ended.verified is True
+    assert sorted(writes(world)) == sorted([f"POST {lake}/pause/", f"POST {other}/pause/"])
+    assert is_paused(world, lake)
+    assert is_paused(world, other)
+    assert [change.reasons for change in paused.applied.plan.changes] == [(Reason.REQUESTED,)] * 2
+    again = toggled(world, Action.PAUSE, "lake")
+    assert again.applied.plan.empty
+    toggled(world, Action.UNPAUSE, "L*")
+    assert not is_paused(world, lake)
+    assert is_paused(world, other)
+
+
+def test_the_plan_says_what_the_next_apply_does(service_of: StartService, tmp_path: Path) -> None:
+    world = start(
+        service_of,
+        tmp_path,
+        b_yaml="batch_exports:\n  pond:\n    name: Pond\n    project: {id: 1}\n"
+        "    interval: hour\n    destination: {type: NoOp, config: {}}\n",
+    )
+    for name in ("Lake", "Pond", "Other"):
+        world.create(name)
+    shown: list[PlanResult] = []
+    world.run(
+        lambda runtime: pause(
+            _request(world, Action.PAUSE, ("*",), {}), runtime, Screen(shown.append, _yes)
+        )
+    )
+    text = " ".join(plan_as_text(shown[0].plan).split())
+    assert "the configuration sets `paused: false` (a.yaml:8:13): the next apply reverts" in text
+    assert "the configuration does not set `paused`: the next apply keeps it" in text
+    assert "it is unmanaged: no apply changes it" in text
+    assert "runs-missed-while-paused" in text
+    assert "3 to pause" in text
+    assert [change.action for change in planned(world).effective] == [Action.UNPAUSE]
+
+
+def test_write_edits_the_files_and_keeps_comments(service_of: StartService, tmp_path: Path) -> None:
+    world = start(service_of, tmp_path)
+    world.create()
+    before = (tmp_path / "a.yaml").read_text()
+    paused = toggled(world, Action.PAUSE, "lake", write=True)
+    assert list(paused.files) == ["a.yaml"]
+    after = (tmp_path / "a.yaml").read_text()
+    assert after == before.replace("paused: false  # runs", "paused: true  # runs")
+    assert planned(world).empty
+    toggled(world, Action.UNPAUSE, "lake", write=True)
+    assert (tmp_path / "a.yaml").read_text() == before
+
+
+def test_write_edits_only_this_environment(service_of: StartService, tmp_path: Path) -> None:
+    workspace = "version: 1\ndefault: a\nenvironments:\n  a: {}\n  b: {}\n"
+    world = start(service_of, tmp_path, reconciler_yaml=workspace)
+    world.create()
+    toggled(world, Action.PAUSE, "lake", write=True)
+    text = (tmp_path / "a.yaml").read_text()
+    assert "paused: false  # runs" in text
+    assert "    overrides:\n      a:\n        paused: true\n" in text
+
+
+def test_nothing_is_written_or_sent_without_approval(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path)
+    world.create()
+    world.service.clear_requests()
+    options = {"auto_approve": False, "write": True}
+    request = _request(world, Action.PAUSE, ("lake",), options)
+    with pytest.raises(ReconcilerError, match="not approved"):
+        world.run(lambda runtime: pause(request, runtime, Screen(lambda _: None, _no)))
+    with pytest.raises(BadUsage, match="nothing matches"):
+        toggled(world, Action.PAUSE, "nope")
+    assert writes(world) == []
+    assert (tmp_path / "a.yaml").read_text() == FILES["a.yaml"]
+
+
+def test_ignored_objects_and_denied_consequences_are_refused(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    policy = "policy:\n  ignore: ['Other']\n  deny: [runs-missed-while-paused]\n"
+    world = start(service_of, tmp_path, reconciler_yaml=f"version: 1\n{policy}")
+    world.create()
+    other = world.create("Other")
+    world.service.clear_requests()
+    for name in ("lake", other):
+        with pytest.raises(RefusedByPolicy):
+            toggled(world, Action.PAUSE, name)
+    assert writes(world) == []
+
+
+def test_the_reason_is_in_the_audit_log(service_of: StartService, tmp_path: Path) -> None:
+    world = start(service_of, tmp_path)
+    world.create()
+    log = tmp_path / "audit.jsonl"
+    reason = f"warehouse \x1b[1mmigration; key {world.service.api_key}"
+    toggled(world, Action.PAUSE, "lake", outputs=Outputs(log, reason=reason))
+    first = json.loads(log.read_text().splitlines()[0])
+    assert first["started_by"]["reason"] == "warehouse \x1b[1mmigration; key ***"
+    shown = reconciler("audit", log)
+    assert "Reason       warehouse \\x1b[1mmigration; key ***" in shown.out
+    undo = reconciler("plan", "--undo", log, "-C", tmp_path, environ=world.service.environ())
+    assert "1 to unpause" in undo.out, undo.err
+
+
+def test_trap_15_61_unpausing_an_export_that_the_service_paused_warns(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path)
+    export = world.create()
+    world.outcomes({"match": {"name": "Lake"}, "status": "Failed", "error": "Access denied."})
+    world.advance(hours=6)
+    assert is_paused(world, export)
+    unpaused = toggled(world, Action.UNPAUSE, "lake")
+    rules = [item.rule for change in unpaused.applied.plan.changes for item in change.consequences]
+    assert "paused-by-service" in rules
+
+
+@pytest.mark.parametrize(
+    ("status", "detail"),
+    [(403, "API key missing required scope 'batch_export:write'"), (404, "Not found.")],
+)
+def test_a_refusal_of_the_service_is_reported(
+    status: int, detail: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path)
+    world.create()
+    fault = {"match": {"path": "*/pause/"}, "fault": "error", "status": status, "detail": detail}
+    world.service.admin("PUT", "faults", [fault])
+    paused = toggled(world, Action.PAUSE, "lake", write=True)
+    assert paused.applied.ended.exit_code == 3
+    assert paused.files == {}
+    assert (tmp_path / "a.yaml").read_text() == FILES["a.yaml"]
+
+
+def test_an_export_that_was_deleted_meanwhile_is_stale(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path)
+    lake = world.create()
+
+    async def delete(_: Plan) -> bool:
+        world.call("DELETE", lake)
+        return True
+
+    request = _request(world, Action.PAUSE, ("lake",), {"auto_approve": False})
+    paused = world.run(lambda runtime: pause(request, runtime, Screen(lambda _: None, delete)))
+    assert paused.applied.ended.exit_code == 3
+
+
+@pytest.mark.parametrize("dialect", ["2025", "2026"])
+def test_trap_15_67_unpause_with_a_backfill_is_two_requests_and_aligned(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.service.admin("POST", "reset")
+    world.service.admin("PUT", "settings", {"auto_pause": False})
+    today = world.now()
+    world.service.admin("POST", "clock", {"set": (today - timedelta(hours=12)).isoformat()})
+    world.outcomes()
+    lake = world.create()
+    world.advance(hours=2, minutes=10)
+    world.call("POST", lake, "pause/", {})
+    world.advance(hours=9, minutes=50)
+    world.service.clear_requests()
+    arguments = ("unpause", "lake", "-C", tmp_path, "--auto-approve", "--backfill")
+    unpaused = reconciler(*arguments, environ=world.service.environ())
+    assert unpaused.code == 0, unpaused.err
+    unpause, backfill = (item for item in world.service.requests() if item["method"] == "POST")
+    assert unpause["path"].endswith("/unpause/")
+    assert not unpause["body"]
+    assert "/backfills/" in backfill["path"]
+    start_at, end_at = (
+        datetime.fromisoformat(backfill["body"][name]) for name in ("start_at", "end_at")
+    )
+    assert (start_at.minute, end_at.minute) == (0, 0)
+    assert timedelta(hours=9) <= end_at - start_at <= timedelta(hours=11)
+
+
+def test_unpause_with_a_backfill_of_nothing(service_of: StartService, tmp_path: Path) -> None:
+    world = start(service_of, tmp_path)
+    world.service.admin("POST", "reset")
+    lake = world.create()
+    environ = world.service.environ()
+    common = ("-C", tmp_path, "--auto-approve")
+    paused = reconciler("pause", lake, *common, environ=environ)
+    assert paused.code == 0, paused.err
+    assert "1 to pause" in paused.out
+    world.service.clear_requests()
+    early = reconciler("unpause", "lake", *common, "--backfill", environ=environ)
+    assert early.code == 0, early.err
+    assert "nothing to backfill" in early.err
+    assert writes(world) == [f"POST {lake}/unpause/"]
+    again = reconciler("unpause", "lake", *common, environ=environ)
+    assert again.code == 0
+    assert again.out == "already unpaused: batch_export.lake\n"
+
+
+def test_the_command_needs_approval_and_one_name(service_of: StartService, tmp_path: Path) -> None:
+    world = start(service_of, tmp_path)
+    world.service.admin("POST", "reset")
+    world.create()
+    environ = world.service.environ()
+    unapproved = reconciler("pause", "lake", "-C", tmp_path, environ=environ)
+    assert unapproved.code == 64
+    assert "--auto-approve" in unapproved.err
+    assert reconciler("pause", "-C", tmp_path, environ=environ).code == 64
+    unlogged = reconciler("pause", "lake", "--reason", "x", "-C", tmp_path, environ=environ)
+    assert "pass --log-file FILE" in unlogged.err
+    written = reconciler(
+        "pause", "lake", "-C", tmp_path, "--auto-approve", "--write", environ=environ
+    )
+    assert "+    paused: true  # runs" in written.out
+    lines = reconciler(
+        "unpause", "lake", "-C", tmp_path, "--auto-approve", "--format", "json", environ=environ
+    )
+    events = [json.loads(line)["event"] for line in lines.out.splitlines()]
+    assert events[0] == "planned"
+    assert events[-1] == "ended"

@@ -1,0 +1,217 @@
+"""`preflight`: the service tests destinations with the real credentials, and nothing is saved."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from reconciler.model.schema_files import known_schema
+from tests.conftest import StartService
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator
+
+SECRET = "hunter2-hunter2-hunter2"
+FILES = {
+    "reconciler.yaml": "version: 1\nsecrets: [PASSWORD]\n",
+    "a.yaml": """\
+projects:
+  web: {id: 1, name: Default project}
+  later: {name: Later}
+batch_exports:
+  flakes:
+    name: Flakes
+    project: web
+    interval: hour
+    destination:
+      type: Snowflake
+      integration: 7
+      config: {database: d, warehouse: w, schema: s, table_name: t}
+  rows:
+    name: Rows
+    project: web
+    interval: hour
+    destination:
+      type: Postgres
+      integration: 8
+      config: {database: d, schema: s, table_name: t}
+  soon:
+    name: Soon
+    project: later
+    interval: hour
+    destination:
+      type: Snowflake
+      integration: 7
+      config: {database: d, warehouse: w, schema: s, table_name: soon}
+""",
+}
+OLD = {
+    "reconciler.yaml": FILES["reconciler.yaml"],
+    "a.yaml": """\
+projects: {web: {id: 1, name: Default project}}
+batch_exports:
+  flakes:
+    name: Flakes
+    project: web
+    interval: hour
+    destination:
+      type: Snowflake
+      config:
+        account: a
+        database: d
+        warehouse: w
+        schema: s
+        table_name: t
+        user: ${secret:env:PASSWORD}
+        password: ${secret:env:PASSWORD}
+""",
+}
+ORGANIZATION = "4dc8564d-bd82-1065-2f40-97f7c50f67cf"
+SEED = {
+    "organizations": [
+        {
+            "id": ORGANIZATION,
+            "name": "Acme",
+            "projects": [{"id": 1, "name": "Default project"}],
+        }
+    ],
+    "keys": [{"value": "phx_all_0123456789abcdef", "scopes": ["*", "INTERNAL"]}],
+    "integrations": [
+        {"id": 7, "project": 1, "kind": "snowflake"},
+        {"id": 8, "project": 1, "kind": "postgresql"},
+    ],
+}
+
+
+@pytest.fixture
+def newest(service_of: StartService) -> RunningEmulator:
+    return service_of(SEED, "--dialect", "2026")
+
+
+def preflight(service: RunningEmulator, folder: Path, *words: str, **environ: str) -> Ran:
+    return reconciler(
+        "preflight",
+        *words,
+        "-C",
+        folder,
+        "--trust-workspace",
+        environ={**service.environ(), "PASSWORD": SECRET, **environ},
+    )
+
+
+def results(ran: Ran) -> dict[str, dict[str, Any]]:
+    report = json.loads(ran.out)
+    Draft202012Validator(known_schema("preflight")).validate(report)
+    return {item["address"]: item for item in report["results"]}
+
+
+def test_the_steps_of_every_destination(newest: RunningEmulator, tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    before = newest.state()
+    ran = preflight(newest, tmp_path, "--yes", "--format", "json")
+    assert ran.code == 0, ran.err
+    shown = results(ran)
+    steps = shown["batch_export.flakes"]["steps"]
+    assert [step["name"] for step in steps] == [
+        "Establish connection to Snowflake",
+        "Verify Snowflake warehouse",
+        "Verify Snowflake database",
+        "Verify Snowflake schema",
+    ]
+    assert {step["status"] for step in steps} == {"passed"}
+    assert shown["batch_export.rows"]["untested"] == "the service has no test for Postgres"
+    assert shown["batch_export.soon"]["untested"] == "its project does not exist yet"
+    assert "may create and drop test tables" in ran.err
+    assert newest.state() == before
+
+
+def test_trap_15_65_a_failed_step_is_http_200(newest: RunningEmulator, tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    rule = {"step": "Verify Snowflake warehouse", "status": "Failed", "message": "No warehouse."}
+    newest.admin("PUT", "test_steps", [rule])
+    ran = preflight(newest, tmp_path, "flakes", "--yes")
+    assert ran.code == 1
+    assert "  ✓ Establish connection to Snowflake\n" in ran.out
+    assert "  ✗ Verify Snowflake warehouse: No warehouse.\n" in ran.out
+    # The steps after a failure are not run.
+    assert "Verify Snowflake database" not in ran.out
+
+
+def test_trap_15_65_a_plan_runs_no_test(newest: RunningEmulator, tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    environ = {**newest.environ(), "PASSWORD": SECRET}
+    assert reconciler("plan", "-C", tmp_path, "--trust-workspace", environ=environ).code == 0
+    assert newest.writes() == []
+
+
+def test_an_existing_export_is_tested_with_what_would_be_applied(
+    newest: RunningEmulator, tmp_path: Path
+) -> None:
+    write(tmp_path, FILES)
+    environ = {**newest.environ(), "PASSWORD": SECRET}
+    words = ("apply", "-C", tmp_path, "--trust-workspace", "--auto-approve", "--target", "flakes")
+    applied = reconciler(*words, environ=environ)
+    assert applied.code == 0, applied.out + applied.err
+    newest.clear_requests()
+    ran = preflight(newest, tmp_path, "batch_export.flakes", "--yes", "--format", "json")
+    assert ran.code == 0, ran.err
+    assert len(results(ran)["batch_export.flakes"]["steps"]) == 4
+    assert [path for _, path in newest.writes()] == ["run_test_step"] * 4
+
+
+def test_without_approval_nothing_is_sent(newest: RunningEmulator, tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    ran = preflight(newest, tmp_path)
+    assert ran.code == 64
+    assert "use --yes to approve" in ran.err
+    assert newest.writes() == []
+
+
+def test_messages_of_the_service_do_not_show_secrets(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    old = service_of(SEED, "--dialect", "2025")
+    write(tmp_path, OLD)
+    old.admin("PUT", "test_steps", [{"status": "Failed", "message": f"denied for {SECRET}"}])
+    # The dialect is unknown in an organization without exports, so the test is tried.
+    ran = preflight(old, tmp_path, "--yes")
+    assert ran.code == 1, ran.out + ran.err
+    assert "denied for" in ran.out
+    assert SECRET not in ran.out + ran.err
+
+
+@pytest.mark.parametrize("dialect", ["interface", "2025"])
+def test_other_servers_get_the_checks_that_need_no_connection(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    service = service_of(None, "--dialect", dialect)
+    body = {"name": "Known", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+    service.call("POST", "/api/projects/1/batch_exports/", body)
+    write(tmp_path, OLD)
+    ran = preflight(service, tmp_path)
+    assert ran.code == 0, ran.out + ran.err
+    assert f"not tested: servers of dialect {dialect} do not offer tests to API keys" in ran.out
+    assert "only checked: files, policy, and that secrets exist" in ran.out
+    ran = preflight(service, tmp_path, PASSWORD="")
+    assert ran.code == 1
+    assert "✗ secret ${secret:env:PASSWORD} is empty" in ran.out
+    assert all(path != "run_test_step_new" for _, path in service.writes())
+
+
+def test_a_plan_that_the_policy_refuses_is_not_tested(
+    newest: RunningEmulator, tmp_path: Path
+) -> None:
+    write(tmp_path, OLD)
+    newest.call(
+        "POST",
+        "/api/projects/1/batch_exports/",
+        {"name": "Known", "interval": "hour", "destination": {"type": "NoOp", "config": {}}},
+    )
+    newest.clear_requests()
+    ran = preflight(newest, tmp_path, "--yes")
+    assert ran.code == 1
+    assert "not tested: the policy refuses its plan" in ran.out
+    assert newest.writes() == []

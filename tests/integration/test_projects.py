@@ -1,0 +1,213 @@
+"""`projects`: list, show, activity, demo data, and the reset of a token."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from reconciler.model.schema_files import schema
+from tests.conftest import StartService
+from tests.support.cli import TIMEOUT, reconciler, write
+from tests.support.emulator import RunningEmulator
+
+NAME = "Default project"
+RESET = "*/reset_token/"
+
+
+def workspace(folder: Path, name: str = NAME) -> Path:
+    files = {"projects": {"web": {"name": name}, "shop": {"name": "Shop"}}}
+    return write(folder, {"reconciler.yaml": "version: 1\n", "web.yaml": json.dumps(files)})
+
+
+def token(emulator: RunningEmulator) -> str:
+    path = f"/api/organizations/{emulator.organization}/projects/1/"
+    return str(emulator.call("GET", path).json()["api_token"])
+
+
+def reset(emulator: RunningEmulator, folder: Path, *options: str | Path) -> Any:
+    words = ("projects", "reset-token", "web", "-C", folder, "--auto-approve", *options)
+    return reconciler(*words, environ=emulator.environ())
+
+
+def test_the_list_has_managed_unmanaged_and_missing_projects(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    path = f"/api/organizations/{emulator.organization}/projects/"
+    emulator.call("POST", path, {"name": "Tab\there", "timezone": "Europe/Berlin"})
+    body = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+    emulator.call("POST", f"/api/projects/{emulator.project_id}/batch_exports/", body)
+    words = ("projects", "list", "-C", workspace(tmp_path))
+    shown = reconciler(*words, environ=emulator.environ())
+    assert shown.code == 0
+    rows = [" ".join(line.split()) for line in shown.out.splitlines()]
+    assert "1 Default project 1 UTC project.web" in rows
+    assert "2 Tab\\there 0 Europe/Berlin unmanaged" in rows
+    assert "Do not exist yet: project.shop" in rows
+    assert rows[-1] == "2 projects, 1 unmanaged."
+    listing = json.loads(reconciler(*words, "--format", "json", environ=emulator.environ()).out)
+    Draft202012Validator(schema("projects")).validate(listing)
+    assert [line["exports"] for line in listing["projects"]] == [0, 1]
+    assert listing["missing"] == ["project.shop"]
+    one = reconciler(*words[:2], "web", *words[2:], environ=emulator.environ())
+    assert one.out.endswith("1 project.\n")
+
+
+def test_show_hides_the_token(emulator: RunningEmulator, tmp_path: Path) -> None:
+    words = ("projects", "show", "web", "-C", workspace(tmp_path))
+    secret = token(emulator)
+    shown = reconciler(*words, "--debug", environ=emulator.environ())
+    assert shown.code == 0
+    assert f"project.web '{NAME}' (id 1)" in shown.out
+    assert f"{emulator.base_url}/project/1/settings/project-details" in shown.out
+    assert secret not in shown.out + shown.err
+    fields = json.loads(reconciler(*words, "--format=json", environ=emulator.environ()).out)
+    Draft202012Validator(schema("project_details")).validate(fields)
+    assert fields["fields"]["api_token"] == "***"
+    assert fields["fields"]["timezone"] == "UTC"
+    revealed = reconciler(*words, "--reveal", environ=emulator.environ())
+    assert secret in revealed.out
+
+
+@pytest.mark.parametrize("action", ["activity", "demo-data"])
+@pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
+def test_operations_that_servers_refuse_to_keys(
+    action: str, dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    running = service_of(None, "--dialect", dialect)
+    words = ("projects", action, "web", "-C", workspace(tmp_path))
+    shown = reconciler(*words, environ=running.environ())
+    if dialect == "interface":
+        assert shown.code == 0
+        assert "timezone" in shown.out
+        assert token(running) not in shown.out
+    else:
+        assert shown.code == 1
+        assert "API key" in shown.err
+        page = f"{running.base_url}/project/1/settings/project-details"
+        assert page in "".join(shown.err.split("\n    "))
+
+
+def test_a_reset_writes_the_token_to_a_private_file(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    before, out = token(emulator), tmp_path / "token"
+    ran = reset(emulator, workspace(tmp_path), "--out", out, "--debug")
+    assert ran.code == 0, ran.err
+    after = token(emulator)
+    assert after != before
+    assert out.read_text(encoding="utf-8") == f"{after}\n"
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    assert after not in ran.out + ran.err
+    assert emulator.writes() == [("PATCH", "reset_token")]
+    assert "stop working" in ran.err
+
+
+def test_a_reset_shows_the_token_only_if_asked(emulator: RunningEmulator, tmp_path: Path) -> None:
+    folder = workspace(tmp_path)
+    hidden = reset(emulator, folder)
+    assert token(emulator) not in hidden.out + hidden.err
+    assert "***" in hidden.out
+    shown = reset(emulator, folder, "--reveal")
+    assert token(emulator) in shown.out
+    assert token(emulator) not in shown.err
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_lost_answer_of_a_reset_is_looked_up(
+    emulator: RunningEmulator, tmp_path: Path, when: str
+) -> None:
+    before = token(emulator)
+    rule = {"match": {"path": RESET}, "fault": "drop", "when": when}
+    emulator.admin("PUT", "faults", [rule])
+    ran = reset(emulator, workspace(tmp_path), "--reveal")
+    assert emulator.writes() == [("PATCH", "reset_token")]
+    if when == "after":
+        assert ran.code == 0
+        assert token(emulator) in ran.out
+    else:
+        assert token(emulator) == before
+        assert ran.code == 1
+        assert "outcome unknown" in ran.err
+        assert "projects show project.web --reveal" in " ".join(ran.err.split())
+
+
+def test_a_reset_that_can_not_be_looked_up_is_unknown(
+    emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    read = {"match": {"path": "*/projects/1/", "from": 2}, "fault": "error", "status": 404}
+    rule = {"match": {"path": RESET}, "fault": "drop", "when": "after"}
+    emulator.admin("PUT", "faults", [rule, read])
+    ran = reset(emulator, workspace(tmp_path))
+    assert ran.code == 1
+    assert "outcome unknown" in ran.err
+    assert "read the token before you try again" in " ".join(ran.err.split())
+
+
+@pytest.mark.parametrize("dialect", ["2025", "2026"])
+def test_a_refused_reset_is_explained(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    running = service_of(None, "--dialect", dialect)
+    body = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+    running.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
+    running.clear_requests()
+    ran = reset(running, workspace(tmp_path))
+    assert ran.code == 1
+    assert f"reset token: a server of dialect {dialect} refuses it to API keys" in ran.err
+    assert running.writes() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("show",), "projects show requires NAME"),
+        (("reset-token",), "projects reset-token requires NAME"),
+        (("list", "--reveal"), "--reveal is not an option of projects list"),
+        (("show", "web", "--auto-approve"), "--auto-approve is not an option of projects show"),
+        (("show", "we"), "nothing matches 'we'"),
+        (("show", "*"), "matches 2 resources"),
+        (("reset-token", "web"), "no terminal to ask for the name"),
+        (("reset-token", "web", "--auto-approve", "--out", "gone/x"), "gone/x does not exist"),
+    ],
+)
+def test_bad_usage_sends_nothing(
+    emulator: RunningEmulator, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    folder = workspace(tmp_path)
+    emulator.call("POST", f"/api/organizations/{emulator.organization}/projects/", {"name": "B"})
+    emulator.clear_requests()
+    ran = reconciler("projects", *words, "-C", folder, environ=emulator.environ())
+    assert ran.code == 64, ran.err
+    assert message in ran.err
+    assert emulator.writes() == []
+
+
+@pytest.mark.parametrize(("typed", "code"), [(NAME, 0), ("web", 1)])
+def test_a_reset_asks_for_the_name(
+    emulator: RunningEmulator, tmp_path: Path, typed: str, code: int
+) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "reconciler", "projects", "reset-token", "web"]
+    with os.fdopen(ours, "wb", buffering=0) as terminal:
+        process = subprocess.Popen(
+            [*command, "-C", str(workspace(tmp_path))],
+            env={**os.environ, **emulator.environ()},
+            stdin=theirs,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        os.close(theirs)
+        terminal.write(f"{typed}\n".encode())
+        _, errors = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == code, errors
+    assert b"Type the name of the project" in errors
+    assert emulator.writes() == ([("PATCH", "reset_token")] if code == 0 else [])

@@ -1,0 +1,361 @@
+"""`pull`: drift goes into the files at the right layer; then the plan is empty."""
+
+from __future__ import annotations
+
+import json
+import random
+from difflib import unified_diff
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from reconciler.errors import ReconcilerError
+from reconciler.model.schema_files import schema
+from reconciler.model.values import path_text
+from reconciler.render.drift import pull_summary, pulled_as_json, pulled_as_text
+from reconciler.render.style import PLAIN
+from tests.conftest import LONG
+from tests.support.cli import write
+from tests.support.drifting import Applied
+from tests.support.emulator import RunningEmulator
+
+SETTINGS = """\
+version: 1
+vars: {suffix: "", interval: hour}  # of all
+environments:
+  production: {}
+  staging:
+    vars: {suffix: " S"}
+defaults:
+  batch_export:
+    paused: false  # unless a file says otherwise
+"""
+FILE = """\
+projects:
+  web: {name: "Web${var:suffix}"}
+batch_exports:
+  # Both environments have these.
+  shared:
+    project: web
+    name: "Shared${var:suffix}"
+    interval: hour  # for all
+    destination: &noop
+      type: S3
+      config: &config
+        bucket_name: b
+        region: r
+        prefix: p/
+        exclude_events: # noise
+          - $a  # first
+          - $b
+        aws_access_key_id: &id ${secret:env:RECONCILER_SECRET_ID}
+        aws_secret_access_key: ${secret:env:RECONCILER_SECRET_KEY}
+    overrides:
+      production: {interval: day}  # daily is enough
+  variable:
+    project: web
+    name: "Variable${var:suffix}"
+    interval: "${var:interval}"
+    destination: *noop
+
+  # Only production.
+  only:
+    environments: [production]
+    project: web
+    name: 'Only'
+    interval: 'hour'   # quoted
+    destination:
+      type: S3
+      config:
+        <<: *config
+        prefix: "o/"
+"""
+SECRETS = {"RECONCILER_SECRET_ID": "an-access-key", "RECONCILER_SECRET_KEY": "a-secret-value"}
+PRODUCTION = {"environment": "production"}
+
+
+@pytest.fixture
+def applied(tmp_path: Path, emulator: RunningEmulator) -> Applied:
+    files = {"reconciler.yaml": SETTINGS, "resources.yaml": FILE}
+    return Applied.of(tmp_path / "w", emulator, files, "production", "staging", **SECRETS)
+
+
+def changed(applied: Applied) -> list[str]:
+    lines = unified_diff(FILE.splitlines(), applied.text("resources.yaml").splitlines(), n=0)
+    return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+
+
+def plan_is_empty(applied: Applied, *environments: str | None) -> bool:
+    codes = [
+        applied.run("plan", "--detailed-exitcode", environment=name).code for name in environments
+    ]
+    return codes == [0] * len(environments)
+
+
+def test_values_go_to_the_layer_where_nothing_else_changes(applied: Applied) -> None:
+    applied.change("Shared", interval="week")
+    applied.change("Only", interval="day", paused=True)
+    config = {**applied.live("Only")["destination"]["config"], "prefix": "n/"}
+    applied.change("Only", destination={"type": "S3", "config": config})
+    pulled = applied.pull(**PRODUCTION).pulled
+    assert {(str(item.address), path_text(item.path), item.layer) for item in pulled.placed} == {
+        ("batch_export.shared", "interval", "override production"),
+        ("batch_export.only", "interval", "resource"),
+        ("batch_export.only", "paused", "resource"),
+        ("batch_export.only", "destination.config.prefix", "resource"),
+    }
+    assert changed(applied) == [
+        "-      production: {interval: day}  # daily is enough",
+        "+      production: {interval: week}  # daily is enough",
+        "-    interval: 'hour'   # quoted",
+        "+    interval: 'day'   # quoted",
+        "+    paused: true",
+        '-        prefix: "o/"',
+        '+        prefix: "n/"',
+    ]
+    assert applied.text("reconciler.yaml") == SETTINGS
+    assert plan_is_empty(applied, "production", "staging")
+
+
+def test_what_other_environments_share_goes_into_an_override(applied: Applied) -> None:
+    applied.change("Shared S", interval="day", paused=True)
+    applied.change("Variable", interval="day")
+    pulled = applied.pull(environment="staging").pulled
+    # Production has an interval of its own already.
+    layers = {path_text(item.path): item.layer for item in pulled.placed}
+    assert layers == {"interval": "resource", "paused": "override staging"}
+    (item,) = applied.pull("variable", **PRODUCTION).pulled.placed
+    assert (item.layer, item.replaces) == ("override production", "${var:interval}")
+    assert changed(applied) == [
+        "-    interval: hour  # for all",
+        "+    interval: day  # for all",
+        "+      staging:",
+        "+        paused: true",
+        "+    overrides:",
+        "+      production:",
+        "+        interval: day",
+    ]
+    assert plan_is_empty(applied, "production", "staging")
+
+
+def test_a_value_of_a_reference_asks_on_a_terminal(applied: Applied) -> None:
+    asked: list[str] = []
+
+    async def no(question: str) -> bool:
+        asked.append(question)
+        return False
+
+    applied.change("Variable", interval="day")
+    applied.change("Only", interval="day")
+    pulled = applied.pull(ask=no, **PRODUCTION).pulled
+    assert [
+        "batch_export.variable interval comes from ${var:interval}" in text for text in asked
+    ] == [True]
+    assert [item.reason for item in pulled.left_out] == [
+        "it comes from a reference, and was declined"
+    ]
+    assert [str(item.address) for item in pulled.placed] == ["batch_export.only"]
+    assert "left out: batch_export.variable interval: it comes" in pull_summary(pulled)
+
+
+def test_a_preview_writes_nothing(applied: Applied) -> None:
+    applied.change("Only", interval="day")
+    pulled = applied.pull(write=False, **PRODUCTION).pulled
+    assert changed(applied) == []
+    assert "-    interval: 'hour'   # quoted\n+    interval: 'day'" in pulled_as_text(
+        pulled, PLAIN, diff=True
+    )
+    assert pull_summary(pulled) == "Would write 1 value to 1 file\n"
+    as_json = json.loads(pulled_as_json(pulled))
+    assert as_json["placed"][0]["layer"] == "resource"
+    Draft202012Validator(schema("pull")).validate(as_json)
+
+
+def test_a_known_secret_in_a_live_field_is_not_written(applied: Applied) -> None:
+    config = {**applied.live("Only")["destination"]["config"], "prefix": "a-secret-value/"}
+    applied.change("Only", interval="day", destination={"type": "S3", "config": config})
+    pulled = applied.pull(**PRODUCTION).pulled
+    assert [(path_text(item.path), item.reason) for item in pulled.left_out] == [
+        ("destination.config.prefix", "it contains a known secret")
+    ]
+    assert "a-secret-value" not in applied.text("resources.yaml")
+    assert "a-secret-value" not in pull_summary(pulled) + pulled_as_json(pulled)
+
+
+def test_a_place_that_cannot_be_edited_is_left_out(
+    tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    noop = "destination: {type: S3, config: {bucket_name: b, region: r, prefix: p, " + ", ".join(
+        f'aws_{name}: "${{secret:env:RECONCILER_SECRET_{variable}}}"'
+        for name, variable in (("access_key_id", "ID"), ("secret_access_key", "KEY"))
+    )
+    fields = f"interval: hour, project: web, {noop}}}}}"
+    files = {
+        "reconciler.yaml": "version: 1\n",
+        "web.yaml": "projects:\n  web: {name: Web}\n",
+        "flow.yaml": f"{{batch_exports: {{flow: {{name: Flow, {fields}}}}}}}\n",
+        "block.yaml": f"batch_exports:\n  block: {{name: Block, {fields}}}\n",
+    }
+    applied = Applied.of(tmp_path / "w", emulator, files, **SECRETS)
+    applied.change("Flow", interval="day")
+    applied.change("Block", interval="day")
+    pulled = applied.pull().pulled
+    assert [item.address.key for item in pulled.placed] == ["block"]
+    assert [(item.address.key, item.reason) for item in pulled.left_out] == [
+        ("flow", "flow.yaml:1:1: cannot edit this place safely")
+    ]
+
+
+def test_a_conflict_is_left_out(applied: Applied) -> None:
+    applied.change("Only", interval="day")
+    write(applied.folder, {"resources.yaml": FILE.replace("'hour'   #", "week   #")})
+    pulled = applied.pull(**PRODUCTION).pulled
+    assert (pulled.placed, len(pulled.left_out)) == ((), 1)
+    assert "conflict" in pulled.left_out[0].reason
+
+
+def test_each_resource_gets_a_commit(applied: Applied) -> None:
+    applied.change("Only", interval="day")
+    applied.change("Shared", interval="week")
+    write(applied.folder, {"other.txt": "not part of it"})
+    applied.git.run("add", "other.txt")
+    applied.git.run("config", "user.name", "T")
+    applied.git.run("config", "user.email", "t@t.example")
+    pulled = applied.pull(commit=True, **PRODUCTION).pulled
+    assert len(pulled.commits) == 2
+    subjects = applied.git.run("log", "--format=%s", "-2").splitlines()
+    assert sorted(subjects) == [
+        "batch_export.only: take live values of production",
+        "batch_export.shared: take live values of production",
+    ]
+    assert applied.git.run("status", "--porcelain") == "A  other.txt"
+    assert plan_is_empty(applied, "production", "staging")
+
+
+def test_a_file_with_uncommitted_changes_is_not_committed(applied: Applied) -> None:
+    applied.change("Only", interval="day")
+    text = f"{FILE}# unfinished\n"
+    write(applied.folder, {"resources.yaml": text})
+    with pytest.raises(ReconcilerError, match=r"uncommitted changes: resources\.yaml"):
+        applied.pull(commit=True, **PRODUCTION)
+    assert applied.text("resources.yaml") == text
+
+
+COUNT = 200 if LONG else 16
+
+
+def generated(count: int) -> str:
+    """Return files as people write them: anchors, aliases, merge keys, comments, flow style."""
+    lines = ["projects:", '  web: {name: "Web${var:suffix}"}', "batch_exports:"]
+    for number in range(count):
+        config = [
+            f"&c{number} {{bucket_name: b, region: r, prefix: p/, <<: *secrets}}",
+            "{<<: *secrets, bucket_name: b, region: r, prefix: 'p/'}  # flow",
+            f'{{<<: *c{number - number % 4}, prefix: "p/"}}',
+            f"*c{number - number % 4}",
+        ][number % 4]
+        if not number:
+            config = config.replace(
+                "<<: *secrets",
+                "<<: &secrets {aws_access_key_id: &id "
+                '"${secret:env:RECONCILER_SECRET_ID}", aws_secret_access_key: '
+                '"${secret:env:RECONCILER_SECRET_KEY}"}',
+            )
+        interval = ["hour  # plain", '"hour"', "'${var:interval}'", "hour"][number % 4]
+        lines += [
+            f"  # Export {number}.",
+            f"  e{number}:  # key",
+            "    project: web",
+            f'    name: "E{number}${{var:suffix}}"',
+            f"    interval: {interval}",
+            "    destination:",
+            "      type: S3",
+            f"      config: {config}",
+        ]
+        if number % 5 == 0:
+            lines += ["    overrides:", "      production:", "        paused: false  # on"]
+        if number % 7 == 0:
+            lines += ["    environments: [production]"]
+        lines += [""]
+    return "\n".join(lines)
+
+
+ALONE = """\
+version: 1
+vars: {suffix: "", interval: hour}
+defaults: {batch_export: {paused: false}}
+"""
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, ALONE], ids=["two environments", "one"])
+def test_after_pull_the_plan_is_empty_and_only_drift_changed(
+    tmp_path: Path, emulator: RunningEmulator, settings: str
+) -> None:
+    is_alone = settings is ALONE
+    environments = () if is_alone else ("production", "staging")
+    choice = random.Random(14)  # noqa: S311 - reproducible test data
+    text = generated(COUNT)
+    if is_alone:
+        text = text.replace("    environments: [production]\n", "").replace(
+            "production:", "default:"
+        )
+    files = {"reconciler.yaml": settings, "resources.yaml": text}
+    applied = Applied.of(tmp_path / "w", emulator, files, *environments, **SECRETS)
+    wanted = 0
+    for number in range(COUNT):
+        name = f"E{number}"
+        config = applied.live(name)["destination"]["config"]
+        fields = choice.sample(
+            ["interval", "paused", "prefix", "compression"], choice.randint(1, 2)
+        )
+        wanted += len({*fields} - {"compression"})
+        if "interval" in fields:
+            applied.change(name, interval=choice.choice(["day", "week"]))
+        if "paused" in fields:
+            applied.change(name, paused=True)
+        new = {"prefix": f"{name}: # ${{x}}/", "compression": "gzip"}
+        config |= {field: new[field] for field in fields if field in new}
+        applied.change(name, destination={"type": "S3", "config": config})
+    before = applied.text("resources.yaml").splitlines()
+    pulled = applied.pull(environment=None if is_alone else "production").pulled
+    assert pulled.left_out == ()
+    assert plan_is_empty(applied, *(environments or (None,)))
+    assert applied.text("reconciler.yaml") == settings
+    after = applied.text("resources.yaml")
+    assert all(line.partition("#")[2] in after for line in before)
+    assert len(pulled.placed) == wanted
+    assert len(set(before) - set(after.splitlines())) <= wanted
+
+
+def test_the_command_writes_and_reports(applied: Applied) -> None:
+    applied.change("Only", interval="day")
+    patch = applied.run("pull", "--diff", **PRODUCTION)
+    assert (patch.code, changed(applied)) == (0, [])
+    assert "+    interval: 'day'   # quoted" in patch.out
+    ran = applied.run("pull", "only", **PRODUCTION)
+    assert (ran.code, ran.out) == (
+        0,
+        "resources.yaml:33:15: batch_export.only interval -> resource\n",
+    )
+    assert "Wrote 1 value to 1 file\n" in ran.err
+    again = applied.run("pull", "--format", "json", **PRODUCTION)
+    assert (again.code, json.loads(again.out)["placed"]) == (0, [])
+    assert "No drift." in again.err
+    assert applied.run("pull", "--diff", "--commit", **PRODUCTION).code == 64
+    applied.running.call("DELETE", applied.path_of("Shared")).raise_for_status()
+    gone = applied.run("pull", **PRODUCTION)
+    assert gone.code == 3
+    assert "left out: batch_export.shared: its live object was deleted" in gone.err
+
+
+def test_a_byte_order_mark_and_line_ends_stay(tmp_path: Path, emulator: RunningEmulator) -> None:
+    text = "\ufeff" + FILE.replace("\n", "\r\n")
+    files = {"reconciler.yaml": SETTINGS}
+    folder = write(tmp_path / "w", files)
+    (folder / "resources.yaml").write_bytes(text.encode())
+    applied = Applied.of(folder, emulator, files, "production", **SECRETS)
+    applied.change("Only", interval="day")
+    applied.pull(**PRODUCTION)
+    expected = text.replace("'hour'   #", "'day'   #")
+    assert (folder / "resources.yaml").read_bytes() == expected.encode()

@@ -1,0 +1,491 @@
+"""`runs` and `logs` in simulated time, on each server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from reconciler.commands.log_reading import LogsRequest, follow_logs, logs
+from reconciler.commands.running import RunsRequest, follow_runs, opened, runs
+from reconciler.commands.runtime import Runtime
+from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerError
+from reconciler.model.run import LogEntry
+from reconciler.model.run_report import LogReport, Matched, RunOrder, RunReport
+from reconciler.operations.calls import NotOffered
+from reconciler.operations.log_pages import LogFilter, read_logs
+from reconciler.render.logs import logs_as_json, logs_as_markdown, logs_as_text
+from reconciler.render.runs import change_as_text, runs_as_json, runs_as_markdown, runs_as_text
+from reconciler.render.style import PLAIN
+from scripts.saved_schemas import saved_schema
+from tests.conftest import StartService
+from tests.support.cli import Ran, reconciler, write
+from tests.support.simulated import Simulated, simulated
+
+DIALECTS = ("interface", "2025", "2026")
+WITH_LOGS = ("interface", "2026")
+
+
+def start(service_of: StartService, folder: Path, dialect: str) -> Simulated:
+    service = service_of(None, "--dialect", dialect)
+    world = simulated(service, folder, at="2026-10-20T10:30:00Z")
+    service.admin("PUT", "settings", {"auto_pause": False})
+    return world
+
+
+def runs_of(world: Simulated, **options: Any) -> RunReport:
+    request = RunsRequest(world.workspace, options.pop("name", "Lake"), **options)
+    return world.run(lambda runtime: runs(request, runtime))
+
+
+def logs_of(world: Simulated, limit: int | None = 100, **options: Any) -> LogReport:
+    run = options.pop("run", None)
+    request = LogsRequest(world.workspace, "Lake", run, LogFilter(**options), limit)
+    return world.run(lambda runtime: logs(request, runtime))
+
+
+def ends(report: RunReport) -> list[str]:
+    return [f"{run.end:%d %H:%M} {run.status}" for run in report.runs]
+
+
+class _EnoughError(Exception):
+    """Ends a command that follows."""
+
+
+def followed(
+    world: Simulated,
+    polls: int,
+    follow: Callable[[Runtime], Coroutine[Any, Any, None]],
+    meanwhile: Callable[[], None],
+) -> None:
+    """Run a command that follows, do something in its first wait, and end it after some waits."""
+    waits = 0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal waits
+        waits += 1
+        if waits > polls:
+            raise _EnoughError
+        if waits == 1:
+            meanwhile()
+        world.advance(seconds=seconds)
+
+    async def work(runtime: Runtime) -> None:
+        client = replace(runtime.client, sleep=sleep)
+        with pytest.raises(_EnoughError):
+            await follow(replace(runtime, client=client))
+
+    world.run(work)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_newest_runs_of_any_age_are_listed(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    world.outcomes({"match": {"nth": 2}, "status": "Failed", "error": "Access denied."})
+    world.advance(hours=3)
+    world.advance(days=9)
+    old = runs_of(world, limit=None)
+    assert ends(old)[-3:] == ["20 13:00 Completed", "20 12:00 Failed", "20 11:00 Completed"]
+    assert len(old.runs) == 3 + 9 * 24
+    assert not old.more
+    newest = runs_of(world)
+    assert newest.runs == old.runs[:20]
+    assert newest.more
+    assert ends(runs_of(world, statuses=("Failed",))) == ["20 12:00 Failed"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_windows_are_of_the_creation_or_of_the_interval(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    export = world.create()
+    world.advance(hours=5)
+    now = world.now()
+    later = runs_of(world, first=now.replace(hour=13, minute=0), last=now.replace(minute=5))
+    assert ends(later) == ["20 15:00 Completed", "20 14:00 Completed", "20 13:00 Completed"]
+    path = "backfills/" if dialect == "2026" else "backfill/"
+    if dialect == "interface":
+        return
+    body = {"start_at": "2026-10-20T09:00:00Z", "end_at": "2026-10-20T10:00:00Z"}
+    world.call("POST", export, path, body)
+    world.advance(minutes=20)
+    assert ends(runs_of(world))[0] == "20 10:00 Completed"
+    by_interval = runs_of(world, order=RunOrder.INTERVAL)
+    assert ends(by_interval)[-1] == "20 10:00 Completed"
+    assert "order" in runs_as_text(by_interval)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_run_older_than_seven_days_is_shown(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    world.outcomes({"match": {"nth": 1}, "status": "Failed", "error": "Access \x1b[31mdenied."})
+    world.advance(hours=1)
+    world.advance(days=9)
+    oldest = runs_of(world, limit=None).runs[-1]
+    one = runs_of(world, run=oldest.id)
+    assert one.runs == (oldest,)
+    text = runs_as_text(one)
+    assert "Access \\x1b[31mdenied." in text
+    assert "Failed" in text
+    with pytest.raises(NotFound, match="has no run"):
+        runs_of(world, run="00000000-0000-4000-8000-000000000000")
+    with pytest.raises(BadUsage):
+        runs_of(world, run="../../x")
+
+
+def test_trap_15_51_runs_without_a_start_are_listed_by_creation(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2025")
+    destination = {
+        "type": "HTTP",
+        "config": {"token": "x", "url": "https://eu.i.posthog.com/batch/"},
+    }
+    export = world.create(destination=destination)
+    world.advance(hours=5)
+    world.call("POST", export, "backfills/", {"start_at": None, "end_at": "2026-10-20T14:00:00Z"})
+    world.advance(hours=1)
+    assert None in [run.start for run in runs_of(world).runs]
+    assert "up to 2026-10-20 14:00" in runs_as_text(runs_of(world))
+    by_interval = runs_of(world, order=RunOrder.INTERVAL)
+    assert None not in [run.start for run in by_interval.runs]
+    assert "--order created" in runs_as_text(by_interval)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_trap_15_50_a_failed_run_whose_interval_was_exported_is_marked(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    world.outcomes(
+        {"match": {"nth": 1}, "rows": [{"status": "Failed"}, {"status": "Completed"}]},
+        {"match": {"nth": 1}, "status": "Failed"},
+    )
+    world.advance(hours=2)
+    report = runs_of(world)
+    assert len(report.settled) == 1
+    assert runs_as_text(report).count("exported by another run") == 1
+    assert runs_as_markdown(report).count("exported by another run") == 1
+
+
+@pytest.mark.parametrize("dialect", ["2025", "2026"])
+def test_trap_15_62_a_run_that_billing_refused_has_ended(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    world.outcomes({"match": {}, "status": "FailedBilling"})
+    world.advance(hours=1)
+    report = runs_of(world)
+    assert "until billing is settled" in runs_as_text(report)
+    one = runs_of(world, run=report.runs[0].id)
+    assert not one.runs[0].pending
+    assert "ended      not yet" not in runs_as_text(one)
+    seen = []
+    world.run(
+        lambda runtime: follow_runs(
+            RunsRequest(world.workspace, "Lake", run=one.runs[0].id), runtime, seen.append
+        )
+    )
+    assert [change.run.status for change in seen] == ["FailedBilling"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_trap_15_63_totals_and_instances_are_not_used(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    world.advance(hours=1)
+    content = json.loads(runs_as_json(runs_of(world)))
+    assert "records_total_count" not in content["runs"][0]
+    assert content["runs"][0]["records"] == 1000
+    if dialect == "2026":
+        instance = logs_of(world).entries[0].instance
+        with pytest.raises(NotFound):
+            runs_of(world, run=instance)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_following_reports_new_runs_and_changes_of_status(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    world.advance(hours=1)
+    world.outcomes({"match": {"nth": 1}, "status": "Completed", "records": 5, "seconds": 15})
+    request = RunsRequest(world.workspace, "Lake")
+    seen = []
+    followed(
+        world,
+        polls=4,
+        follow=lambda runtime: follow_runs(request, runtime, seen.append),
+        meanwhile=lambda: world.advance(minutes=30, seconds=3),
+    )
+    # A run may also be seen while it starts.
+    statuses = [change.run.status for change in seen if change.run.status != "Starting"]
+    assert statuses == ["Completed", "Running", "Completed"]
+    assert [change.before for change in seen[:2]] == [None, None]
+    assert "Running -> Completed  5 rows" in change_as_text(seen[-1], PLAIN)
+
+
+@pytest.mark.parametrize("dialect", WITH_LOGS)
+def test_logs_are_read_by_level_text_and_time(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    world.outcomes({"match": {"nth": 2}, "status": "Failed", "error": "Bad \x1b[2J##[x] `row`."})
+    world.advance(hours=3)
+    report = logs_of(world)
+    assert [entry.timestamp for entry in report.entries] == sorted(
+        entry.timestamp for entry in report.entries
+    )
+    assert len(report.entries) == 10  # Three of each run, and a mail about the failure.
+    errors = logs_of(world, levels=("WARNING", "ERROR"))
+    assert [entry.level for entry in errors.entries] == ["ERROR"]
+    assert len(logs_of(world, search="FINISHED").entries) == 2
+    noon = world.now().replace(hour=12, minute=30)
+    assert {entry.timestamp > noon for entry in logs_of(world, first=noon).entries} == {True}
+    newest = logs_of(world, limit=2)
+    assert newest.entries == report.entries[-2:]
+    assert newest.more
+    text, markdown = logs_as_text(errors), logs_as_markdown(errors)
+    assert "\x1b" not in text + markdown
+    assert "\\x1b[2J" in text
+    assert json.loads(logs_as_json(errors))["entries"][0]["level"] == "ERROR"
+
+
+@pytest.mark.parametrize("dialect", WITH_LOGS)
+def test_older_entries_are_read_completely_and_once(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    for name in ("Lake", "Pond"):
+        world.create(name)
+    world.outcomes({"match": {}, "status": "Completed", "seconds": 1})
+    world.advance(days=10)
+    report = logs_of(world, limit=None)
+    assert len(report.entries) == 3 * 240
+    assert len(set(report.entries)) == 3 * 240
+
+
+@pytest.mark.parametrize("dialect", WITH_LOGS)
+def test_small_pages_show_the_same_entries(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    # The end and the middle of a run have one time.
+    world.outcomes({"match": {}, "status": "Completed", "seconds": 1})
+    world.advance(hours=5)
+
+    async def read(runtime: Runtime, page: int) -> list[LogEntry]:
+        async with opened(world.workspace, "Lake", runtime, tab="logs") as lake:
+            return [entry async for entry in read_logs(lake.calls, LogFilter(), page=page)]
+
+    whole = world.run(lambda runtime: read(runtime, 500))
+    assert len(whole) == 15
+    for page in (2, 3, 4, 7):
+        paged = world.run(lambda runtime, page=page: read(runtime, page))
+        assert sorted(map(str, paged)) == sorted(map(str, whole))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"results": [{"id": "a", "status": 5}], "next": None},
+        {"results": [5], "next": None},
+        {"results": [{"timestamp": "never"}]},
+        [],
+    ],
+)
+def test_answers_that_are_no_runs_or_entries_are_errors(
+    body: Any, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    faults = [
+        {"match": {"path": f"*/{name}/"}, "fault": "body", "value": body}
+        for name in ("runs", "logs")
+    ]
+    world.service.admin("PUT", "faults", faults)
+    with pytest.raises(InvalidResponse):
+        runs_of(world)
+    with pytest.raises(InvalidResponse):
+        logs_of(world)
+
+
+def test_a_resource_that_does_not_exist_yet_is_named(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    text = "batch_exports:\n  pond:\n    name: Pond\n    project: {id: 1}\n    interval: hour\n"
+    write(tmp_path, {"b.yaml": f"{text}    destination: {{type: NoOp, config: {{}}}}\n"})
+    with pytest.raises(ReconcilerError, match="pond does not exist yet"):
+        runs_of(world, name="pond")
+
+
+@pytest.mark.parametrize("dialect", ["interface", "2026"])
+def test_logs_of_a_run_are_those_of_its_instance(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    world.outcomes(
+        {"match": {"nth": 2}, "status": "Failed"}, {"match": {"nth": 2}, "status": "FailedBilling"}
+    )
+    world.advance(hours=3)
+    world.advance(days=9)
+    billing, failed, first = runs_of(world, limit=None).runs[-3:]
+    report = logs_of(world, run=failed.id)
+    assert len(report.entries) == 4
+    assert all(entry.timestamp.hour == 12 for entry in report.entries)
+    assert len(logs_of(world, run=failed.id, levels=("ERROR",)).entries) == 1
+    assert len(logs_of(world, run=first.id).entries) == 3
+    by_time = logs_of(world, run=billing.id)
+    assert [entry.level for entry in by_time.entries] == ["WARNING"]
+    if dialect == "2026":
+        assert report.matched is Matched.BY_MESSAGE
+        assert by_time.matched is Matched.BY_TIME
+        assert "some may be of other runs" in logs_as_text(by_time)
+    else:
+        assert report.matched is by_time.matched is Matched.BY_SERVICE
+
+
+def test_a_server_that_refuses_logs_to_keys_is_explained(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2025")
+    export = world.create()
+    world.advance(hours=1)
+    with pytest.raises(NotOffered, match="refuses it to API keys") as refused:
+        logs_of(world)
+    assert f"/pipeline/batch-exports/{export}?tab=logs" in str(refused.value.hint)
+    run = runs_of(world).runs[0]
+    with pytest.raises(NotOffered):
+        logs_of(world, run=run.id)
+
+
+def test_a_server_of_spring_2026_refuses_logs_with_403(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    fault = {"match": {"path": "*/logs/"}, "fault": "error", "status": 403, "detail": "No key."}
+    world.service.admin("PUT", "faults", [fault])
+    with pytest.raises(NotOffered, match="refuses logs to the API key") as refused:
+        logs_of(world)
+    assert "?tab=logs" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("dialect", WITH_LOGS)
+def test_following_a_log_reports_every_entry_once(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    world.advance(hours=1)
+    request = LogsRequest(world.workspace, "Lake")
+    seen = []
+    followed(
+        world,
+        polls=4,
+        follow=lambda runtime: follow_logs(request, runtime, seen.append),
+        meanwhile=lambda: world.advance(hours=1),
+    )
+    assert len(seen) == len(set(seen)) == 6
+
+
+@pytest.mark.parametrize(("status", "error"), [(403, "scope"), (404, "Not found")])
+def test_refusals_of_runs_are_shown(
+    status: int, error: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    detail = "API key missing required scope 'batch_export:read'" if status == 403 else "Not found."
+    fault = {"match": {"path": "*/runs/"}, "fault": "error", "status": status, "detail": detail}
+    world.service.admin("PUT", "faults", [fault])
+    with pytest.raises(Exception, match=error):
+        runs_of(world)
+
+
+def test_a_secret_in_an_error_is_masked(service_of: StartService, tmp_path: Path) -> None:
+    world = start(service_of, tmp_path, "2026")
+    world.create()
+    key = next(v for k, v in world.service.environ().items() if "KEY" in k)
+    world.outcomes({"match": {}, "status": "Failed", "error": f"denied for {key}"})
+    world.advance(hours=1)
+    assert key not in runs_as_json(runs_of(world)) + logs_as_json(logs_of(world))
+
+
+def test_the_commands_print_text_json_and_markdown(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    export = world.create()
+    world.advance(hours=2)
+    environ = world.service.environ()
+
+    def ran(*arguments: str) -> Ran:
+        return reconciler(*arguments, "-C", tmp_path, environ=environ)
+
+    text = ran("runs", "Lake", "--links", "--status", "completed", "--limit", "1")
+    assert text.code == 0, text.err
+    assert "2026-10-20 11:00 to 12:00  Completed" in text.out
+    assert "the newest 1 run" in text.out
+    assert f"/pipeline/batch-exports/{export}?tab=runs" in text.out
+    content = json.loads(ran("runs", export, "--format", "json").out)
+    Draft202012Validator(saved_schema("runs")).validate(content)
+    assert [run["status"] for run in content["runs"]] == ["Completed"] * 2
+    assert ran("runs", "Lake", "--format", "markdown").out.startswith("### Runs of ")
+    run = content["runs"][0]["id"]
+    assert f"run        {run}" in ran("runs", "Lake", run).out
+    followed = ran("runs", "Lake", run, "--follow", "--format", "json")
+    assert json.loads(followed.out) == {"before": None, "run": content["runs"][0]}
+    log = ran("logs", "Lake", "--level", "info", "--search", "finished", "--since", "2026-10-20")
+    assert log.out.count("finished successfully") == 2
+    entries = json.loads(ran("logs", "Lake", "--run", run, "--format", "json").out)
+    assert entries["matched"] == "message"
+    Draft202012Validator(saved_schema("logs")).validate(entries)
+    assert ran("logs", "Lake", "--format", "markdown").out.startswith("### Log of ")
+
+
+def test_options_that_exclude_each_other_are_usage_errors(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    for arguments in (
+        ("runs", "Lake", "--since", "soon"),
+        ("runs", "Lake", "--since", "1d", "--until", "2d"),
+        ("runs", "Lake", "--follow", "--until", "1h"),
+        ("runs", "Lake", "--follow", "--format", "markdown"),
+        ("runs", "Lake", "--status", "Bad"),
+        ("logs", "Lake", "--follow", "--run", "1"),
+        ("logs", "Lake", "--level", "loud"),
+        ("runs", "Nothing"),
+    ):
+        ended = reconciler(*arguments, "-C", tmp_path, environ=world.service.environ())
+        assert ended.code == 64, arguments
+
+
+def test_a_refused_log_is_an_error_with_its_page(service_of: StartService, tmp_path: Path) -> None:
+    world = start(service_of, tmp_path, "2025")
+    world.create()
+    ended = reconciler("logs", "Lake", "-C", tmp_path, environ=world.service.environ())
+    assert ended.code == 1
+    assert "refuses it to API keys" in ended.err
+    assert "hint: read them in the browser: http" in ended.err

@@ -1,0 +1,278 @@
+"""`status` of a service whose time is moved."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.status import StatusRequest, StatusResult, status
+from reconciler.errors import BadUsage
+from reconciler.model.codec.status import encode_status
+from reconciler.model.status import ExportStatus, State
+from reconciler.render.options import RenderOptions
+from reconciler.render.status import status_as_text
+from tests.conftest import LONG, StartService
+from tests.support.cli import write
+from tests.support.emulator import RunningEmulator, start_emulator
+
+DIALECTS = ["interface", "2025", "2026"]
+START = "2027-06-10T00:02:00Z"
+
+
+def export(name: str, interval: str = "hour", **fields: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "interval": interval,
+        "destination": {"type": "NoOp", "config": {}},
+        **fields,
+    }
+
+
+SEED = {
+    "organizations": [
+        {
+            "id": "4dc8564d-bd82-1065-2f40-97f7c50f67cf",
+            "name": "Acme",
+            "projects": [
+                {
+                    "id": 1,
+                    "name": "Web shop",
+                    "batch_exports": [
+                        export("Orders"),
+                        export("Lake"),
+                        export("Sessions"),
+                        export("Later", start_at="2028-01-01T00:00:00Z"),
+                        export("Fine"),
+                    ],
+                },
+                {
+                    "id": 2,
+                    "name": "Blog",
+                    "batch_exports": [export("Daily", "day", timezone="Europe/Berlin")],
+                },
+            ],
+        }
+    ],
+    "keys": [{"value": "phx_admin", "scopes": ["*"]}],
+}
+
+
+def workspace(folder: Path, **exports: dict[str, Any]) -> Path:
+    files = {"projects": {"web": {"name": "Web shop"}}, "batch_exports": exports}
+    return write(folder, {"reconciler.yaml": "version: 1\n", "a.yaml": json.dumps(files)})
+
+
+def now_of(running: RunningEmulator) -> datetime:
+    return datetime.fromisoformat(running.admin("GET", "clock")["now"])
+
+
+def read(
+    running: RunningEmulator, folder: Path, *names: str, parents: Sequence[str] = ()
+) -> StatusResult:
+    request = StatusRequest(WorkspaceOptions(folder), names, parents)
+    moment = now_of(running)
+    runtime = Runtime(environ=running.environ(), now=lambda: moment)
+    return asyncio.run(status(request, runtime))
+
+
+def by_name(result: StatusResult) -> dict[str, ExportStatus]:
+    return {export.name: export for export in result.report.exports}
+
+
+def outcome(name: str, ended_as: str, **fields: Any) -> dict[str, Any]:
+    return {"match": {"name": name}, "status": ended_as, **fields}
+
+
+def troubled(running: RunningEmulator) -> None:
+    """Let Sessions be paused for 3 days, Orders fail for 6 hours, and Lake not end for 3 hours."""
+    fine = [outcome(name, "Completed", records=1000) for name in ("Orders", "Lake", "Fine")]
+    rest = [outcome(name, "Completed", records=10) for name in ("Sessions", "Daily")]
+    running.admin("PUT", "settings", {"auto_pause": False})
+    running.admin("POST", "clock", {"set": START})
+    running.admin("PUT", "outcomes", fine + rest)
+    running.advance(days=2)
+    sessions = running.exports()["Sessions"]["id"]
+    running.call("POST", f"/api/projects/1/batch_exports/{sessions}/pause/", {})
+    running.advance(days=2, hours=18)
+    denied = outcome("Orders", "Failed", error="access denied to bucket acme-orders")
+    running.admin("PUT", "outcomes", [denied, *fine, *rest])
+    running.advance(hours=3)
+    running.admin("PUT", "outcomes", [denied, outcome("Lake", "Running"), *fine, *rest])
+    running.advance(hours=3, minutes=28)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_each_state_is_exactly_as_it_is_after_simulated_days(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    running = service_of(SEED, "--dialect", dialect)
+    troubled(running)
+    result = read(running, workspace(tmp_path))
+    exports = by_name(result)
+    assert {name: export.state for name, export in exports.items()} == {
+        "Orders": State.FAILING,
+        "Lake": State.LAGGING,
+        "Sessions": State.PAUSED,
+        "Later": State.NEVER_RUN,
+        "Daily": State.OK,
+        "Fine": State.OK,
+    }
+    assert [export.name for export in result.report.exports][:4] == [
+        *("Orders", "Lake", "Sessions", "Later"),
+    ]
+    half = timedelta(minutes=30)
+
+    def lag_of(name: str) -> timedelta:
+        lag = exports[name].lag
+        assert lag is not None
+        return timedelta(seconds=round(lag.total_seconds(), -1))
+
+    assert exports["Orders"].failures == 6
+    assert lag_of("Orders") == 5 * timedelta(hours=1) + half
+    assert lag_of("Lake") == 2 * timedelta(hours=1) + half
+    assert exports["Sessions"].missed == 72
+    assert exports["Fine"].rows_a_day == 24_000
+    next_run = exports["Fine"].next_run
+    assert next_run == datetime(2027, 6, 15, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_text_says_what_a_reader_needs(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    running = service_of(SEED, "--dialect", dialect)
+    troubled(running)
+    folder = workspace(tmp_path, orders={"project": {"id": 1}, **export("Orders")})
+    text = status_as_text(read(running, folder).report, RenderOptions())
+    lines = text.splitlines()
+    assert lines[3].startswith("✗ batch_export.orders  Web shop  00:00 (")
+    assert "Failed ×6  5 h 30 min  24 k" in lines[3]
+    assert lines[4].strip() == "access denied to bucket acme-orders"
+    assert "✓ 2 exports are ok (list: --all)" in lines
+    assert lines[-1] == (
+        "6 exports: 1 failing, 1 lagging, 1 paused, 1 never run, 2 ok; 5 unmanaged."
+    )
+
+
+def test_a_pause_by_the_service_is_named_as_probable(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    running = service_of(SEED, "--dialect", "2026")
+    running.admin("POST", "clock", {"set": START})
+    running.admin("PUT", "outcomes", [outcome("Orders", "Failed", error="no such bucket")])
+    running.advance(hours=5)
+    orders = by_name(read(running, workspace(tmp_path)))["Orders"]
+    assert (orders.state, orders.paused_by_service) == (State.PAUSED, True)
+    text = "probably paused by the service after 3 failures: no such bucket"
+    assert orders.notes[0].message == text
+
+
+def test_a_change_of_daylight_saving_is_no_lag(service_of: StartService, tmp_path: Path) -> None:
+    """In Berlin, 28 March 2027 has 23 hours: its interval ends at 22:00 UTC."""
+    running = service_of(SEED, "--dialect", "2026")
+    running.admin("POST", "clock", {"set": "2027-03-25T12:00:00Z"})
+    failed = {"match": {"name": "Daily", "interval_end": "2027-03-28T22:00:00Z"}}
+    rules = [{**failed, "status": "Failed", "error": "timeout"}, outcome("Daily", "Completed")]
+    running.admin("PUT", "outcomes", rules)
+    running.admin("POST", "clock", {"set": "2027-03-28T21:59:00Z"})
+    folder = workspace(tmp_path)
+    assert by_name(read(running, folder))["Daily"].state is State.OK
+    running.admin("POST", "clock", {"set": "2027-03-29T10:00:00Z"})
+    daily = by_name(read(running, folder))["Daily"]
+    assert (daily.state, daily.failures) == (State.FAILING, 1)
+    assert daily.lag is not None
+    assert round(daily.lag / timedelta(hours=1), 2) == 12
+    assert daily.next_run == datetime(2027, 3, 29, 22, tzinfo=UTC)
+
+
+def test_weekly_exports_of_2025_never_run(service_of: StartService, tmp_path: Path) -> None:
+    seed = {**SEED, "organizations": [{**SEED["organizations"][0]}]}  # type: ignore[index]
+    projects = [{"id": 1, "name": "Web", "batch_exports": [export("Weekly", "week")]}]
+    seed["organizations"][0]["projects"] = projects  # type: ignore[index]
+    running = service_of(seed, "--dialect", "2025")
+    running.admin("POST", "clock", {"set": START})
+    running.advance(days=20)
+    weekly = by_name(read(running, write(tmp_path, {"reconciler.yaml": "version: 1\n"})))["Weekly"]
+    assert (weekly.state, weekly.lag) == (State.NEVER_RUN, None)
+    assert [note.code for note in weekly.notes] == ["never-runs"]
+
+
+def test_an_export_that_a_plan_would_change_is_marked(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    running = service_of(SEED, "--dialect", "interface")
+    folder = workspace(
+        tmp_path,
+        orders={"project": "web", **export("Orders", "day")},
+        lake={"project": "web", **export("Lake")},
+        new={"project": "web", **export("New")},
+    )
+    result = read(running, folder)
+    exports = by_name(result)
+    assert (exports["Orders"].differs, exports["Lake"].differs) == (True, False)
+    assert exports["Fine"].differs is None
+    assert not exports["Fine"].managed
+    assert list(map(str, result.report.missing)) == ["batch_export.new"]
+
+
+def test_exports_are_selected_by_name_and_by_the_names_of_projects(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    running = service_of(SEED, "--dialect", "interface")
+    folder = workspace(tmp_path, orders={"project": "web", **export("Orders")})
+    assert set(by_name(read(running, folder, "batch_export.orders", "La*"))) == {
+        *("Orders", "Lake", "Later"),
+    }
+    for text in ("Blog", "2"):
+        assert set(by_name(read(running, folder, parents=[text]))) == {"Daily"}
+    for text in ("project.web", "web", "Web*"):
+        assert len(by_name(read(running, folder, parents=[text]))) == 5
+    for names, parents in ((["Nope"], []), ([], ["nope"])):
+        with pytest.raises(BadUsage, match="nothing matches"):
+            read(running, folder, *names, parents=parents)
+
+
+def test_secrets_are_masked_in_errors_and_names(service_of: StartService, tmp_path: Path) -> None:
+    running = service_of(SEED, "--dialect", "interface")
+    running.admin("POST", "clock", {"set": START})
+    denied = outcome("Orders", "Failed", error="phx_admin is denied")
+    running.admin("PUT", "outcomes", [denied])
+    running.advance(hours=2)
+    result = read(running, workspace(tmp_path))
+    assert "phx_admin" not in encode_status(result.report)
+    assert "is denied" in encode_status(result.report)
+
+
+def test_the_page_of_an_export_is_linked(service_of: StartService, tmp_path: Path) -> None:
+    running = service_of(SEED, "--dialect", "interface")
+    result = read(running, workspace(tmp_path), "Lake")
+    live_id = running.exports()["Lake"]["id"]
+    page = f"{running.base_url}/project/1/pipeline/batch-exports/{live_id}"
+    assert result.report.exports[0].page == page
+    text = status_as_text(result.report, RenderOptions(links=True, verbose=True))
+    assert f"      {page}\n" in text
+
+
+def test_many_exports_take_only_the_calls_of_their_list(tmp_path: Path) -> None:
+    count, most = (5_000, 51) if LONG else (600, 7)
+    many = [export(f"Export {number}") for number in range(count)]
+    projects = [{"id": 1, "name": "Web", "batch_exports": many}]
+    organization = {"id": "org", "name": "Big", "projects": projects}
+    file = tmp_path / "seed.json"
+    file.write_text(json.dumps({**SEED, "organizations": [organization]}))
+    with start_emulator(seed=file) as running:
+        running.advance(hours=3)
+        running.clear_requests()
+        folder = write(tmp_path / "w", {"reconciler.yaml": "version: 1\n"})
+        result = read(running, folder)
+        calls = len(running.requests())
+    assert len(result.report.exports) == count
+    assert all(len(export.runs) == 3 for export in result.report.exports)
+    assert calls == result.calls <= most

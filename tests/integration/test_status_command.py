@@ -1,0 +1,160 @@
+"""`reconciler status`: options, exit codes, files and repeated reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from reconciler.model.schema_files import schema
+from tests.conftest import StartService
+from tests.integration.test_status import SEED, troubled
+from tests.support.cli import reconciler, reconciler_process, time_limit, write
+from tests.support.emulator import RunningEmulator
+
+FILES = {"reconciler.yaml": "version: 1\n"}
+
+
+@pytest.fixture
+def running(service_of: StartService) -> RunningEmulator:
+    """Return a service whose exports are 30 days old and have not run; one starts later."""
+    return service_of(SEED, "--dialect", "interface")
+
+
+@pytest.mark.parametrize(
+    ("states", "code"),
+    [("never-run", 2), ("failing, lagging", 2), ("failing,paused,ok", 0), (None, 0)],
+)
+def test_a_state_of_fail_on_exits_with_2(
+    running: RunningEmulator, tmp_path: Path, states: str | None, code: int
+) -> None:
+    options = () if states is None else ("--fail-on", states)
+    environ = running.environ()
+    ran = reconciler("status", "-C", write(tmp_path, FILES), *options, environ=environ)
+    assert ran.code == code, ran.err
+    assert "API calls" in ran.err
+
+
+def test_fail_on_sees_only_the_selected_exports(running: RunningEmulator, tmp_path: Path) -> None:
+    running.call("POST", f"/api/projects/1/batch_exports/{running.exports()['Lake']['id']}/pause/")
+    folder, environ = write(tmp_path, FILES), running.environ()
+
+    def code(*names: str) -> int:
+        words = ("status", *names, "-C", folder, "--fail-on", "paused")
+        return reconciler(*words, environ=environ).code
+
+    assert (code(), code("Lake"), code("Fine"), code("--project", "Blog")) == (2, 2, 0, 0)
+
+
+def test_an_unknown_state_is_a_usage_error(tmp_path: Path) -> None:
+    ran = reconciler("status", "-C", write(tmp_path, FILES), "--fail-on", "failed")
+    assert ran.code == 64
+    assert "unknown state 'failed' (--fail-on)" in ran.err
+    assert "failing" in ran.err
+
+
+def test_the_json_matches_its_schema(running: RunningEmulator, tmp_path: Path) -> None:
+    troubled(running)
+    words = ("status", "-C", write(tmp_path, FILES), "--format", "json")
+    ran = reconciler(*words, environ=running.environ())
+    shown = json.loads(ran.out)
+    form = schema("status")
+    assert form is not None
+    assert not [error.message for error in Draft202012Validator(form).iter_errors(shown)]
+    assert len(shown["exports"]) == 6
+    assert sum(shown["counts"].values()) == 6
+
+
+def test_the_page_is_written_for_its_owner_only(running: RunningEmulator, tmp_path: Path) -> None:
+    page = tmp_path / "status.html"
+    words = ("status", "-C", write(tmp_path, FILES), "--html", page)
+    ran = reconciler(*words, environ=running.environ())
+    assert ran.code == 0, ran.err
+    assert "6 exports: 5 lagging, 1 never run" in ran.out
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+
+
+def test_a_terminal_without_the_signs_gets_ascii(running: RunningEmulator, tmp_path: Path) -> None:
+    environ = {**running.environ(), "PYTHONIOENCODING": "ascii"}
+    ran = reconciler_process("status", "-C", write(tmp_path, FILES), environ=environ)
+    assert '\n^ "Lake"' in ran.out
+    assert "\\u" not in ran.out.partition("\n")[2]
+
+
+@contextmanager
+def watching(
+    running: RunningEmulator, folder: Path, stdout: int, *options: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run `status --watch 1` as a process that does not outlive the block."""
+    environ = {**os.environ, **running.environ()}
+    command = [sys.executable, "-m", "reconciler", "status", "-C", str(folder), "--watch", "1"]
+    process = subprocess.Popen(
+        [*command, *options],
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        with time_limit(process):
+            yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def read_until(stream: IO[bytes], words: bytes, count: int) -> None:
+    seen = b""
+    while seen.count(words) < count:
+        piece = os.read(stream.fileno(), 4096)
+        assert piece, seen
+        seen += piece
+
+
+def test_watch_reports_again_and_a_signal_ends_it(running: RunningEmulator, tmp_path: Path) -> None:
+    folder = write(tmp_path, FILES)
+    with watching(running, folder, subprocess.PIPE, "--fail-on", "lagging") as process:
+        assert process.stdout is not None
+        read_until(process.stdout, b"6 exports: 5 lagging", 2)
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        process.stdout.close()
+        assert process.wait() == 2
+
+
+def test_watch_outlives_errors_of_the_service(running: RunningEmulator, tmp_path: Path) -> None:
+    folder = write(tmp_path, FILES)
+    with watching(running, folder, subprocess.PIPE, "--retry-for", "1s") as process:
+        assert process.stdout is not None
+        read_until(process.stdout, b"6 exports", 1)
+        faults = [{"match": {"path": "*/batch_exports/", "times": 1}, "fault": "error"}]
+        faults[0]["status"] = 400  # type: ignore[assignment]
+        running.admin("PUT", "faults", faults)
+        read_until(process.stdout, b"6 exports", 2)
+        assert running.admin("GET", "faults")["faults"][0]["fired"] == 1
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        process.stdout.close()
+        assert process.wait() == 0
+
+
+def test_watch_redraws_a_terminal(running: RunningEmulator, tmp_path: Path) -> None:
+    folder = write(tmp_path, FILES)
+    reader, terminal = pty.openpty()
+    with os.fdopen(reader, "rb") as screen, watching(running, folder, terminal) as process:
+        os.close(terminal)
+        read_until(screen, b"\x1b[H\x1b[2J", 2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 0

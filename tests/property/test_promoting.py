@@ -1,0 +1,139 @@
+"""`promote` in any workspace: then only intended differences are left, and no other changes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.commands.comparing import Pair, compare_files
+from reconciler.commands.promoting import PromoteRequest, promote
+from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.kinds import all_kinds
+from reconciler.model.address import Address
+from reconciler.model.compared import Intent
+from reconciler.model.resource import Resource
+from reconciler.workspace import load
+from tests.conftest import LONG
+from tests.support.cli import write
+
+RUNTIME = Runtime(environ={}, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+WORKSPACE = """\
+version: 1
+secrets: [KEY, OTHER]
+vars: {size: small, kind: hour}
+environments:
+  one: {vars: {size: large}}
+  two: {vars: {kind: day}}
+  three: {}
+defaults:
+  batch_export: {project: web}
+"""
+PROJECTS = "projects:\n  web: {name: Web}\n  app: {name: App, environments: [one, three]}\n"
+_texts = st.sampled_from(["a/", "b/", "${var:size}/", "x ${var:size}"])
+_intervals = st.sampled_from(["hour", "day", "${var:kind}"])
+_keys = st.sampled_from(["${secret:env:KEY}", "${secret:env:OTHER}"])
+_S3 = {
+    "bucket_name": "acme",
+    "region": "eu-central-1",
+    "prefix": "a/",
+    "aws_access_key_id": "${secret:env:KEY}",
+    "aws_secret_access_key": "${secret:env:KEY}",
+}
+_LISTS = (None, None, ["one"], ["one", "two"], ["two", "three"], ["one", "three"])
+_configs = st.fixed_dictionaries(
+    {}, optional={"prefix": _texts, "bucket_name": _texts, "aws_access_key_id": _keys}
+)
+_destinations = st.one_of(
+    _configs.map(lambda config: {"config": config} if config else {"type": "S3"}),
+    st.just({"type": "NoOp", "config": {}}),
+)
+_overrides = st.fixed_dictionaries(
+    {},
+    optional={
+        "interval": _intervals,
+        "paused": st.booleans(),
+        "name": st.sampled_from(["First", "Second"]),
+        "destination": _destinations,
+        "project": st.sampled_from(["web", {"name": "Live"}, {"id": 7}]),
+        "lifecycle": st.just({"protect": True}),
+        "secret_version": st.sampled_from(["1", "2"]),
+        "end_at": st.sampled_from(["${unset}", "2030-01-01T00:00:00Z"]),
+    },
+)
+
+
+@st.composite
+def _exports(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw an export with overrides in up to three environments."""
+    body: dict[str, Any] = {
+        "name": "Lake",
+        "interval": "hour",
+        "end_at": "2031-01-01T00:00:00Z",
+        "destination": {"type": "S3", "config": dict(_S3)},
+    }
+    listed = draw(
+        st.sampled_from([None, ["one"], ["one", "two"], ["two", "three"], ["one", "three"]])
+    )
+    if listed is not None:
+        body["environments"] = listed
+    overrides = {name: draw(_overrides) for name in ("one", "two", "three") if draw(st.booleans())}
+    body["overrides"] = {name: layer for name, layer in overrides.items() if layer}
+    if not body["overrides"]:
+        del body["overrides"]
+    return body
+
+
+@st.composite
+def _files(draw: st.DrawFn) -> dict[str, str]:
+    exports = {f"e{number}": draw(_exports()) for number in range(draw(st.integers(1, 3)))}
+    for key, body in exports.items():
+        for layer in (body, *body.get("overrides", {}).values()):
+            if "name" in layer:
+                layer["name"] += key
+    dumped = yaml.safe_dump(
+        json.loads(json.dumps({"batch_exports": exports})),
+        sort_keys=False,
+        default_flow_style=draw(st.sampled_from([None, False])),
+    )
+    text = "\n".join(
+        f"{line}  # {number}" if line.startswith("    ") and not draw(st.integers(0, 4)) else line
+        for number, line in enumerate(dumped.splitlines())
+    )
+    return {"reconciler.yaml": WORKSPACE, "projects.yaml": PROJECTS, "exports.yaml": text + "\n"}
+
+
+def _resolved(folder: Path, environment: str) -> dict[Address, Resource]:
+    """Return the resources of an environment without their places."""
+    loaded = load(folder, kinds=all_kinds(), environment=environment, environ={})
+    resources = loaded.desired.resources
+    return {address: replace(resource, mark=None) for address, resource in resources.items()}
+
+
+@settings(max_examples=1000 if LONG else 20)
+@given(_files(), st.booleans())
+def test_a_promotion_leaves_only_intended_differences(files: dict[str, str], prune: bool) -> None:
+    with TemporaryDirectory() as name:
+        folder = write(Path(name), files)
+        options = WorkspaceOptions(folder, trust_workspace=True)
+        before = {other: _resolved(folder, other) for other in ("one", "three")}
+        compared = compare_files(Pair.open(options, ("one", "two"), RUNTIME))
+        promoted = promote(PromoteRequest(options, "one", "two", prune=prune), RUNTIME)
+        after = compare_files(Pair.open(options, ("one", "two"), RUNTIME))
+        assert not after.differing
+        assert not after.only_first
+        left = [] if prune else [item.address for item in compared.only_second]
+        assert [item.address for item in after.only_second] == left
+        kept = {Intent.IDENTITY, Intent.SECRET, Intent.OVERRIDES, Intent.REFERENCE}
+        assert all(field.intent in kept for item in after.resources for field in item.fields)
+        assert before == {other: _resolved(folder, other) for other in ("one", "three")}
+        again = promote(PromoteRequest(options, "one", "two", prune=prune), RUNTIME)
+        assert not again.texts
+        assert bool(promoted.texts) == bool(promoted.edited or promoted.added or promoted.removed)

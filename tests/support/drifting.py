@@ -1,0 +1,99 @@
+"""A repository with a workspace that is applied, to change live state behind its back."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from reconciler.commands.drifting import DriftRequest, DriftResult, drift
+from reconciler.commands.pulling import PullRequest, PullResult, pull
+from reconciler.commands.runtime import PlanRequest, Runtime, WorkspaceOptions
+from tests.support.cli import Ran, reconciler, write
+from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A committed and applied workspace."""
+
+    git: Git
+    folder: Path
+    running: RunningEmulator
+    environ: dict[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        folder: Path,
+        running: RunningEmulator,
+        files: dict[str, str],
+        *environments: str,
+        **environ: str,
+    ) -> Applied:
+        """Write the files, commit, and apply them to all environments."""
+        git = Git.init(folder)
+        write(folder, files)
+        git.commit("start")
+        applied = cls(git, folder, running, {**running.environ(), **environ})
+        for name in environments or (None,):
+            ran = applied.run("apply", "--auto-approve", environment=name)
+            assert ran.code == 0, ran.err
+        return applied
+
+    def run(self, command: str, *words: str, environment: str | None = None) -> Ran:
+        """Run a command on the workspace."""
+        chosen = ("-e", environment) if environment is not None else ()
+        return reconciler(command, "-C", self.folder, *chosen, *words, environ=self.environ)
+
+    def change(self, name: str, **fields: Any) -> None:
+        """Change an export as somebody else would."""
+        path = self.path_of(name)
+        for action in ("pause", "unpause"):
+            if fields.get("paused") is (action == "pause"):
+                self.running.call("POST", f"{path}{action}/").raise_for_status()
+        rest = {key: value for key, value in fields.items() if key != "paused"}
+        if rest:
+            self.running.call("PATCH", path, rest).raise_for_status()
+
+    def live(self, name: str) -> dict[str, Any]:
+        """Return an export as the service returns it."""
+        body: dict[str, Any] = self.running.call("GET", self.path_of(name)).json()
+        return body
+
+    def path_of(self, name: str) -> str:
+        """Return the path of an export."""
+        for project in self.running.state()["projects"]:
+            for export in project["batch_exports"]:
+                if export["name"] == name:
+                    return f"/api/projects/{project['id']}/batch_exports/{export['id']}/"
+        raise AssertionError(name)
+
+    def drift(
+        self, *names: str, environment: str | None = None, attribute: bool = True
+    ) -> DriftResult:
+        """Return the drift."""
+        request = DriftRequest(self._request(environment), names, attribute=attribute)
+        return asyncio.run(drift(request, self._runtime()))
+
+    def pull(
+        self, *names: str, environment: str | None = None, interactive: bool = False, **options: Any
+    ) -> PullResult:
+        """Pull drift into the files."""
+        request = PullRequest(self._request(environment), names, **options)
+        return asyncio.run(pull(request, replace(self._runtime(), interactive=interactive)))
+
+    def _request(self, environment: str | None) -> PlanRequest:
+        return PlanRequest(WorkspaceOptions(self.folder, environment, trust_workspace=True))
+
+    def _runtime(self) -> Runtime:
+        return Runtime(environ=self.environ, now=lambda: NOW)
+
+    def text(self, file: str) -> str:
+        """Return the text of a file."""
+        return (self.folder / file).read_text(encoding="utf-8")

@@ -1,0 +1,82 @@
+"""Exports of the embedded service in simulated time, and commands that run at that time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from reconciler.client import ClientSettings
+from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from tests.support.cli import write
+from tests.support.emulator import RunningEmulator
+
+_Result = TypeVar("_Result")
+COMPLETED = {"status": "Completed", "records": 1000, "seconds": 10}
+
+
+@dataclass
+class Simulated:
+    """A service whose time only moves when a test or a wait of the client moves it.
+
+    `waits` are the seconds that the client waited.
+    """
+
+    service: RunningEmulator
+    workspace: WorkspaceOptions
+    waits: list[float]
+
+    def create(self, name: str = "Lake", **fields: Any) -> str:
+        """Create an export and return its id."""
+        body = {
+            "name": name,
+            "interval": "hour",
+            "destination": {"type": "NoOp", "config": {}},
+            **fields,
+        }
+        answer = self.service.call("POST", "/api/projects/1/batch_exports/", body)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["id"])
+
+    def call(self, method: str, export: str, path: str = "", body: Any = None) -> Any:
+        """Send a request about an export and return the body of the answer."""
+        answer = self.service.call(method, f"/api/projects/1/batch_exports/{export}/{path}", body)
+        assert answer.status_code < 300, answer.text
+        return answer.json() if answer.content else None
+
+    def outcomes(self, *rules: dict[str, Any]) -> None:
+        """Let runs end by rules; all others complete."""
+        self.service.admin("PUT", "outcomes", [*rules, {"match": {}, **COMPLETED}])
+
+    def advance(self, **duration: float) -> None:
+        """Move the time."""
+        self.service.advance(**duration)
+
+    def now(self) -> datetime:
+        """Return the time of the service."""
+        return datetime.fromisoformat(self.service.admin("GET", "clock")["now"])
+
+    def run(self, work: Callable[[Runtime], Coroutine[Any, Any, _Result]]) -> _Result:
+        """Run a use case at the time of the service. Its waits move that time, and take none."""
+        elapsed = [0.0]
+
+        async def sleep(seconds: float) -> None:
+            self.waits.append(seconds)
+            elapsed[0] += seconds
+            self.service.advance(seconds=seconds)
+
+        client = ClientSettings(clock=lambda: elapsed[0], sleep=sleep, jitter=lambda: 0.0)
+        runtime = Runtime(environ=self.service.environ(), now=self.now, client=client)
+        return asyncio.run(work(runtime))
+
+
+def simulated(service: RunningEmulator, folder: Path, *, at: str) -> Simulated:
+    """Return a service at a moment, and an empty workspace for it."""
+    service.admin("POST", "clock", {"set": at})
+    write(folder, {"reconciler.yaml": "version: 1\n", "a.yaml": "batch_exports: {}\n"})
+    world = Simulated(service, WorkspaceOptions(folder), [])
+    world.outcomes()
+    return world

@@ -1,0 +1,132 @@
+"""Plans of backfills: what is tried first, what readers are warned of, and what approves."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.errors import BadUsage
+from reconciler.kinds.batch_export.backfill_warnings import backfill_warnings
+from reconciler.model.address import Address
+from reconciler.model.backfill_plan import BackfillPlan, PlannedBackfill
+from reconciler.model.gaps import Gap, GapState
+from reconciler.model.intervals import Interval, Schedule
+from reconciler.model.live import Dialect
+from reconciler.model.plan import PlanSource
+from reconciler.model.run import Run
+from reconciler.planning.backfills import (
+    aligned_range,
+    approval_of_backfills,
+    bound,
+    consequences_of,
+    of_gaps,
+    of_range,
+    with_trial,
+)
+
+HOUR = timedelta(hours=1)
+START = datetime(2026, 6, 1, tzinfo=UTC)
+NOW = START + 12.5 * HOUR
+HOURLY = Schedule.of({"interval": "hour"}, Dialect.V2026)
+SOURCE = PlanSource("production", "org", "https://eu.posthog.com", "1")
+
+
+def gap(first: int, last: int, state: GapState, partly: int = 0) -> Gap:
+    return Gap(START + first * HOUR, START + last * HOUR, state, last - first, partly)
+
+
+def run(status: str) -> Run:
+    return Run("1", status, START, START + HOUR, created_at=START + HOUR)
+
+
+def rules(*latest: Run, gaps: tuple[Gap, ...] = (), **body: object) -> list[str]:
+    planned = with_trial(HOURLY, of_gaps([gap(0, 3, GapState.MISSING), *gaps]), latest)
+    schedule = Schedule.of({"interval": "hour", **body}, Dialect.V2026)
+    return [item.rule for item in consequences_of(planned, schedule, gaps, latest)]
+
+
+def test_neighbours_of_several_states_are_one_backfill() -> None:
+    states = (GapState.MISSING, GapState.FAILED, GapState.PAUSED)
+    gaps = [gap(number, number + 1, state) for number, state in enumerate(states)]
+    left_out = [gap(3, 4, GapState.BILLING), gap(5, 6, GapState.UNKNOWN)]
+    last = gap(7, 9, GapState.MISSING, partly=1)
+    assert of_gaps([*gaps, *left_out, last]) == [
+        PlannedBackfill(START, START + 3 * HOUR, 3),
+        PlannedBackfill(START + 7 * HOUR, START + 9 * HOUR, 2, partly=1),
+    ]
+
+
+def test_trap_15_61_a_failed_last_run_is_tried_first() -> None:
+    planned = of_gaps([gap(0, 3, GapState.FAILED)])
+    first, rest = with_trial(HOURLY, planned, [run("Running"), run("Failed"), run("Completed")])
+    assert (first.runs, first.trial, rest.runs, rest.trial) == (1, True, 2, False)
+    assert (first.end, rest.end) == (rest.start, planned[0].end)
+    assert with_trial(HOURLY, planned, [run("Completed"), run("Failed")]) == tuple(planned)
+    assert with_trial(HOURLY, planned, [run("FailedBilling")]) == tuple(planned)
+
+
+def test_warnings_concern_this_plan_only() -> None:
+    assert rules(run("Completed")) == []
+    assert rules(run("Failed")) == ["last-run-failed"]
+    assert rules(run("FailedBilling")) == ["billing-limit"]
+    assert rules(gaps=(gap(4, 5, GapState.BILLING),)) == ["billing-limit"]
+    assert rules(gaps=(gap(4, 5, GapState.MISSING, partly=1),)) == ["exported-in-part"]
+    assert rules(paused=True) == ["stays-paused"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"destination": {"type": "S3"}}, ["selects-by-event-time"]),
+        ({"destination": {"type": "HTTP"}}, ["selects-by-event-time", "sends-again"]),
+        (
+            {"model": "events", "destination": {"type": "Snowflake"}},
+            ["selects-by-event-time", "appends-rows"],
+        ),
+        ({"model": "persons", "destination": {"type": "Snowflake"}}, []),
+    ],
+)
+def test_trap_15_58_a_backfill_selects_by_event_time_and_may_duplicate(
+    body: dict[str, object], expected: list[str]
+) -> None:
+    assert [item.rule for item in backfill_warnings(body)] == expected
+
+
+def test_a_danger_asks_for_the_name() -> None:
+    def plan(*latest: Run) -> BackfillPlan:
+        planned = tuple(of_gaps([gap(0, 3, GapState.MISSING)]))
+        shown = consequences_of(planned, HOURLY, (), latest)
+        return BackfillPlan(SOURCE, Address("a", "b"), "Lake", "1", None, None, planned, shown)
+
+    assert approval_of_backfills(plan()).is_given_by("y\n")
+    dangerous = approval_of_backfills(plan(run("FailedBilling")))
+    assert not dangerous.is_given_by("y\n")
+    assert dangerous.is_given_by("Lake\n")
+
+
+def test_a_date_is_a_day_of_the_zone() -> None:
+    body = {"interval": "day", "timezone": "Europe/Berlin", "offset_hour": 3}
+    daily = Schedule.of(body, Dialect.V2026)
+    assert bound(daily, "2026-10-25", option="--from").isoformat() == "2026-10-25T02:00:00+00:00"
+    assert bound(daily, "2026-10-26T00:00Z", option="--from").hour == 0
+    assert bound(HOURLY, "2026-10-25", option="--from").hour == 0
+
+
+@given(st.integers(0, 750), st.integers(1, 750))
+def test_an_aligned_range_is_whole_and_in_the_past(first: int, length: int) -> None:
+    start = START + timedelta(minutes=first)
+    end = start + timedelta(minutes=length)
+    try:
+        whole, notes = aligned_range(HOURLY, start, end, NOW)
+    except BadUsage:
+        assert end > NOW or HOURLY.floor(end) <= HOURLY.floor(start)
+        return
+    assert whole.end <= NOW
+    assert HOURLY.outward(whole.start, whole.end) == whole
+    assert whole.start <= start
+    assert whole.end >= end or HOURLY.ceiling(end) > NOW
+    assert of_range(HOURLY, whole).runs == (whole.end - whole.start) // HOUR
+    assert notes or whole == Interval(start, end)

@@ -1,0 +1,235 @@
+"""States of exports as text, Markdown, JSON and HTML."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from html.parser import HTMLParser
+
+import pytest
+
+from reconciler.model.address import Address
+from reconciler.model.codec.status import encode_status
+from reconciler.model.plan import Note
+from reconciler.model.run import Run
+from reconciler.model.status import ExportStatus, State, StatusReport
+from reconciler.render.options import RenderOptions
+from reconciler.render.status import as_ascii, sparkline, status_as_text
+from reconciler.render.status_html import status_as_html
+from reconciler.render.status_markdown import status_as_markdown
+from reconciler.render.style import Style
+
+NOW = datetime(2026, 6, 10, 12, 40, tzinfo=UTC)
+HOSTILE = "</script><script>alert(1)</script>\"'&<img src=x onerror=alert(1)>\x1b[31m\u202e|`@all`"
+
+
+def run(hour: int, status: str = "Completed", records: int | None = 10) -> Run:
+    end = NOW.replace(hour=hour, minute=0)
+    return Run(
+        id=f"r{hour}",
+        status=status,
+        start=end - timedelta(hours=1),
+        end=end,
+        created_at=end,
+        finished_at=end + timedelta(minutes=1) if status != "Running" else None,
+        records=records if status == "Completed" else None,
+    )
+
+
+def export(key: str, state: State = State.OK, **fields: object) -> ExportStatus:
+    address = Address("batch_export", key)
+    facts: dict[str, object] = {"parent_name": "Shop", "managed": True, "interval": "hour"}
+    return ExportStatus(address=address, name=key.title(), state=state, **{**facts, **fields})  # type: ignore[arg-type]
+
+
+ORDERS = export(
+    "orders",
+    State.FAILING,
+    failures=6,
+    lag=timedelta(hours=6),
+    rows_a_day=28_100_000.0,
+    runs=(run(12, "Failed"), run(11, "Running"), run(10)),
+    notes=(Note("failing", "access denied to bucket acme-orders"),),
+    page="https://eu.posthog.com/project/1/pipeline/batch-exports/e1",
+)
+SESSIONS = export(
+    "sessions",
+    State.PAUSED,
+    lag=timedelta(days=3),
+    paused_since=NOW - timedelta(days=3),
+    notes=(Note("missed-runs", "72 runs missed: reconciler gaps batch_export.sessions"),),
+)
+FINE = tuple(export(f"fine{number}", runs=(run(12),)) for number in range(3))
+
+
+def report(*exports: ExportStatus) -> StatusReport:
+    return StatusReport("production", "https://eu.posthog.com", "0188461e", NOW, exports)
+
+
+def lines(*exports: ExportStatus, width: int = 140, **options: bool) -> list[str]:
+    text = status_as_text(report(*exports), RenderOptions(Style(width=width), **options))
+    return text.splitlines()
+
+
+def test_the_worst_exports_have_a_line_and_the_others_are_counted() -> None:
+    shown = lines(ORDERS, SESSIONS, *FINE, width=160)
+    heading = "last run            state      lag  rows/day  latest runs  note"
+    failing = "12:01 (39 min ago)  Failed ×6  6 h  28.1 M    █·×          access denied to bucket"
+    missed = "paused 3 d          -          3 d  -                      72 runs missed: reconciler"
+    assert shown == [
+        "Environment production · https://eu.posthog.com · 2026-06-10 12:40 UTC",
+        "",
+        f"                               {heading}",
+        f"✗ batch_export.orders    Shop  {failing} acme-orders",
+        f"‖ batch_export.sessions  Shop  {missed} gaps batch_export.sessions",
+        "✓ 3 exports are ok (list: --all)",
+        "",
+        "5 exports: 1 failing, 1 paused, 3 ok.",
+    ]
+
+
+def test_verbose_lists_every_export_and_links_show_pages() -> None:
+    shown = lines(ORDERS, *FINE, verbose=True, links=True)
+    assert sum(line.startswith("✓ batch_export.fine") for line in shown) == 3
+    assert "      https://eu.posthog.com/project/1/pipeline/batch-exports/e1" in shown
+
+
+@pytest.mark.parametrize("width", [70, 80, 100])
+def test_a_narrow_table_leaves_out_columns_and_puts_notes_below(width: int) -> None:
+    shown = lines(ORDERS, SESSIONS, width=width)
+    assert all(len(line) <= width for line in shown if "://" not in line)
+    assert any(line.strip() == "access denied to bucket acme-orders" for line in shown)
+    assert ("Shop" in "\n".join(shown)) is (width >= 100)
+
+
+def test_without_exports_that_is_said() -> None:
+    assert "No batch exports." in lines()
+
+
+def test_a_terminal_without_the_signs_gets_ascii() -> None:
+    text = as_ascii("\n".join(lines(ORDERS, SESSIONS, *FINE)).replace("·", "."))
+    assert text.isascii()
+    assert "x batch_export.orders" in text
+
+
+def test_the_bars_show_rows_and_failures_the_oldest_first() -> None:
+    runs = (
+        run(12, records=8),
+        run(11, "Failed"),
+        run(10, "Running"),
+        run(9, records=4),
+        run(8, records=7),
+    )
+    assert sparkline(runs) == "▇▅·×█"
+    assert sparkline((run(12, records=0),)) == "▁"
+    assert sparkline(()) == ""
+
+
+def test_live_text_cannot_forge_lines_or_markup() -> None:
+    hostile = replace(
+        ORDERS,
+        name=HOSTILE,
+        parent_name=HOSTILE,
+        managed=False,
+        notes=(Note("failing", HOSTILE),),
+    )
+    text = "\n".join(lines(hostile, verbose=True))
+    markdown = status_as_markdown(report(hostile))
+    assert "\x1b" not in text + markdown
+    assert "\u202e" not in text + markdown
+    assert "<img" not in markdown
+    assert len(markdown.splitlines()) == 6
+
+
+def test_markdown_links_to_pages_and_counts_what_does_not_fit() -> None:
+    page = status_as_markdown(report(ORDERS), RenderOptions(links=True))
+    assert f"[`batch_export.orders`](<{ORDERS.page}>)" in page
+    many = status_as_markdown(report(*(ORDERS for _ in range(2_000))))
+    assert len(many) < 65_536
+    assert re.search(r"\n… and [\d,]+ more exports\n$", many)
+
+
+class Page(HTMLParser):
+    """The tags of a page, and the text outside of its style and script."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] not in ("style", "script"):
+            self.text += data
+
+
+def test_the_page_has_every_export_with_its_charts() -> None:
+    page = Page(status_as_html(report(ORDERS, SESSIONS, *FINE)))
+    items = [attributes for tag, attributes in page.tags if tag == "details"]
+    assert [item["data-state"] for item in items] == ["failing", "paused", "ok", "ok", "ok"]
+    assert sum(tag == "figure" for tag, _ in page.tags) == 3 * 4
+    assert "access denied to bucket acme-orders" in page.text
+    assert "5 exports: 1 failing, 1 paused, 3 ok." in page.text
+
+
+def test_the_page_loads_nothing_and_runs_only_its_own_script() -> None:
+    text = status_as_html(report(ORDERS))
+    page = Page(text)
+    loading = {"src", "srcset", "action", "xlink:href", "background", "poster", "data"}
+    for tag, attributes in page.tags:
+        assert not loading & attributes.keys()
+        assert not [name for name in attributes if name == "style" or name.startswith("on")]
+        if "href" in attributes:
+            assert (tag, attributes["href"]) in {("a", ORDERS.page), ("link", "data:,")}
+    assert "url(" not in text
+    assert "@import" not in text
+    policy = next(
+        attributes["content"] or ""
+        for _, attributes in page.tags
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'; ")
+    for tag in ("style", "script"):
+        [content] = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = b64encode(sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+
+
+def test_names_cannot_add_markup_to_the_page() -> None:
+    hostile = replace(
+        ORDERS,
+        name=HOSTILE,
+        parent_name=HOSTILE,
+        interval=HOSTILE,
+        runs=(replace(ORDERS.runs[0], error=HOSTILE, status=HOSTILE),),
+        notes=(Note("failing", HOSTILE),),
+        page="javascript:alert(1)",
+    )
+    text = status_as_html(replace(report(hostile, SESSIONS), environment=HOSTILE))
+    page = Page(text)
+    assert sum(tag == "script" for tag, _ in page.tags) == 1
+    assert not [tag for tag, _ in page.tags if tag == "img"]
+    assert not [tag for tag, _ in page.tags if tag == "a"]
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+def test_the_json_has_every_fact() -> None:
+    shown = json.loads(encode_status(report(ORDERS, SESSIONS)))
+    assert shown["format_version"] == 1
+    assert shown["at"] == "2026-06-10T12:40:00Z"
+    assert shown["counts"]["failing"] == 1
+    orders, sessions = shown["exports"]
+    assert orders["lag_seconds"] == 6 * 3600
+    assert orders["notes"] == [
+        {"code": "failing", "message": "access denied to bucket acme-orders"}
+    ]
+    assert [item["status"] for item in orders["runs"]] == ["Failed", "Running", "Completed"]
+    assert sessions["paused_since"] == "2026-06-07T12:40:00Z"
