@@ -1,4 +1,4 @@
-"""Write the schemas for editors when the package is built or installed."""
+"""Write the schemas for editors and the manual pages when the package is built or installed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class EditorSchemas(BuildHookInterface[Any]):
-    """Compose schemas/editor/ from the schemas of the kinds; the files are not committed."""
+class GeneratedFiles(BuildHookInterface[Any]):
+    """Compose schemas/editor/ and man/ from the kinds and commands; they are not committed."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Write the files below the source folder, also for an editable install."""
@@ -19,8 +19,9 @@ class EditorSchemas(BuildHookInterface[Any]):
         sys.path.insert(0, str(root))
         from reconciler.kinds import all_kinds
         from scripts.editor_schemas import editor_files
+        from scripts.man import manual_pages
 
-        for name, text in editor_files(all_kinds()).items():
+        for name, text in {**editor_files(all_kinds()), **manual_pages()}.items():
             path = root / name
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")

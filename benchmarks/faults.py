@@ -2,7 +2,7 @@
 
 Run: python -m benchmarks.faults. Service and runs share an event loop on virtual time, so the table
 is the same every time. The last column is what Terraform 1.11.4 with the provider at a771afa did
-under the same faults on the same service; it was measured once (docs/reliability.md).
+under the same faults on the same service; it was measured once (docs/terraform.md).
 """
 
 from __future__ import annotations

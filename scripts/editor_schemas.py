@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from zoneinfo import available_timezones
 
+from reconciler.model.change import Action, Severity
 from reconciler.model.kind import Kind, Variant
 from reconciler.model.live import Dialect
 from reconciler.model.schema_files import known_schema
@@ -28,6 +29,7 @@ _KEPT = (
     *("minimum", "maximum", "minLength", "maxLength", "minProperties", "maxProperties"),
 )
 _ANYTHING: Schema = {}
+_MATCH = "policy.match"
 _IDS = {
     "editor/workspace": "urn:reconciler:schema:workspace-in-editors:1",
     "editor/resources": "urn:reconciler:schema:resources-in-editors:1",
@@ -92,12 +94,32 @@ def _workspace(kinds: Sequence[Kind]) -> Schema:
     _complete_policy(composed["properties"]["policy"], kinds)
     environment = composed["properties"]["environments"]["additionalProperties"]
     _complete_policy(environment["properties"]["policy"], kinds)
-    return {"$schema": _DIALECT, **composed, "$defs": _shared(kinds)}
+    return {"$schema": _DIALECT, **composed, "$defs": {**_shared(kinds), _MATCH: _match(kinds)}}
+
+
+def _match(kinds: Sequence[Kind]) -> Schema:
+    """Return the schema of expressions, which contain expressions."""
+    composed = _composed(known_schema("policy/match"), references=False, required=True)
+    properties = composed["properties"]
+    properties["not"] = {"$ref": f"#/$defs/{_MATCH}"}
+    for name in ("all", "any"):
+        properties[name]["items"] = {"$ref": f"#/$defs/{_MATCH}"}
+    words = {
+        "kind": [kind.name for kind in kinds],
+        "action": [action.value for action in Action if action is not Action.NO_OP],
+        "severity": [severity.value for severity in Severity],
+        "consequence": sorted({rule.id for kind in kinds for rule in kind.rules}),
+    }
+    for name, values in words.items():
+        _offer(properties[name], values)
+    return composed
 
 
 def _complete_policy(policy: Schema, kinds: Sequence[Kind]) -> None:
-    """Let editors complete the modes of `prune` and the ids in lists."""
+    """Let editors complete the modes of `prune`, the ids in lists, and the matches of rules."""
     properties = policy["properties"]
+    rule = properties["rules"]["additionalProperties"]
+    rule["properties"]["match"] = {"$ref": f"#/$defs/{_MATCH}"}
     _offer(properties["prune"], [True, False, "git"])
     _offer(properties["deny"]["items"], sorted({rule.id for kind in kinds for rule in kind.rules}))
     refusals = {refusal.id for kind in kinds for refusal in kind.refusals}

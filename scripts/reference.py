@@ -1,6 +1,6 @@
-"""Write what is generated from the schemas: docs/reference/ and schemas/editor/.
+"""Write what is generated from schemas and commands: pages of docs/, and schemas/editor/.
 
-Run it after every change of a schema. docs/reference/ is committed, and a test compares it;
+Run it after every change of a schema or an option. Pages are committed, and a test compares them;
 schemas/editor/ is not: hatch_build.py writes it for an installed package.
 """
 
@@ -23,6 +23,7 @@ from reconciler.kinds import all_kinds  # noqa: E402
 from reconciler.model.change import Severity  # noqa: E402
 from reconciler.model.kind import Kind, Variant  # noqa: E402
 from reconciler.model.schema_files import known_schema  # noqa: E402 - found beside this folder
+from scripts.command_pages import command_pages  # noqa: E402
 from scripts.editor_schemas import dialects_of, editor_files  # noqa: E402
 from tests.corpus.cases import CASES  # noqa: E402
 
@@ -67,6 +68,7 @@ _HEAD = "| field | takes | default | servers | |\n|---|---|---|---|---|\n"
 def generated(kinds: Sequence[Kind]) -> Mapping[str, str]:
     """Return the text of every generated page by its path in the repository."""
     files = {"docs/reference/workspace.md": _page("workspace", "`reconciler.yaml`")}
+    files["docs/reference/match.md"] = _page("policy/match", "The `match` of a rule of the policy.")
     for kind in kinds:
         where = f"An entry of `{kind.collection}:` in a resource file."
         files[f"docs/reference/{kind.name}.md"] = _page(kind.name, where)
@@ -78,7 +80,7 @@ def generated(kinds: Sequence[Kind]) -> Mapping[str, str]:
     files["docs/consequences.md"] = _consequences_page(kinds)
     files["docs/reference/diagnostics.md"] = _diagnostics_page()
     files["docs/reference/README.md"] = _index(files)
-    return files
+    return {**files, **command_pages()}
 
 
 def _consequences_page(kinds: Sequence[Kind]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from reconciler.kinds import all_kinds
 from tests.conftest import ROOT
 from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator
+from tests.support.tours import check_printed, commands_of, edit
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TOUR = README.split("### Plan and apply")[1].split("### In a pipeline")[0]
@@ -49,9 +49,9 @@ def test_the_tour_works_as_printed(
             name = block.splitlines()[0].removeprefix("# ")
             (tmp_path / name).write_text(block, encoding="utf-8")
         elif language == "diff":
-            _edit(tmp_path / "exports.yaml", block)
+            edit(tmp_path / "exports.yaml", block)
         else:
-            for command, printed in _commands(block):
+            for command, printed in commands_of(block):
                 _run(command, printed, environ)
 
 
@@ -68,24 +68,6 @@ def test_the_commands_for_a_pipeline_work(
     assert {project["name"] for project in emulator.state()["projects"]} >= {"Web"}
 
 
-def _edit(file: Path, difference: str) -> None:
-    """Apply a difference whose parts are separated by lines with @@."""
-    for part in difference.split("@@\n"):
-        lines = part.splitlines(keepends=True)
-        before = "".join(line[1:] for line in lines if line[0] != "+")
-        after = "".join(line[1:] for line in lines if line[0] != "-")
-        text = file.read_text(encoding="utf-8")
-        assert text.count(before) == 1, before
-        file.write_text(text.replace(before, after), encoding="utf-8")
-
-
-def _commands(block: str) -> Iterator[tuple[str, str]]:
-    """Yield each command after a prompt, with the text that it prints."""
-    for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-        line, _, printed = command.partition("\n")
-        yield line, printed
-
-
 def _run(command: str, printed: str, environ: dict[str, str]) -> None:
     words = shlex.split(command)
     if words[0] == "export":
@@ -95,12 +77,4 @@ def _run(command: str, printed: str, environ: dict[str, str]) -> None:
     approval = ["--auto-approve"] if words[1] == "apply" else []
     done = reconciler(*words[1:], *approval, environ=environ)
     actual = (done.out + done.err).replace(environ["RECONCILER_BASE_URL"], "http://127.0.0.1:8010")
-    expected = re.sub(r"Apply this plan\?.*", "", printed).splitlines()
-    missing = [line for line in expected if not re.search(_pattern(line), actual, re.MULTILINE)]
-    assert not missing, f"{command}\n{actual}"
-
-
-def _pattern(line: str) -> str:
-    """Return the pattern of a printed line, in which a word that ends with … can be anything."""
-    fixed = [re.escape(part) for part in re.split(r"[\w-]*…", line)]
-    return f"^{'.*'.join(fixed)}$"
+    check_printed(command, printed, actual)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,9 +40,10 @@ from reconciler.commands.backfills import BackfillRequest
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
-from reconciler.errors import ReconcilerError
+from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.event import Event, Planned, Report
 from reconciler.model.plan import Plan
+from reconciler.model.wording import quoted
 from reconciler.planning.approval import approval_of
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text, unverified_as_text
@@ -58,6 +60,15 @@ EXAMPLES = (
 )
 
 
+def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> str | None:
+    if written is not None and not re.fullmatch("[0-9a-f]{8,64}", written):
+        raise BadUsage(
+            f"invalid --plan-id {quoted(written)}",
+            hint="write the first 8 to 64 hexadecimal digits of the id that the plan shows",
+        )
+    return written
+
+
 @command("apply", examples=EXAMPLES, page="docs/planning.md")
 @click.argument("plan_file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @workspace_options
@@ -65,6 +76,12 @@ EXAMPLES = (
 @unmanaged_option
 @summary_option
 @option("--auto-approve", is_flag=True, help="Do not ask for approval.")
+@option(
+    "--plan-id",
+    callback=_checked_id,
+    metavar="ID",
+    help="Apply only the plan with this id, without a question: 8 to 64 digits.",
+)
 @option("--verify/--no-verify", default=True, help="Plan again afterwards.")
 @option("--mark", is_flag=True, help="Record HEAD as the applied commit, and push it.")
 @option("--rollback", is_flag=True, help="Allow a commit that lacks the applied one.")
@@ -95,9 +112,9 @@ def execute(
     With PLAN_FILE, plan again and apply what the file contains, or nothing if the two plans
     differ (exit code 4). An interrupted run can be repeated with the same file. It may also be a
     file of `backfill --out`.
-    Without a terminal, --auto-approve or a plan file is needed.
+    Without a terminal, --auto-approve, --plan-id or a plan file is needed.
     """
-    names = ("plan_file", "undo", "shared", "auto_approve", "verify", "mark", "rollback")
+    names = ("plan_file", "undo", "shared", "auto_approve", "plan_id", "verify", "mark", "rollback")
     is_json = output_format == "json"
     backfills = saved_backfills(options["plan_file"])
     if backfills is not None:

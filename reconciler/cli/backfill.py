@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     STDOUT,
@@ -44,7 +45,7 @@ EXAMPLES = (
 
 
 @command("backfill", examples=EXAMPLES, page="docs/operations.md")
-@click.argument("name")
+@click.argument("name", shell_complete=completing.resources)
 @workspace_options
 @option("--from", "first", metavar="TIME", help="Start of the range, ISO 8601.")
 @option("--to", "last", metavar="TIME", help="End of the range, exclusive.")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from reconciler.cli.settings import current
+from reconciler.cli.tracing import traced
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -76,16 +77,31 @@ class Command(HasCommonOptions):
         self.examples = examples
         self.page = page
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write its own options, then the options of other groups as they occur."""
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, and export its trace if one is wanted."""
+        with traced(self.name or "") as running:
+            result = super().invoke(ctx)
+            running.exit_code = int(result or 0)
+        return result
+
+    def records(self, ctx: click.Context) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """Return the names and descriptions of parameters by heading.
+
+        Its own options come first, then those of other groups as they occur.
+        """
         groups: dict[str, list[tuple[str, str]]] = {_ARGUMENTS: [], _OWN: []}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None and record[1]:
                 groups.setdefault(_group_of(param), []).append(record)
-        for group in sorted(filter(groups.get, groups), key=lambda name: name == OUTPUT):
+        in_order = sorted(filter(groups.get, groups), key=lambda name: name == OUTPUT)
+        return {group: groups[group] for group in in_order}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by heading."""
+        for group, records in self.records(ctx).items():
             with formatter.section(group):
-                formatter.write_dl(groups[group])
+                formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples and the page of the documentation."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     client_options,
@@ -28,9 +29,9 @@ EXAMPLES = (
 
 
 @command("compare", examples=EXAMPLES, page="docs/operations.md")
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("first", metavar="A", shell_complete=completing.environments)
+@click.argument("second", metavar="B", shell_complete=completing.environments)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @folder_option
 @files_options
 @option("--live", is_flag=True, help="Compare live states, with the connection of each.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     base_option,
@@ -32,7 +33,7 @@ EXAMPLES = (
 
 
 @command("drift", examples=EXAMPLES, page="docs/operations.md")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
 @base_option
 @option(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from reconciler.model.imported import Imported
     from reconciler.model.logged_run import Audit
     from reconciler.model.plan import Plan
+    from reconciler.model.policy_report import PolicyReport
 
 
 _WORST_FIRST = (
@@ -62,6 +63,12 @@ def exit_code_of_audit(audit: Audit) -> ExitCode:
     """Return PARTLY_APPLIED if the run that is shown has unknown outcomes or twins."""
     incomplete = audit.shown.unknown or audit.shown.twins
     return ExitCode.PARTLY_APPLIED if incomplete else ExitCode.FINE
+
+
+def exit_code_of_policy(report: PolicyReport) -> ExitCode:
+    """Return REFUSED if a plan breaks a rule that denies changes."""
+    failed = any(item.level is Level.ERROR for item in report.diagnostics)
+    return ExitCode.REFUSED if failed else ExitCode.FINE
 
 
 def exit_code_of_import(imported: Imported) -> ExitCode:

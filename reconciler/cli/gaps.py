@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import client_options, format_option, workspace_of, workspace_options
 from reconciler.cli.output import render_options, run_shown, runtime
@@ -26,7 +27,7 @@ EXAMPLES = (
 
 
 @command("gaps", examples=EXAMPLES, page="docs/operations.md")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
 @option("--since", metavar="DURATION", help="How far back: 90m, 6h, 7d, 2w. Default: 7d.")
 @option("--from", "first", metavar="TIME", help="Start of the window, ISO 8601.")

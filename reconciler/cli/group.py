@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from keyword import iskeyword
+from typing import TYPE_CHECKING
 
 import click
 
 from reconciler.cli.command import HasCommonOptions
 from reconciler.cli.settings import begin
+from reconciler.errors import ReconcilerError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Plan and apply": {
@@ -19,6 +24,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "drift": "show what changed in live state, and who changed it",
         "show": "show a saved plan, or a resource with its origins",
         "audit": "show who applied what, from an audit log",
+        "policy": "test the rules of the policy on saved plans",
     },
     "Files": {
         "init": "create a workspace, optionally from live state",
@@ -47,6 +53,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "schema": "print a JSON Schema of the files",
         "emulator": "serve the interface on loopback for trials and tests",
         "demo": "run an end-to-end demo on the embedded service",
+        "completion": "print the completion script of a shell",
         "help": "show the help of a command",
     },
 }
@@ -73,13 +80,29 @@ class LazyGroup(HasCommonOptions, click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, None for an unknown name."""
-        del ctx
-        return command_of(cmd_name) if cmd_name in COMMANDS else None
+        try:
+            return command_of(cmd_name) if cmd_name in COMMANDS else None
+        except ReconcilerError:
+            # Completion prints nothing about an extra that is not installed.
+            if ctx.resilient_parsing:
+                return None
+            raise
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Begin a run with the default settings, then parse."""
         begin()
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands and options that begin with a text, importing no command."""
+        from click.shell_completion import CompletionItem
+
+        commands = [
+            CompletionItem(name, help=meaning)
+            for name, meaning in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by section."""

@@ -16,8 +16,12 @@ EXAMPLES = (
 )
 
 
+def _names(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in COMMANDS if name.startswith(incomplete)]
+
+
 @command("help", examples=EXAMPLES, page="README.md")
-@click.argument("name", required=False, metavar="[COMMAND]")
+@click.argument("name", required=False, metavar="[COMMAND]", shell_complete=_names)
 @click.pass_context
 def execute(context: click.Context, name: str | None) -> None:
     """Show the help of a command, or of the program."""

@@ -11,6 +11,7 @@ from reconciler.cli.exit_codes import exit_code_of_import
 from reconciler.cli.options import (
     KINDS,
     NAMES,
+    PARENTS,
     client_options,
     format_option,
     workspace_of,
@@ -49,7 +50,7 @@ EXAMPLES = (
 @command("import", examples=EXAMPLES, page="docs/importing.md")
 @workspace_options
 @client_options
-@option("--project", **NAMES, help="Only these projects and what is in them.")
+@option("--project", **PARENTS, help="Only these projects and what is in them.")
 @option("--name", **NAMES, help="Only these objects: name, id, key, address or glob.")
 @option("--kind", **KINDS, help=f"Only objects of these kinds: {_KINDS}.")
 @option("--id", "ids", multiple=True, metavar="ID", help="Only these, even if no list shows them.")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
+
 from reconciler.cli.command import command, option
 from reconciler.cli.import_ import import_and_print, layout_option
 from reconciler.cli.options import new_folder_option
 from reconciler.cli.output import runtime
 from reconciler.cli.streams import write_note, write_result
 from reconciler.commands.importing import ImportOptions
-from reconciler.commands.initialising import InitOptions, initialise, refresh_schemas
+from reconciler.commands.initialising import InitOptions, has_workspace, initialise, refresh_schemas
+from reconciler.commands.pipelines import RECIPES, write_recipe
 from reconciler.commands.runtime import WorkspaceOptions
 from reconciler.errors import ExitCode
 from reconciler.importing.placing import Layout
@@ -22,7 +25,7 @@ EXAMPLES = (
         "Create a workspace in the current folder",
     ),
     ("init -C pipelines --import", "Create one in a folder, from live state"),
-    ("init --schemas", "Update the schemas for editors"),
+    ("init --ci github -C pipelines", "Add workflows for a workspace to its repository"),
 )
 
 
@@ -48,8 +51,14 @@ EXAMPLES = (
 )
 @option("--import", "with_import", is_flag=True, help="Import live state too.")
 @layout_option
+@option(
+    "--ci",
+    "host",
+    type=click.Choice(tuple(RECIPES)),
+    help="Also write a pipeline into the repository; of an existing workspace, only this.",
+)
 @option("--schemas", is_flag=True, help="Only overwrite the schemas for editors.")
-def execute(*, schemas: bool, layout: Layout | None, **options: Any) -> int:
+def execute(*, schemas: bool, layout: Layout | None, host: str | None, **options: Any) -> int:
     """Create a workspace, with comments that explain its files.
 
     The schemas for editors go into .reconciler/, and the files refer to them. Existing files are
@@ -59,13 +68,25 @@ def execute(*, schemas: bool, layout: Layout | None, **options: Any) -> int:
     if schemas:
         _print_files(refresh_schemas(workspace.folder))
         return ExitCode.FINE
+    if host is not None and has_workspace(workspace.folder):
+        _print_recipe(host, workspace)
+        return ExitCode.FINE
     _print_files(initialise(workspace, runtime()))
+    if host is not None:
+        _print_recipe(host, workspace)
     if not workspace.with_import:
         write_note("next: add resources or run `reconciler import`, then `reconciler plan`\n")
         return ExitCode.FINE
     # Its reconciler.yaml contains only what the options say.
     created = WorkspaceOptions(workspace.folder, workspace.environment, trust_workspace=True)
     return import_and_print(ImportOptions(created, layout=layout))
+
+
+def _print_recipe(host: str, workspace: InitOptions) -> None:
+    recipe = write_recipe(host, workspace.folder, workspace.environment)
+    _print_files(recipe.written)
+    for name in recipe.kept:
+        write_note(f"kept {printable(name)}, which exists\n")
 
 
 def _print_files(files: tuple[str, ...]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     client_options,
@@ -34,7 +35,7 @@ EXAMPLES = (
 
 
 @command("logs", examples=EXAMPLES, page="docs/operations.md")
-@click.argument("name")
+@click.argument("name", shell_complete=completing.resources)
 @workspace_options
 @option("--run", metavar="ID", help="Only entries of this run.")
 @option(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import folder_of, folder_option
 from reconciler.cli.output import style_of
@@ -26,7 +27,7 @@ EXAMPLES = (
 @folder_option
 @option("--name", metavar="NAME", help="Also change `name:`, so that the plan is an update.")
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
-@click.argument("old")
+@click.argument("old", shell_complete=completing.resources)
 @click.argument("new", required=False)
 def execute(
     folder: Path | None, old: str, new: str | None, *, name: str | None, diff: bool

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.command import OUTPUT, option
 from reconciler.cli.streams import write_note
 from reconciler.commands.runtime import PlanRequest, WorkspaceOptions
@@ -30,8 +31,15 @@ _Decorator = Callable[[_Function], _Function]
 
 STDOUT = Path("-")
 """The file that stands for the standard output."""
-NAMES: dict[str, Any] = {"multiple": True, "metavar": "NAME"}
+NAMES: dict[str, Any] = {
+    "multiple": True,
+    "metavar": "NAME",
+    "shell_complete": completing.resources,
+}
 """How an option is declared that names objects and may be repeated (`model/naming.py`)."""
+
+PARENTS: dict[str, Any] = {**NAMES, "shell_complete": completing.parents}
+"""How an option is declared that names objects which contain others."""
 
 
 def _known_kinds(
@@ -43,7 +51,12 @@ def _known_kinds(
     return written
 
 
-KINDS: dict[str, Any] = {"multiple": True, "metavar": "KIND", "callback": _known_kinds}
+KINDS: dict[str, Any] = {
+    "multiple": True,
+    "metavar": "KIND",
+    "callback": _known_kinds,
+    "shell_complete": completing.kinds,
+}
 """How an option is declared that takes kinds and may be repeated."""
 
 
@@ -88,7 +101,13 @@ def _single(_: click.Context, __: click.Parameter, written: tuple[str, ...]) -> 
 
 
 _environment = partial(
-    _workspace, "-e", "--environment", "environment", multiple=True, metavar="NAME"
+    _workspace,
+    "-e",
+    "--environment",
+    "environment",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completing.environments,
 )
 _DEFAULT_ENVIRONMENT = "Default: the only one, or `default:` of the workspace."
 environment_option = _environment(callback=_single, help=f"Environment. {_DEFAULT_ENVIRONMENT}")
@@ -124,7 +143,7 @@ plan_options = _all(
     ),
     _selection("--exclude", **NAMES, help="All except these resources."),
     _selection("--kind", **KINDS, help="Only resources of these kinds."),
-    _selection("--project", **NAMES, help="Only these projects and what is in them."),
+    _selection("--project", **PARENTS, help="Only these projects and what is in them."),
     base_option,
     _planning("--no-base", is_flag=True, help="Do not use git."),
     _planning(
@@ -133,6 +152,7 @@ plan_options = _all(
         is_flag=False,
         flag_value="*",
         metavar="[NAME]",
+        shell_complete=completing.resources,
         help="Send secrets again: all, or those of these resources.",
     ),
     _planning(
@@ -207,7 +227,8 @@ def format_option(result: Result) -> Callable[[_Function], _Function]:
         type=click.Choice(formats_of(result)),
         default=DEFAULT,
         show_default=True,
-        help="Output format.",
+        metavar="FORMAT",
+        help=f"Output format: {', '.join(formats_of(result))}.",
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
@@ -14,6 +15,7 @@ from typing import TextIO, TypeVar
 from reconciler.cli.settings import current
 from reconciler.cli.signals import run
 from reconciler.cli.streams import write_note
+from reconciler.cli.tracing import trace_listener
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import Diagnostic
@@ -24,6 +26,7 @@ from reconciler.render.progress import Progress
 from reconciler.render.style import DEFAULT_WIDTH, Style, colour_wanted
 
 _T = TypeVar("_T")
+_ADDRESS = re.compile(r"https?://[\w.:/-]+")
 _TICK = 0.5
 """Seconds between looks at the progress."""
 
@@ -74,7 +77,18 @@ def render_options(
         verbose=current().verbose,
         summary=summary,
         links=links,
+        page=job_page(os.environ),
     )
+
+
+def job_page(environ: Mapping[str, str]) -> str:
+    """Return the address of the CI job, "" if unknown."""
+    server, repository, run_id = (
+        environ.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID")
+    )
+    address = f"{server}/{repository}/actions/runs/{run_id}" if run_id else ""
+    address = address or environ.get("CI_JOB_URL", "")
+    return address if _ADDRESS.fullmatch(address) else ""
 
 
 def cost_of(result: PlanResult) -> str:
@@ -100,6 +114,7 @@ def progress() -> Progress:
         width=_width_of(sys.stderr),
         verbose=settings.verbose or settings.debug,
         debug=settings.debug,
+        forward=trace_listener(),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.apply import Terminal, finish, run_runtime
 from reconciler.cli.command import option
 from reconciler.cli.options import client_options, log_option, workspace_of, workspace_options
@@ -33,7 +34,9 @@ _MOST_LISTED = 10
 def pausing_options(function: _Function) -> _Function:
     """Add the names and the options that both commands have."""
     decorators = (
-        click.argument("names", nargs=-1, required=True, metavar="NAME..."),
+        click.argument(
+            "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completing.resources
+        ),
         workspace_options,
         option("--reason", metavar="TEXT", help="Why, for the audit log."),
         option("--write", is_flag=True, help="Also set `paused` in the files."),

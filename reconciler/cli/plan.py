@@ -26,6 +26,7 @@ from reconciler.cli.options import (
 )
 from reconciler.cli.output import cost_of, print_warnings, render_options, run_shown, runtime
 from reconciler.cli.plan_several import plan_several
+from reconciler.cli.runner_files import write_runner_files
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_result
 from reconciler.commands.files import path_in_repository, write_private
 from reconciler.commands.planning import PlanResult, plan
@@ -34,9 +35,11 @@ from reconciler.commands.runtime import PlanRequest, Runtime
 from reconciler.commands.undoing import plan_undo
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.codec.plan import encode
+from reconciler.model.plan import Plan
 from reconciler.model.rehearsal import Rehearsal
 from reconciler.model.wording import printable
 from reconciler.render.formats import DEFAULT, writer_of
+from reconciler.render.options import RenderOptions
 from reconciler.render.rehearsal import rehearsal_as_text
 
 EXAMPLES = (
@@ -110,22 +113,29 @@ def execute(
         lambda world: _planned(request, undo, world, rehearsed=rehearsed), runtime()
     )
     print_warnings(result.diagnostics)
-    shown = writer_of(output_format, "plan")(result.plan, replace(how, cost=cost_of(result)))
-    if out == STDOUT:
-        write_message(shown)
-        ByteOutput().write(encode(result.plan))
-    else:
-        write_result(shown)
-    if out is not None and out != STDOUT:
-        write_private(out, encode(result.plan))
-        file = printable(str(out))
-        write_note(f"saved to {file}; apply it with: reconciler apply {file}\n")
+    _show(result.plan, output_format, replace(how, cost=cost_of(result)), out)
     write_note(f"{result.calls} API calls\n")
     if rehearsal is not None and not result.plan.empty:
         show = write_message if out == STDOUT else write_result
         show(f"\n{rehearsal_as_text(rehearsal, how)}")
     code = rehearsal.exit_code if rehearsal is not None else ExitCode.FINE
     return code or exit_code_of_plan(result.plan, detailed=detailed_exitcode)
+
+
+def _show(plan: Plan, output_format: str, how: RenderOptions, out: Path | None) -> None:
+    """Print a plan, save it, and write the files of the CI job."""
+    shown = writer_of(output_format, "plan")(plan, how)
+    if out == STDOUT:
+        write_message(shown)
+        ByteOutput().write(encode(plan))
+    else:
+        write_result(shown)
+    if out is not None and out != STDOUT:
+        write_private(out, encode(plan))
+        file = printable(str(out))
+        write_note(f"saved to {file}; apply it with: reconciler apply {file}\n")
+    if output_format == "github":
+        write_runner_files(plan, how, saved=out if out != STDOUT else None)
 
 
 async def _planned(

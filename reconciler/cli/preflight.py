@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import client_options, format_option, workspace_of, workspace_options
 from reconciler.cli.output import progress, read_line, render_options, runtime, shown
@@ -25,7 +26,7 @@ _YES = ("y", "yes")
 
 
 @command("preflight", examples=EXAMPLES, page="docs/operations.md")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
 @option("--yes", is_flag=True, help="Do not ask before the service connects to destinations.")
 @format_option("preflight")

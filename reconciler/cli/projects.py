@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     client_options,
@@ -56,7 +57,7 @@ This can't be undone.
 
 @command("projects", examples=EXAMPLES, page="docs/operations.md")
 @click.argument("action", type=click.Choice(_ACTIONS), metavar="ACTION")
-@click.argument("name", required=False, metavar="[NAME]")
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=completing.parents)
 @workspace_options
 @option("--reveal", is_flag=True, help="Print the API token (show, reset-token).")
 @file_option("--out", "Write the new token to a file of mode 0600 (reset-token).")

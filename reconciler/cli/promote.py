@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.exit_codes import exit_code_of_plan
 from reconciler.cli.options import client_options, files_options, folder_option, workspace_of
@@ -35,10 +36,24 @@ EXAMPLES = (
 
 
 @command("promote", examples=EXAMPLES, page="docs/operations.md")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @folder_option
-@option("--from", "first", metavar="A", required=True, help="Environment that has the values.")
-@option("--to", "second", metavar="B", required=True, help="Environment that gets them.")
+@option(
+    "--from",
+    "first",
+    metavar="A",
+    required=True,
+    shell_complete=completing.environments,
+    help="Environment that has the values.",
+)
+@option(
+    "--to",
+    "second",
+    metavar="B",
+    required=True,
+    shell_complete=completing.environments,
+    help="Environment that gets them.",
+)
 @option("--prune", is_flag=True, help="Take resources out of B that A does not have.")
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
 @option("--no-plan", is_flag=True, help="Do not show the plan of B, which needs an API key.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import base_option, client_options, workspace_of, workspace_options
 from reconciler.cli.output import (
@@ -34,7 +35,7 @@ EXAMPLES = (
 
 
 @command("pull", examples=EXAMPLES, page="docs/operations.md")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
 @base_option
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; print a patch.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     client_options,
@@ -33,7 +34,7 @@ EXAMPLES = (
 
 
 @command("runs", examples=EXAMPLES, page="docs/operations.md")
-@click.argument("name")
+@click.argument("name", shell_complete=completing.resources)
 @click.argument("run", required=False)
 @workspace_options
 @option("--since", metavar="TIME", help="Since a time, ISO 8601, or a duration ago: 6h, 7d.")

@@ -17,8 +17,12 @@ EXAMPLES = (
 )
 
 
+def _names(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in schema_names() if name.startswith(incomplete)]
+
+
 @command("schema", examples=EXAMPLES, page="docs/configuration.md")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=_names)
 def execute(name: str | None) -> None:
     """Print a JSON Schema (2020-12) by name, or list the names."""
     if name is None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     format_option,
@@ -16,8 +18,11 @@ from reconciler.cli.options import (
     workspace_options,
 )
 from reconciler.cli.output import print_warnings, render_options, runtime
+from reconciler.cli.runner_files import write_runner_files
 from reconciler.cli.streams import write_result
+from reconciler.commands.files import path_in_repository
 from reconciler.commands.showing import show
+from reconciler.model.plan import Plan
 from reconciler.render.formats import writer_of
 
 EXAMPLES = (
@@ -36,6 +41,7 @@ EXAMPLES = (
     "--resolved",
     "address",
     metavar="ADDRESS",
+    shell_complete=completing.resources,
     help="Print a resource as an environment has it, with the origin of each field. Also takes its "
     "id, key, name or a glob.",
 )
@@ -55,12 +61,22 @@ def execute(
     """Print a plan that was saved with `plan --out FILE`, or a resource with its origins.
 
     With --resolved ADDRESS, defaults, overrides and references are filled in for the environment,
-    and each field shows where it comes from. No network, secret or API key is needed.
+    and each field shows where it comes from. No network, secret or API key is needed. With a plan,
+    -C is the folder that paths of the output begin at, as with `plan -C`.
     """
     write = writer_of(output_format, "plan" if address is None else "resolved")
+    # A plan file needs no workspace, so none is searched.
+    folder = options["folder"] or (Path() if address is None else None)
+    workspace = workspace_of({**options, "folder": folder})
     result, diagnostics = show(
-        plan_file, address, workspace_of(options), runtime(), show_unmanaged=show_unmanaged
+        plan_file, address, workspace, runtime(), show_unmanaged=show_unmanaged
     )
     print_warnings(diagnostics)
-    how = render_options(show_unmanaged=show_unmanaged, summary=summary)
+    how = render_options(
+        show_unmanaged=show_unmanaged,
+        summary=summary,
+        root=path_in_repository(options["folder"] or Path(), os.environ),
+    )
     write_result(write(result, how))
+    if output_format == "github" and isinstance(result, Plan):
+        write_runner_files(result, how, saved=plan_file)

@@ -11,9 +11,10 @@ from typing import Any
 
 import click
 
+from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
-    NAMES,
+    PARENTS,
     client_options,
     file_option,
     format_option,
@@ -58,9 +59,9 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
 
 
 @command("status", examples=EXAMPLES, page="docs/operations.md")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
-@option("--project", **NAMES, group="Selection", help="Only exports in these projects.")
+@option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
 @option(
     "--fail-on",
     multiple=True,

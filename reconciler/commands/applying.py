@@ -25,9 +25,11 @@ from reconciler.errors import (
     Interrupted,
     ReconcilerError,
     RefusedByPolicy,
+    StalePlan,
 )
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Ended, Report, Verifying
+from reconciler.model.identity import plan_id
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.plan_redaction import redact_report
@@ -44,6 +46,8 @@ class ApplyRequest:
     plan_file
         A saved plan, None to plan now. `undo` is the file that it undoes, if it undoes one.
         `shared` applies what the saved plan and the plan of now have in common.
+    plan_id
+        The id of the plan to apply, or its first digits. It is an approval.
     auto_approve, can_ask
         Whether to skip the question for approval, and whether there is a terminal to ask on.
     verify
@@ -60,6 +64,7 @@ class ApplyRequest:
     plan_file: Path | None = None
     undo: Path | None = None
     shared: bool = False
+    plan_id: str | None = None
     auto_approve: bool = False
     can_ask: bool = True
     verify: bool = True
@@ -71,7 +76,7 @@ class ApplyRequest:
     @property
     def asks(self) -> bool:
         """Whether a plan with changes needs an answer."""
-        return not self.auto_approve and self.plan_file is None
+        return not self.auto_approve and self.plan_file is None and self.plan_id is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,8 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         BadUsage: options exclude each other, or there is no way to approve; nothing was sent.
         RefusedByPolicy: a guard refuses the plan; nothing was sent.
         InvalidPlanFile: the saved plan can't be read; nothing was sent.
-        StalePlan: the saved plan is stale, or HEAD lacks the applied commit; nothing was sent.
+        StalePlan: the saved plan is stale, the plan has another id, or HEAD lacks the applied
+            commit; nothing was sent.
         SecretUnavailable: a secret that would be sent is missing; nothing was sent.
         ReconcilerError: the plan was not approved; nothing was sent.
 
@@ -136,6 +142,7 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         plan = planned.plan
         session.resolve_sent(plan)
         screen.show(PlanResult.of(plan, session, transport, verify=request.verify))
+        _check_id(plan, request.plan_id)
         _check_policy(plan)
         selection = plan.selection
         check_before(
@@ -162,9 +169,21 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
 def _check_options(request: ApplyRequest) -> None:
     if request.plan_file is None and (request.shared or request.undo is not None):
         raise BadUsage("--shared and --undo require a saved plan: apply FILE")
+    if request.plan_file is not None and request.plan_id is not None:
+        raise BadUsage("--plan-id and PLAN_FILE exclude each other")
     if request.mark and (request.undo is not None or request.shared or not request.verify):
         raise BadUsage(
             "--mark records a complete, verified apply; omit --undo, --shared and --no-verify"
+        )
+
+
+def _check_id(plan: Plan, wanted: str | None) -> None:
+    """Raise StalePlan unless the plan has the id that was reviewed."""
+    current = plan_id(plan)
+    if wanted is not None and not current.startswith(wanted):
+        raise StalePlan(
+            f"the plan is {current}, not {wanted}; nothing was sent",
+            hint="have the plan above reviewed, and pass its id",
         )
 
 
@@ -172,7 +191,7 @@ def _check_terminal(request: ApplyRequest) -> None:
     if request.asks and not request.can_ask:
         raise BadUsage(
             "no terminal to ask for approval; nothing was sent",
-            hint="pass --auto-approve, or a plan that was saved with `plan --out FILE`",
+            hint="pass --auto-approve, --plan-id, or a plan that was saved with `plan --out FILE`",
         )
 
 

@@ -50,7 +50,7 @@ def initialise(options: InitOptions, runtime: Runtime) -> tuple[str, ...]:
         InvalidConfiguration: an invalid base URL, or an error in existing files.
 
     """
-    if (options.folder / WORKSPACE_FILE).exists():
+    if has_workspace(options.folder):
         raise ReconcilerError(
             f"a workspace already exists: {options.folder / WORKSPACE_FILE}",
             hint="add live objects with `reconciler import`, or update only the schemas for "
@@ -74,12 +74,17 @@ def initialise(options: InitOptions, runtime: Runtime) -> tuple[str, ...]:
     return tuple(files)
 
 
+def has_workspace(folder: Path) -> bool:
+    """Return whether a folder has the file of a workspace."""
+    return (folder / WORKSPACE_FILE).exists()
+
+
 def refresh_schemas(folder: Path) -> tuple[str, ...]:
     """Overwrite the schemas for editors with those of this version; return the file names.
 
     Raises ReconcilerError if there is no workspace.
     """
-    if not (folder / WORKSPACE_FILE).exists():
+    if not has_workspace(folder):
         raise ReconcilerError(
             f"no {WORKSPACE_FILE} in {folder}", hint="create one with `reconciler init`"
         )

@@ -40,9 +40,9 @@ def show(
     what reading the files raises.
     """
     if plan_file is not None and address is None:
-        if workspace != WorkspaceOptions(Path()):
+        if workspace != WorkspaceOptions(workspace.folder):
             raise BadUsage(
-                "-C, -e and --strict require --resolved",
+                "-e and --strict require --resolved",
                 hint="a saved plan contains everything that is shown",
             )
         return decode(read_file(plan_file), name=str(plan_file)), ()

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from reconciler.errors import Mark
+from reconciler.model.policy_rule import PolicyRule, rules_of, trusted_first
 from reconciler.model.values import JSON, JSONObject
 
 
@@ -115,8 +116,8 @@ class Policy:
     `prune` maps a scope to its mode: the address of a parent (its children), a kind, or "*" for
     all others. `deletable` are the kinds whose `Kind.deletion_switch` is on. `attempt` are the
     known refusals of servers that are not violations. `withdraw` allows a run to delete an export
-    that it created, if another client created the same one before. `marks` are the places of the
-    keys.
+    that it created, if another client created the same one before. `rules` are those of users.
+    `marks` are the places of the keys, and of rules by their code.
     """
 
     prune: Mapping[str, Prune] = field(default_factory=dict, metadata=_key(_prune, _narrower))
@@ -130,6 +131,7 @@ class Policy:
     allow_literal_secrets: bool = field(default=False, metadata=_key(_is_on, min))
     allow_exec_secrets: bool = field(default=False, metadata=_key(_is_on, min))
     withdraw: bool = field(default=True, metadata=_key(_may_withdraw, min))
+    rules: tuple[PolicyRule, ...] = field(default=(), metadata=_key(rules_of, trusted_first))
     marks: Mapping[str, Mark] = field(default_factory=dict, compare=False)
 
     @classmethod

@@ -20,6 +20,7 @@ from reconciler.model.policy import Policy
 from reconciler.model.resource import Resource
 from reconciler.model.rule import KnownRefusal, Objection, RuleContext
 from reconciler.model.wording import printable, quoted, several
+from reconciler.planning.rules import rule_refusals
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +280,11 @@ def name_from_environment(context: GuardContext) -> Iterator[Refusal]:
             )
 
 
+def own_rule(context: GuardContext) -> Iterator[Refusal]:
+    """Refuse what a rule of the user denies."""
+    yield from rule_refusals(context.policy, context.changes, context.kinds)
+
+
 GUARDS: tuple[Guard, ...] = (
     protected,
     over_limit,
@@ -290,6 +296,7 @@ GUARDS: tuple[Guard, ...] = (
     unlisted_type,
     known_refusal,
     name_from_environment,
+    own_rule,
 )
 
 

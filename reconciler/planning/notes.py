@@ -19,6 +19,7 @@ from reconciler.planning.collisions import collision_notes
 from reconciler.planning.differ import difference
 from reconciler.planning.lookalikes import LookAlikes
 from reconciler.planning.matcher import Match, Matching
+from reconciler.planning.rules import rule_notes
 
 _MOST = 20
 _SINCE_BASE = {SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED}
@@ -56,6 +57,7 @@ def notes_of(context: NoteContext) -> Iterator[Note]:
     yield from filter(None, map(interrupted_note, context.unmanaged))
     yield from _same_targets(context)
     yield from collision_notes(context.matching, context.unmanaged, context.kinds)
+    yield from rule_notes(context.policy, context.changes, context.kinds.values())
 
 
 def _of_removed(matching: Matching, policy: Policy, base: Base) -> Iterator[Note]:

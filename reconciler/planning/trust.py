@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reconciler.model.plan import Plan, Refusal
+from reconciler.model.policy_rule import RULE_PREFIX
 from reconciler.model.wording import several
 
 
 def with_violations(plan: Plan, trusted: Plan, others: Sequence[Refusal], *, hint: str) -> Plan:
     """Return a plan with the violations of the trusted policy that its own policy allows.
+
+    Warnings of trusted rules are added, too.
 
     `trusted` is the plan of the trusted policy. `others` were known before. `hint` says how to let
     the own policy apply.
@@ -30,4 +33,13 @@ def with_violations(plan: Plan, trusted: Plan, others: Sequence[Refusal], *, hin
     if pruned:
         message = f"{several(len(pruned), 'object')} would be pruned"
         lifted.append(Refusal("prune", message, pruned, allow=hint, after_merge=True))
-    return replace(plan, refusals=(*plan.refusals, *others, *lifted))
+    warnings = tuple(
+        note
+        for note in trusted.notes
+        if note.code.startswith(RULE_PREFIX) and note not in plan.notes
+    )
+    return replace(
+        plan,
+        notes=(*plan.notes, *warnings),
+        refusals=(*plan.refusals, *others, *lifted),
+    )

@@ -19,7 +19,7 @@ class RenderOptions:
 
     Of a plan, `verbose` shows every field and every member of a group, and `summary` only counts,
     dangers and violations. `cost` is what applying it takes, as text. `limit` is for the characters
-    of Markdown.
+    of Markdown, and `page` the address of the job, which has what is cut.
 
     Of states, `verbose` lists also the objects that are fine, and `links` their pages.
     """
@@ -32,6 +32,7 @@ class RenderOptions:
     cost: str = ""
     links: bool = False
     limit: int = COMMENT_LIMIT
+    page: str = ""
 
     def repository_path(self, file: str) -> str:
         """Return the path of a file of the workspace from the root of the repository."""

@@ -13,6 +13,7 @@ from reconciler.model.event import (
     Ended,
     Event,
     Failed,
+    Listener,
     Noted,
     Planned,
     Reading,
@@ -49,7 +50,7 @@ class Progress:
     On a terminal (`live`) the status is the last line and is overwritten. Elsewhere it is a line
     every few seconds and whenever a wait begins. `verbose` writes a line for each request,
     and `debug` one for each wait and for what was loaded and decided, too.
-    `clock` returns monotonic seconds.
+    `clock` returns monotonic seconds. `forward` gets every event, too.
     """
 
     write: Callable[[str], None]
@@ -58,6 +59,7 @@ class Progress:
     width: int = DEFAULT_WIDTH
     verbose: bool = False
     debug: bool = False
+    forward: Listener | None = None
     _status: Status = field(init=False)
     _shown_at: float = field(init=False)
     _visible: bool = False
@@ -69,6 +71,8 @@ class Progress:
 
     def __call__(self, event: Event) -> None:
         """Take note of an event, and write its lines and the status if it is due."""
+        if self.forward is not None:
+            self.forward(event)
         now = self.clock()
         begins = self._status.update(event, now)
         line = "" if self._is_counted(event) else event_as_text(event)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterator
-from hashlib import sha256
-from html import escape
 
 from reconciler.model.status import ExportStatus, State, StatusReport
-from reconciler.model.wording import printable
+from reconciler.render.page import page
+from reconciler.render.page import text as _text
 from reconciler.render.status import (
     SIGNS,
     counts,
@@ -29,17 +27,9 @@ _HEADINGS = ("Export", "Last run", "State", "Lag", "Rows/day", "Next run", "Late
 def status_as_html(report: StatusReport) -> str:
     """Return a page: counts as filters, then every export, the worst first."""
     title = f"Exports of {report.environment}"
-    policy = (
-        f"default-src 'none'; img-src data:; style-src {_hash(STYLE)}; "
-        f"script-src {_hash(SCRIPT)}; base-uri 'none'; form-action 'none'"
-    )
-    return "".join(
+    return page(
+        title,
         (
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
-            '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n',
-            f"<title>{_text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
             f"<header><h1>{_text(title)}</h1>\n<p>{_text(where(report))}</p>\n",
             f"<p>{_text(counts(report))}</p></header>\n",
             *_filters(report),
@@ -52,8 +42,9 @@ def status_as_html(report: StatusReport) -> str:
             ),
             '<p id="none" hidden>No export matches the filters.</p>\n</main>\n',
             *_missing(report),
-            f"<script>{SCRIPT}</script>\n</body>\n</html>\n",
-        )
+        ),
+        style=STYLE,
+        script=SCRIPT,
     )
 
 
@@ -124,12 +115,3 @@ def _missing(report: StatusReport) -> Iterator[str]:
     if report.missing:
         items = "".join(f"<li><code>{_text(str(item))}</code></li>" for item in report.missing)
         yield f"<section><h2>Not created yet</h2><ul>{items}</ul></section>\n"
-
-
-def _text(text: str) -> str:
-    """Return text that is no markup, also inside an attribute."""
-    return escape(printable(text))
-
-
-def _hash(content: str) -> str:
-    return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"

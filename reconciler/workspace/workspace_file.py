@@ -13,8 +13,10 @@ from typing import Any
 from reconciler.errors import BadUsage, DiagnosticCollector, Mark, UnreadableFile
 from reconciler.model.kind import Kind
 from reconciler.model.policy import Policy
+from reconciler.model.policy_rule import RULE_PREFIX
 from reconciler.model.suggestion import choice
 from reconciler.model.values import JSON, Path, value_at
+from reconciler.workspace.checks.rules import check_rules
 from reconciler.workspace.limits import MAX_ENVIRONMENTS
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.sources import WORKSPACE_FILE, Source, workspace_above
@@ -39,6 +41,12 @@ class Workspace:
     def environments(self) -> tuple[str, ...]:
         """The names of the environments, in the order of the file."""
         return tuple(self.section("environments"))
+
+    @property
+    def policies(self) -> tuple[tuple[str, ...], ...]:
+        """The paths of all policies: that of the workspace, then those of the environments."""
+        names = self.environments
+        return (("policy",), *(("environments", name, "policy") for name in names))
 
     def section(self, *path: str) -> Mapping[str, Any]:
         """Return the mapping at a path, empty if there is none."""
@@ -83,6 +91,8 @@ def read_workspace(
     context = CheckContext("the workspace", document.mark, document.key_mark, problems)
     check("workspace", document.value, context)
     workspace = Workspace(document, document.value)
+    for path in workspace.policies:
+        check_rules(workspace.section(*path, "rules"), context, (*path, "rules"))
     if (number := len(workspace.environments)) > MAX_ENVIRONMENTS:
         problems.error(
             "workspace-too-large",
@@ -127,17 +137,27 @@ def variables_of(workspace: Workspace, environment: str) -> Mapping[str, JSON]:
 
 
 def policy_of(workspace: Workspace, environment: str, kinds: Sequence[Kind]) -> Policy:
-    """Return the policy of the workspace, that of the environment over it, key by key."""
+    """Return the policy of the workspace, that of the environment over it.
+
+    Keys replace each other. Rules do by id.
+    """
     merged: dict[str, JSON] = {}
+    rules: dict[str, JSON] = {}
     marks: dict[str, Mark] = {}
     for path in (("policy",), ("environments", environment, "policy")):
         section = workspace.section(*path)
         merged |= section
         marks |= {name: workspace.mark((*path, name)) for name in section}
+        own = workspace.section(*path, "rules")
+        rules |= own
+        marks |= {
+            f"{RULE_PREFIX}{name}": workspace.document.key_mark((*path, "rules", name))
+            for name in own
+        }
     switches = {
         kind.name: kind.deletion_switch for kind in kinds if kind.deletion_switch is not None
     }
-    return Policy.read(merged, switches=switches, marks=marks)
+    return Policy.read({**merged, "rules": rules}, switches=switches, marks=marks)
 
 
 def mark_prefix_of(workspace: Workspace, problems: DiagnosticCollector) -> str | None:

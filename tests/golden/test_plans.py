@@ -7,8 +7,9 @@
                       toggle: the action of `pause` or `unpause` for every export
 <case>/expected/      plan.txt and plan.md, or error.txt
 
-About ten cases also have a plan.json, at least one for each action: it is compared where it
-exists. Every plan is encoded and decoded before it is compared.
+About ten cases also have a plan.json, at least one for each action, and some have the files of
+other formats: they are compared where they exist. Every plan is encoded and decoded before it is
+compared.
 """
 
 from __future__ import annotations
@@ -32,9 +33,13 @@ from reconciler.planning.matcher import match
 from reconciler.planning.pausing import Toggling
 from reconciler.planning.planner import PlanContext, PlanOptions, make_plan
 from reconciler.planning.undo import AppliedPlan, undo_plan
+from reconciler.render.formats.github import plan_as_github
+from reconciler.render.formats.gitlab import plan_as_gitlab
+from reconciler.render.formats.junit import plan_as_junit
 from reconciler.render.formats.markdown import plan_as_markdown
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
+from reconciler.render.plan_html import plan_as_html
 from reconciler.render.progress import error_as_text
 from reconciler.workspace import load
 from tests.support.worlds import NOW
@@ -45,6 +50,12 @@ KINDS = all_kinds()
 FORMATS: dict[str, Callable[[Plan], str]] = {
     "plan.txt": lambda plan: plan_as_text(plan, RenderOptions(show_unmanaged=True)),
     "plan.md": plan_as_markdown,
+}
+OTHERS: dict[str, Callable[[Plan], str]] = {
+    "plan.html": lambda plan: plan_as_html(plan).partition("<body>")[2].partition("<script>")[0],
+    "plan.github": lambda plan: plan_as_github(plan, RenderOptions(root="infra")),
+    "plan.gitlab.json": plan_as_gitlab,
+    "plan.junit.xml": plan_as_junit,
 }
 _EXPORT = {
     "team_id": 1,
@@ -150,5 +161,8 @@ def test_plan_reads_as_expected(case: Path, golden: Callable[[Path, str], None])
     assert saved == plan
     for name, render in FORMATS.items():
         golden(expected / name, render(saved))
+    for name, render in OTHERS.items():
+        if (expected / name).exists():
+            golden(expected / name, render(saved))
     if (expected / "plan.json").exists():
         golden(expected / "plan.json", encoded.decode())

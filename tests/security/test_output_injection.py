@@ -168,11 +168,20 @@ def test_security_8_plans_of_hostile_names(
     workspace, saved = hostile_workspace(tmp_path), tmp_path / "plan.json"
     options = ("-C", workspace, "--format", output_format, "--show-unmanaged")
     environ = service.environ()
-    ran = assert_safe(reconciler("plan", *options, "--out", saved, environ=environ))
+    runner = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    is_github = output_format == "github"
+    ran = assert_safe(
+        reconciler("plan", *options, "--out", saved, environ=environ | runner),
+        annotations=is_github,
+    )
     assert ran.code == 0, ran.err
-    assert f"{len(SERVED)} to update" in ran.out or output_format == "json"
+    without_counts = output_format in ("json", "gitlab", "junit", "sarif")
+    assert f"{len(SERVED)} to update" in ran.out or without_counts
+    for file in map(Path, runner.values()):
+        assert file.exists() is is_github
+        assert not is_github or commands_in(file.read_text()) == []
     assert commands_in(saved.read_text()) == []
-    shown = assert_safe(reconciler("show", saved, "--format", output_format))
+    shown = assert_safe(reconciler("show", saved, "--format", output_format), annotations=is_github)
     assert shown.code == 0
     if output_format == "json":
         content = json.loads(ran.out)

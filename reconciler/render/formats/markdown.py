@@ -57,7 +57,7 @@ def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
         f"{_source(document, options)}\n",
     ]
     space = options.limit - _MARGIN - sum(len(part) + 1 for part in parts)
-    for pieces, share, rest in _sections(document):
+    for pieces, share, rest in _sections(document, options):
         kept, missing = _within(pieces, space // share)
         space -= sum(len(piece) + 1 for piece in kept)
         kept += [rest(missing)] if missing else []
@@ -123,10 +123,13 @@ def _source(document: Document, options: RenderOptions) -> str:
     return inline(shortened(" · ".join(filter(None, parts)), _LONGEST_LINE))
 
 
-def _sections(document: Document) -> Iterator[tuple[Iterator[str], int, Callable[[int], str]]]:
+def _sections(
+    document: Document, options: RenderOptions
+) -> Iterator[tuple[Iterator[str], int, Callable[[int], str]]]:
     """Yield the pieces of each section, its share of the space left, and how to count the rest."""
     entries = document.worst_first
-    hint = "The plan file has all changes."
+    hint = "`reconciler show FILE` prints the whole plan"
+    hint += f", [the job]({options.page}) has it." if options.page else "."
     yield _violations(document), 3, lambda n: f"> - … and {n} more"
     yield _dangers(entries), 3, lambda n: f"> - … and {n} more"
     yield _table(entries), 2, lambda n: f"\n… and {several(n, 'more row')} not in this table"

@@ -1,4 +1,4 @@
-"""Diagnostics as SARIF 2.1.0, for code scanning."""
+"""Diagnostics and policy violations as SARIF 2.1.0, for code scanning."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from reconciler.errors import Diagnostic, Level, Mark
 from reconciler.render.diagnostics import message_of, safe_json
 from reconciler.render.formats.base import Format
 from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.plan.violations import violations_of
 from reconciler.version import __version__
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -85,4 +86,8 @@ def _location(at: Mark, options: RenderOptions) -> Mapping[str, Any]:
     return {"physicalLocation": {"artifactLocation": artifact, "region": region}}
 
 
-FORMAT = Format("sarif", diagnostics=diagnostics_as_sarif)
+FORMAT = Format(
+    "sarif",
+    plan=lambda plan, options: diagnostics_as_sarif(violations_of(plan), options),
+    diagnostics=diagnostics_as_sarif,
+)

@@ -30,7 +30,7 @@ def rows_of(plan: Plan, *, always: bool = False) -> tuple[ProjectRow, ...]:
     """
     counts: dict[str, Counter[Action]] = {}
     for change in plan.effective:
-        counts.setdefault(_project(change), Counter())[change.action] += 1
+        counts.setdefault(project_of(change), Counter())[change.action] += 1
     objects = len({change.address for change in plan.effective})
     # The entries already show a plan with one change in each project.
     most = max((count.total() for count in counts.values()), default=0)
@@ -40,7 +40,7 @@ def rows_of(plan: Plan, *, always: bool = False) -> tuple[ProjectRow, ...]:
     return tuple(ProjectRow(name, count) for name, count in ranked)
 
 
-def _project(change: Change) -> str:
+def project_of(change: Change) -> str:
     """Return the name of the project of a change, or of the changed object if it is one."""
     if any(kind.parent == change.address.kind for kind in all_kinds()):
         return printable(change.name)

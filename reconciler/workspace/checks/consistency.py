@@ -11,7 +11,9 @@ from reconciler.model.schema_files import schema
 from reconciler.model.suggestion import choice
 from reconciler.model.values import Path, path_text
 from reconciler.workspace.checks.relations import ResolvedWorkspace, check_relations
+from reconciler.workspace.checks.rules import check_rule_words
 from reconciler.workspace.declarations import Declaration
+from reconciler.workspace.schema.validation import CheckContext
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Unknown
 
@@ -77,7 +79,7 @@ def _check_default_fields(
 
 
 def _check_policy(resolved: ResolvedWorkspace) -> None:
-    """Report unknown rules in `deny` and `attempt`, and unknown scopes of `prune`."""
+    """Report unknown ids in `deny`, `attempt` and `rules`, and unknown scopes of `prune`."""
     workspace, kinds, problems = (
         resolved.context.workspace,
         resolved.context.kinds,
@@ -88,9 +90,12 @@ def _check_policy(resolved: ResolvedWorkspace) -> None:
         "attempt": tuple(known.id for kind in kinds.values() for known in kind.refusals),
     }
     words = {"deny": "consequence", "attempt": "refusal"}
-    paths: list[tuple[str, ...]] = [("policy",)]
-    paths += [("environments", name, "policy") for name in workspace.environments]
-    for path in paths:
+    document = workspace.document
+    context = CheckContext("the workspace", document.mark, document.key_mark, problems)
+    words_of_rules = {"consequence": rules["deny"], "kind": tuple(kinds)}
+    for path in workspace.policies:
+        own = workspace.section(*path, "rules")
+        check_rule_words(own, words_of_rules, context, (*path, "rules"))
         for key, known in rules.items():
             listed = workspace.section(*path).get(key)
             for position, rule in enumerate(listed if isinstance(listed, list) else ()):

@@ -52,18 +52,34 @@ def test_a_format_is_one_file(tmp_path: Path) -> None:
     (tmp_path / "toy.py").write_text(TOY, encoding="utf-8")
     saved = tmp_path / "plan.json"
     saved.write_bytes(encode(planned(desired_of(project(), export()), live_of(live_project()))))
-    assert "[text|json|markdown|toy]" in run(tmp_path, "plan", "--help")
-    assert "[text|github|json|sarif]" in run(tmp_path, "validate", "--help")
+    assert "sarif, toy." in " ".join(run(tmp_path, "plan", "--help").split())
+    assert "toy" not in run(tmp_path, "validate", "--help")
     assert run(tmp_path, "show", str(saved), "--format", "toy") == (
         'None: batch_export.lake "Lake"\n'
     )
 
 
 def test_the_default_comes_first() -> None:
-    assert formats_of("plan") == ("text", "json", "markdown")
-    assert formats_of("diagnostics") == ("text", "github", "json", "sarif")
+    assert formats_of("plan") == (
+        "text",
+        "github",
+        "gitlab",
+        "html",
+        "json",
+        "junit",
+        "markdown",
+        "sarif",
+    )
+    assert formats_of("diagnostics") == (
+        "text",
+        "github",
+        "gitlab",
+        "json",
+        "junit",
+        "sarif",
+    )
     assert formats_of("resolved") == formats_of("imported") == ("text", "json")
-    assert list(all_formats()) == ["text", "github", "json", "markdown", "sarif"]
+    assert set(all_formats()) == {*formats_of("plan"), *formats_of("diagnostics")}
 
 
 def test_the_error_for_an_unsupported_format_lists_the_supported_ones() -> None:

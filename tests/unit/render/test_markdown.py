@@ -88,3 +88,19 @@ def test_backticks_of_names_cannot_end_code() -> None:
     ).split("\n"):
         assert line.count("`") % 2 == 0
         assert "``" not in line
+
+
+def test_experience_12_a_cut_comment_names_the_way_to_the_whole_plan() -> None:
+    numbers = range(1_000)
+    desired = desired_of(
+        project(), *(export(f"e{n}", destination=s3(region=f"r{n}")) for n in numbers)
+    )
+    live = live_of(live_project(), *(live_export(f"id{n}", f"E{n}") for n in numbers))
+    page = "https://forge.example/acme/infra/actions/runs/7"
+    for options, way in (
+        (RenderOptions(), "not shown. `reconciler show FILE` prints the whole plan."),
+        (RenderOptions(page=page), f"prints the whole plan, [the job]({page}) has it."),
+    ):
+        text = plan_as_markdown(planned(desired, live), options)
+        assert way in text
+        assert len(text) <= COMMENT_LIMIT

@@ -1,0 +1,74 @@
+"""Settings of the documentation site. CONTRIBUTING.md has the command that builds it."""  # noqa: INP001
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from posixpath import dirname, normpath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from reconciler.version import __version__  # noqa: E402 - found beside this folder
+
+project = "reconciler"
+html_title = f"reconciler {__version__}"
+html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+extensions = ["myst_parser"]
+# Anchors as forges make them, so that one link works here and there.
+myst_heading_anchors = 6
+# Examples with … are not valid JSON or YAML.
+suppress_warnings = ["misc.highlighting_failure"]
+html_show_sourcelink = False
+html_copy_source = False
+
+_INDEXES = ("index", "commands/README", "reference/README")
+_SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
+_PAGE = re.compile(r"^- \[[^]]*\]\(([\w/-][\w./-]*)\.md\)", re.MULTILINE)
+_OUTSIDE = re.compile(r"\[([^\]]+)\]\((\.\.?/[^)\s#]*)(?:#[^)\s]*)?\)")
+
+
+def _read(_app: Sphinx, name: str, source: list[str]) -> None:
+    """Add what a forge shows without: the navigation, and addresses of files of the repository."""
+    if name in _INDEXES:
+        source[0] += _navigation(source[0])
+    source[0] = _OUTSIDE.sub(lambda link: _address(name, link), source[0])
+
+
+def _navigation(text: str) -> str:
+    """Return a hidden table of contents for each list of pages in an index."""
+    captions = ["", *_SECTION.findall(text)]
+    tables = []
+    for caption, part in zip(captions, _SECTION.split(text)[::2], strict=True):
+        pages = "\n".join(_PAGE.findall(part))
+        if pages:
+            title = f":caption: {caption}\n" if caption else ""
+            tables.append(f"\n```{{toctree}}\n:hidden:\n{title}\n{pages}\n```\n")
+    return "".join(tables)
+
+
+def _address(name: str, link: re.Match[str]) -> str:
+    """Return a link to a file outside of docs/ as an address of the forge, or as its path."""
+    path = normpath(f"docs/{dirname(name)}/{link[2]}")
+    if path.startswith("docs/"):
+        return link[0]
+    if not (ROOT / path).exists():
+        raise FileNotFoundError(f"{name}: {link[2]}")
+    forge = os.environ.get("DOCS_REPOSITORY")
+    return f"[{link[1]}]({forge}/{path})" if forge else f"{link[1]} (`{path}`)"
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the reading of pages."""
+    from pygments.lexers.special import TextLexer
+
+    app.add_lexer("mermaid", TextLexer)
+    app.connect("source-read", _read)

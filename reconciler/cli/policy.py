@@ -1,0 +1,71 @@
+"""`reconciler policy`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reconciler.cli.command import command
+from reconciler.cli.exit_codes import exit_code_of_policy
+from reconciler.cli.options import (
+    file_option,
+    files_options,
+    folder_option,
+    format_option,
+    workspace_of,
+)
+from reconciler.cli.output import render_options, runtime
+from reconciler.cli.streams import write_note, write_result
+from reconciler.commands.files import path_in_repository
+from reconciler.commands.policy_testing import PolicyTestRequest, judge_plans
+from reconciler.errors import BadUsage
+from reconciler.model.wording import listed, several
+from reconciler.render.formats import writer_of
+
+EXAMPLES = (
+    ("policy test plan.json", "Test a saved plan with the rules of the workspace"),
+    ("policy test plans/*.json --rules rules.yaml", "Test several with the rules of a file"),
+    ("policy test plan.json --format sarif", "Write the findings for code scanning"),
+)
+_ACTIONS = ("test",)
+_MOST_UNUSED = 10
+
+
+@command("policy", examples=EXAMPLES, page="docs/policy.md")
+@click.argument("action", type=click.Choice(_ACTIONS), metavar="test")
+@click.argument(
+    "plans",
+    nargs=-1,
+    required=True,
+    metavar="PLAN...",
+    type=click.Path(dir_okay=False, path_type=Path),
+)
+@file_option("--rules", "File of rules. Default: `policy.rules` of the workspace.")
+@folder_option
+@files_options
+@format_option("diagnostics")
+def execute(
+    action: str, plans: tuple[Path, ...], *, rules: Path | None, output_format: str, **options: Any
+) -> int:
+    """Test the rules of the policy on saved plans. No network, secret or API key is needed.
+
+    PLAN is a file of `plan --out FILE`. The rules of its environment apply to it. Exits with 5 if
+    a plan breaks a rule that denies changes, or differs from what `expect:` of the file of rules
+    says.
+    """
+    del action
+    if rules is not None and options["folder"] is not None:
+        raise BadUsage("--rules and -C exclude each other")
+    # A file of rules needs no workspace.
+    folder = Path() if rules is not None else options["folder"]
+    workspace = workspace_of({**options, "folder": folder})
+    report = judge_plans(PolicyTestRequest(plans, workspace, rules), runtime())
+    root = path_in_repository(workspace.folder, os.environ)
+    write = writer_of(output_format, "diagnostics")
+    write_result(write(report.diagnostics, render_options(root=root)))
+    unused = f"; not broken: {listed(report.unused, _MOST_UNUSED)}" if report.unused else ""
+    write_note(f"{several(report.plans, 'plan')}, {several(report.rules, 'rule')}{unused}\n")
+    return exit_code_of_policy(report)

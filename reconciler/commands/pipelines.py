@@ -1,0 +1,89 @@
+"""The use case `init --ci`: write the recipe of a host into the repository of a workspace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path, PurePosixPath
+
+from reconciler.authoring.writing import write_files
+from reconciler.commands.files import path_in_repository
+from reconciler.errors import BadUsage
+from reconciler.model.wording import quoted
+from reconciler.version import __version__
+
+_WORKFLOWS = ("plan", "comment", "apply", "drift")
+RECIPES: Mapping[str, Mapping[str, str]] = {
+    "github": {
+        f".github/workflows/reconciler-{name}.yml": f"github/reconciler-{name}.yml"
+        for name in _WORKFLOWS
+    },
+    "gitlab": {
+        ".gitlab/reconciler.yml": "gitlab/reconciler.yml",
+        ".gitlab-ci.yml": "gitlab/gitlab-ci.yml",
+    },
+    "azure": {".azure-pipelines/reconciler.yml": "azure/reconciler.yml"},
+}
+"""The files of each host in a repository, and in the folder of recipes."""
+
+_PLAIN = re.compile(r"[\w./ -]+")
+_SETTING = r"\b({}(?:: |, value: )){}(?=[\n}}])"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRecipe:
+    """The files that were written, and those that existed and were kept."""
+
+    written: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def write_recipe(host: str, folder: Path, environment: str) -> WrittenRecipe:
+    """Write the recipe of a host for a workspace and an environment into its repository.
+
+    Raises:
+        BadUsage: the path or the environment could be read as syntax of a pipeline.
+        ReconcilerError: a file cannot be written.
+
+    """
+    # Without variables, which would name the checkout of a job.
+    path = path_in_repository(folder, {}) or "."
+    for name in (path, environment):
+        if not _PLAIN.fullmatch(name):
+            raise BadUsage(
+                f"a pipeline cannot refer to {quoted(name)}",
+                hint="use letters, digits, spaces, _ - and . only",
+            )
+    root = folder.resolve()
+    for _ in PurePosixPath(path).parts:
+        root = root.parent
+    kept = tuple(name for name in RECIPES[host] if (root / name).exists())
+    texts = {
+        name: _filled(_folder().joinpath(*source.split("/")), path, environment)
+        for name, source in RECIPES[host].items()
+        if name not in kept
+    }
+    write_files(root, texts)
+    return WrittenRecipe(tuple(texts), kept)
+
+
+def _filled(recipe: Traversable, path: str, environment: str) -> str:
+    """Return the text of a recipe for a workspace. Values are quoted: `no` is a name, too."""
+    text = recipe.read_text(encoding="utf-8")
+    for name, default, value in (
+        ("(?:WORKSPACE|workspace)", r"\.", path),
+        ("(?:ENVIRONMENT|environment)", "production", environment),
+        ("VERSION", r"[\d.]+", __version__),
+    ):
+        text = re.sub(_SETTING.format(name, default), rf'\g<1>"{value}"', text)
+    return text
+
+
+def _folder() -> Traversable:
+    """Return the folder inside an installed package, or beside it in the repository."""
+    package = files("reconciler")
+    packaged = package.joinpath("recipes")
+    return packaged if packaged.is_dir() else package.joinpath("..", "recipes")

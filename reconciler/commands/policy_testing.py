@@ -1,0 +1,194 @@
+"""The use case `policy test`: evaluate rules on saved plans, without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reconciler.commands.files import read_file
+from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.errors import DiagnosticCollector, InvalidConfiguration, Mark
+from reconciler.kinds import all_kinds
+from reconciler.model.codec.plan import decode
+from reconciler.model.plan import Plan
+from reconciler.model.policy import Policy
+from reconciler.model.policy_report import PolicyReport
+from reconciler.model.policy_rule import RULE_PREFIX, PolicyRule, RuleBreach, rules_of
+from reconciler.model.wording import listed
+from reconciler.planning.rules import breaches, message_of
+from reconciler.workspace.checks.rules import check_rule_words, check_rules
+from reconciler.workspace.redact_lines import with_lines
+from reconciler.workspace.schema.validation import CheckContext, check
+from reconciler.workspace.settings import Deciding
+from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
+from reconciler.workspace.trust import TrustedBase, trusted_base
+from reconciler.workspace.workspace_file import Workspace, policy_of, read_workspace
+from reconciler.workspace.yaml.document import Document
+from reconciler.workspace.yaml.loader import parse
+
+_RULES_SCHEMA = "policy/rules"
+_MOST_PLACES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTestRequest:
+    """The saved plans to test, and where the rules are: a file of rules, or a workspace."""
+
+    plans: Sequence[Path]
+    workspace: WorkspaceOptions
+    rules: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _RuleSet:
+    """Rules with their places by code, and by file the ids of rules that its plan should break."""
+
+    rules: Sequence[PolicyRule]
+    marks: Mapping[str, Mark]
+    expected: Mapping[str, tuple[frozenset[str], Mark]] = field(default_factory=dict)
+
+
+def judge_plans(request: PolicyTestRequest, runtime: Runtime) -> PolicyReport:
+    """Return what the rules say about saved plans.
+
+    Of a workspace, the rules of the environment of each plan apply, and where it does not decide
+    itself, those of the trusted branch too.
+
+    Raises:
+        InvalidConfiguration: with the errors in the rules.
+        InvalidPlanFile: a file is not a plan.
+        GitUnavailable: the trusted branch cannot be read.
+
+    """
+    plans = {path: decode(read_file(path), name=str(path)) for path in request.plans}
+    problems = DiagnosticCollector(strict=request.workspace.strict)
+    rules_for = _RulesOf(request, runtime)
+    ids: set[str] = set()
+    broken_ids: set[str] = set()
+    for path, plan in plans.items():
+        rule_set = rules_for.plan(plan)
+        ids |= {rule.id for rule in rule_set.rules}
+        broken = tuple(breaches(rule_set.rules, plan.changes, all_kinds()))
+        broken_ids |= {breach.rule.id for breach in broken}
+        expected = rule_set.expected.get(path.name)
+        if expected is not None:
+            _compare(path, broken, *expected, problems)
+            continue
+        problems.environment = plan.source.environment
+        for breach in broken:
+            _report(breach, rule_set.marks.get(breach.rule.code), problems)
+        problems.environment = ""
+    unused = tuple(sorted(ids - broken_ids))
+    return PolicyReport(len(plans), len(ids), problems.in_order(), unused)
+
+
+class _RulesOf:
+    """The rules for a plan: those of a file, or those of its environment."""
+
+    def __init__(self, request: PolicyTestRequest, runtime: Runtime) -> None:
+        self._file = _of_file(request.rules) if request.rules is not None else None
+        if self._file is None:
+            self._own, self._raw = _workspace(request.workspace.folder)
+            self._base = _base(request.workspace, runtime)
+
+    def plan(self, plan: Plan) -> _RuleSet:
+        """Return the rules for a plan."""
+        if self._file is not None:
+            return self._file
+        policy = self._policy(plan.source.environment)
+        return _RuleSet(policy.rules, policy.marks)
+
+    def _policy(self, environment: str) -> Policy:
+        kinds = all_kinds()
+        own = policy_of(self._own, environment, kinds)
+        deciding = Deciding.of(self._own, self._raw, self._base, kinds, environment)
+        return own.stricter(deciding.allowed)
+
+
+def _base(options: WorkspaceOptions, runtime: Runtime) -> TrustedBase | None:
+    if options.trust_workspace:
+        return None
+    return trusted_base(options.folder, runtime.environ, interactive=runtime.interactive)
+
+
+def _workspace(folder: Path) -> tuple[Workspace, bytes | None]:
+    """Return the workspace file of a folder and its content. Raises InvalidConfiguration."""
+    source, problems = FolderSource(folder), DiagnosticCollector()
+    workspace = read_workspace(source, problems, folder=folder)
+    _raise_errors(problems, workspace.document)
+    return workspace, source.read(WORKSPACE_FILE)
+
+
+def _of_file(path: Path) -> _RuleSet:
+    """Return the rules of a file. Raises InvalidConfiguration."""
+    problems = DiagnosticCollector()
+    document = parse(read_file(path), str(path), problems)
+    context = CheckContext("the file", document.mark, document.key_mark, problems)
+    value: Any = document.value
+    if not problems.failed:
+        if isinstance(value, dict):
+            check(_RULES_SCHEMA, value, context)
+            check_rules(value.get("rules"), context, ("rules",))
+            check_rule_words(value.get("rules"), _known_words(), context, ("rules",))
+        else:
+            context.error("not-a-mapping", (), f"{path} must be a mapping", "start with `rules:`")
+    _raise_errors(problems, document)
+    rules = rules_of(value["rules"])
+    marks = {rule.code: document.key_mark(("rules", rule.id)) for rule in rules}
+    expected = {
+        name: (frozenset(ids), document.mark(("expect", name)))
+        for name, ids in value.get("expect", {}).items()
+    }
+    return _RuleSet(rules, marks, expected)
+
+
+def _known_words() -> Mapping[str, Collection[str]]:
+    kinds = all_kinds()
+    consequences = tuple(rule for kind in kinds for rule in kind.consequences)
+    return {"kind": tuple(kind.name for kind in kinds), "consequence": consequences}
+
+
+def _raise_errors(problems: DiagnosticCollector, document: Document) -> None:
+    if problems.failed:
+        documents = {document.file: document}
+        raise InvalidConfiguration(with_lines(problems.in_order(), documents))
+
+
+def _compare(
+    path: Path,
+    broken: Sequence[RuleBreach],
+    expected: Collection[str],
+    at: Mark,
+    problems: DiagnosticCollector,
+) -> None:
+    """Report rules that a plan should break and does not, and others that it breaks."""
+    actual = {breach.rule.id for breach in broken}
+    for name in sorted(set(expected) - actual):
+        problems.error(f"{RULE_PREFIX}{name}", f"{path} does not break rule '{name}'", at=at)
+    for name in sorted(actual - set(expected)):
+        problems.error(
+            f"{RULE_PREFIX}{name}", f"{path} breaks rule '{name}', which is not expected", at=at
+        )
+
+
+def _report(breach: RuleBreach, at: Mark | None, problems: DiagnosticCollector) -> None:
+    """Report the changes that break a rule, or the rule if it limits their number."""
+    rule = breach.rule
+    report = problems.error if rule.denies else problems.warning
+    if rule.more_than:
+        places = [(change.at, str(change.address)) for change in breach.changes if change.at]
+        addresses = listed([change.address for change in breach.changes], _MOST_PLACES)
+        report(
+            rule.code,
+            f"{message_of(breach)} ({addresses})",
+            at=at,
+            hint=rule.hint,
+            related=tuple(places[:_MOST_PLACES]),
+        )
+        return
+    for change in breach.changes:
+        related = ((at, f"rule {rule.id}"),) if at is not None and change.at is not None else ()
+        message = f"{change.address} ({change.action.value}): {message_of(breach)}"
+        report(rule.code, message, at=change.at or at, hint=rule.hint, related=related)

@@ -1,0 +1,20 @@
+"""What the rules of a policy have to say about saved plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconciler.errors import Diagnostic
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyReport:
+    """The violations (errors), warnings and unmet expectations of saved plans.
+
+    `unused` are the ids of rules that no plan breaks.
+    """
+
+    plans: int
+    rules: int
+    diagnostics: tuple[Diagnostic, ...]
+    unused: tuple[str, ...] = ()

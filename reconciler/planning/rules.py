@@ -1,0 +1,193 @@
+"""Evaluate the rules of `policy.rules` over the changes of a plan.
+
+Only what a saved plan contains is read, so that a plan and its file give the same violations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reconciler.model.change import Action, Change
+from reconciler.model.globs import fits_any
+from reconciler.model.kind import Kind
+from reconciler.model.plan import Note, Refusal
+from reconciler.model.policy import Policy
+from reconciler.model.policy_rule import PolicyRule, RuleBreach
+from reconciler.model.values import JSON, MISSING, JSONObject, path_text, value_at
+from reconciler.model.wording import printable, several
+
+
+def breaches(
+    rules: Iterable[PolicyRule], changes: Iterable[Change], kinds: Iterable[Kind]
+) -> Iterator[RuleBreach]:
+    """Yield the rules that more changes match than they permit, in their order."""
+    by_name = {kind.name: kind for kind in kinds}
+    subjects = [
+        _Subject(change, by_name[change.address.kind], by_name)
+        for change in changes
+        if change.action is not Action.NO_OP and change.address.kind in by_name
+    ]
+    for rule in rules:
+        matching = tuple(item.change for item in subjects if item.fits(rule.match))
+        if len(matching) > rule.more_than:
+            yield RuleBreach(rule, matching)
+
+
+def message_of(breach: RuleBreach) -> str:
+    """Return the message of a rule, with the number of changes if it limits that."""
+    rule, message = breach.rule, printable(breach.rule.message)
+    if not rule.more_than:
+        return message
+    return f"{message}: {several(len(breach.changes), 'change')}, the limit is {rule.more_than}"
+
+
+def rule_refusals(
+    policy: Policy, changes: Iterable[Change], kinds: Iterable[Kind]
+) -> Iterator[Refusal]:
+    """Yield a violation for every broken rule that denies changes."""
+    for breach in breaches((rule for rule in policy.rules if rule.denies), changes, kinds):
+        rule = breach.rule
+        yield Refusal(
+            rule.code,
+            message_of(breach),
+            tuple(change.address for change in breach.changes),
+            policy.marks.get(rule.code),
+            printable(rule.hint) if rule.hint else _fix(rule),
+        )
+
+
+def rule_notes(policy: Policy, changes: Iterable[Change], kinds: Iterable[Kind]) -> Iterator[Note]:
+    """Yield notes of every broken rule that warns: on its changes, or on their number."""
+    for breach in breaches((rule for rule in policy.rules if not rule.denies), changes, kinds):
+        rule = breach.rule
+        hint = f" ({printable(rule.hint)})" if rule.hint else ""
+        message = f"{message_of(breach)}{hint}"
+        addresses = [None] if rule.more_than else [change.address for change in breach.changes]
+        for address in addresses:
+            yield Note(rule.code, message, about=address)
+
+
+def _fix(rule: PolicyRule) -> str:
+    return f"omit the change with --exclude, or edit `policy.{rule.code}`"
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A change, its kind, and all kinds by name."""
+
+    change: Change
+    kind: Kind
+    kinds: Mapping[str, Kind]
+
+    def fits(self, match: JSON) -> bool:
+        """Return whether an expression is true: all of its tests are."""
+        return isinstance(match, Mapping) and all(
+            self._holds(str(name), wanted) for name, wanted in match.items()
+        )
+
+    def _holds(self, name: str, wanted: JSON) -> bool:
+        match name:
+            case "all":
+                return all(map(self.fits, _listed(wanted)))
+            case "any":
+                return any(map(self.fits, _listed(wanted)))
+            case "not":
+                return not self.fits(wanted)
+            case "field":
+                return isinstance(wanted, Mapping) and self._has_field(wanted)
+        globs = _globs(wanted)
+        return any(fits_any(text, globs) for text in self._texts(name))
+
+    def _texts(self, name: str) -> Iterator[str]:
+        """Yield the texts of a test. Unknown names are those of kinds and of variants."""
+        change = self.change
+        match name:
+            case "kind":
+                yield change.address.kind
+            case "action":
+                yield change.action.value
+            case "address":
+                yield str(change.address)
+            case "name":
+                yield change.name.strip()
+            case "consequence":
+                yield from (item.rule for item in change.consequences)
+            case "severity":
+                yield from {item.severity.value for item in change.consequences}
+            case _ if name == change.address.kind:
+                yield from filter(None, (change.address.key, change.name, change.live_id))
+            case _ if name in self.kinds:
+                yield from self._parent_texts() if name == self.kind.parent else ()
+            case _:
+                yield from self._tags(name)
+
+    def _parent_texts(self) -> Iterator[str]:
+        """Yield the keys, names and ids of its parents: also of the one that a move leaves."""
+        change, parent = self.change, self.change.parent
+        written = (parent.key, parent.name, parent.id) if parent is not None else ()
+        live = (change.parent_name, change.parent_id)
+        former = (change.old_parent_name, change.old_parent_id)
+        yield from filter(None, (*written, *live, *former))
+
+    def _tags(self, name: str) -> Iterator[str]:
+        """Yield the tags of a field with variants, such as the type of a destination."""
+        for field, variant in self.kind.variants:
+            if field.name != name:
+                continue
+            path = (name, variant.tag)
+            values = [value_at(self.change.body or {}, path)]
+            values.append((self.change.seen or {}).get(path_text(path), MISSING))
+            for changed in self.change.fields:
+                values += (changed.before, changed.after) if changed.path == path else ()
+            yield from (value for value in values if isinstance(value, str))
+
+    def _has_field(self, wanted: JSONObject) -> bool:
+        """Return whether a field changes as wanted. Secrets are sent, and have no values."""
+        globs = _globs(wanted.get("path"))
+        tests = [wanted[side] for side in ("before", "after") if side in wanted]
+        for field in self.change.fields:
+            if not fits_any(path_text(field.path), globs):
+                continue
+            if not tests:
+                return True
+            if not field.secret and all(
+                _fits_value(getattr(field, side), wanted[side])
+                for side in ("before", "after")
+                if side in wanted
+            ):
+                return True
+        sent = (note.path for note in self.change.secrets if note.use.sent)
+        return not tests and any(fits_any(path_text(path), globs) for path in sent)
+
+
+def _fits_value(value: JSON, test: JSON) -> bool:
+    """Return whether a value passes a test. An absent value is null, as in comparisons."""
+    plain = None if value is MISSING else value
+    if not isinstance(test, Mapping):
+        return False
+    if "equals" in test and not _same(plain, test["equals"]):
+        return False
+    if "in" in test and not any(_same(plain, item) for item in _listed(test["in"])):
+        return False
+    if "matches" not in test:
+        return True
+    return _is_scalar(plain) and fits_any(str(plain), _globs(test["matches"]))
+
+
+def _same(value: JSON, other: JSON) -> bool:
+    """Return whether two values are equal. True is not 1."""
+    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
+
+
+def _is_scalar(value: JSON) -> bool:
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
+
+
+def _listed(value: JSON) -> Sequence[JSON]:
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+def _globs(value: JSON) -> tuple[str, ...]:
+    """Return the patterns of one text or a list."""
+    return tuple(map(str, value if isinstance(value, (list, tuple)) else (value,)))

@@ -1,0 +1,71 @@
+"""HTML pages of one file, which need no network and run no code but their own."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable
+from hashlib import sha256
+from html import escape
+
+from reconciler.model.wording import printable
+
+STYLE = """
+:root{color-scheme:light dark;--bg:#fff;--fg:#1c2024;--dim:#60646c;--line:#dfe2e6;--soft:#f4f5f7;
+--red:#c62a2f;--amber:#9a5b00;--blue:#0b68a8;--violet:#8e4ec6;--green:#217a43}
+@media (prefers-color-scheme:dark){:root{--bg:#16181b;--fg:#eceef0;--dim:#a0a6ae;--line:#33373d;
+--soft:#212429;--red:#ff8b8b;--amber:#f0b45a;--blue:#70b8ff;--violet:#d19dff;--green:#5bc983}}
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:90rem;padding:1rem;background:var(--bg);color:var(--fg);
+font:15px/1.45 system-ui,sans-serif;overflow-wrap:anywhere}
+h1{font-size:1.4rem;margin:0}
+h2{font-size:1.1rem;margin:1.2rem 0 .4rem}
+header p{margin:.2rem 0;color:var(--dim)}
+form{display:flex;flex-wrap:wrap;gap:.75rem 1.25rem;align-items:end;margin:1rem 0}
+form[hidden]{display:none}
+fieldset{display:flex;flex-wrap:wrap;gap:.5rem;border:0;margin:0;padding:0}
+legend{padding:0}
+form,legend{color:var(--dim)}
+select,input[type=search],button{font:inherit;color:inherit;background:var(--soft);
+border:1px solid var(--line);border-radius:6px;padding:.3rem .5rem;height:2.3rem}
+select,input[type=search]{display:block;width:14rem;max-width:100%}
+a{color:var(--blue)}
+summary{cursor:pointer}
+summary:hover{background:var(--soft)}
+:focus-visible{outline:2px solid var(--blue);outline-offset:-2px}
+"""
+
+_CODE = re.compile("`([^`]+)`")
+
+
+def page(title: str, body: Iterable[str], *, style: str, script: str) -> str:
+    """Return a page that may load nothing and run only this script."""
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {_hash(style)}; "
+        f"script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+    )
+    return "".join(
+        (
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+            '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n',
+            f"<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n",
+            *body,
+            f"<script>{script}</script>\n</body>\n</html>\n",
+        )
+    )
+
+
+def text(value: str) -> str:
+    """Return text that is no markup, also inside an attribute, and no command of a CI runner."""
+    return escape(printable(value)).replace("##", "&#35;#")
+
+
+def marked(value: str) -> str:
+    """Return a message, in which text between backticks is code."""
+    return _CODE.sub(r"<code>\1</code>", text(value))
+
+
+def _hash(content: str) -> str:
+    return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"

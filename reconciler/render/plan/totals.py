@@ -1,0 +1,30 @@
+"""The counts of a plan for programs that know three actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconciler.model.change import Action
+from reconciler.model.plan import Plan
+
+_CREATES = (Action.CREATE, Action.REPLACE)
+_CHANGES = (Action.UPDATE, Action.PAUSE, Action.UNPAUSE)
+_DESTROYS = (Action.DELETE, Action.REPLACE)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The numbers of resources. A replacement is created and destroyed."""
+
+    create: int
+    change: int
+    destroy: int
+
+
+def totals_of(plan: Plan) -> Totals:
+    """Return how many resources a plan creates, changes and destroys."""
+    return Totals(*(_count(plan, actions) for actions in (_CREATES, _CHANGES, _DESTROYS)))
+
+
+def _count(plan: Plan, actions: tuple[Action, ...]) -> int:
+    return len({change.address for change in plan.effective if change.action in actions})

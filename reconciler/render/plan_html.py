@@ -1,0 +1,250 @@
+"""A plan as one HTML file: dangers first, filters, and every change under its address."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from reconciler.model.change import Change, Severity
+from reconciler.model.plan import Plan, Refusal
+from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.page import marked, page, text
+from reconciler.render.plan.document import Document, document_of, unmanaged_count
+from reconciler.render.plan.entries import Entry
+from reconciler.render.plan.fields import FieldLine, field_lines
+from reconciler.render.plan.header import head_as_text
+from reconciler.render.plan.projects import project_of
+from reconciler.render.plan.remarks import Remark
+from reconciler.render.plan.words import SEVERITIES, SIGNS, counted, shortened, title
+from reconciler.render.plan_page import SCRIPT, STYLE
+
+_MOST_FACTS = 5
+_LONGEST_FACT = 160
+_SPACE = re.compile(r"\s")
+_PageIds: TypeAlias = Mapping[str, str]
+"""The ids of elements by those of changes."""
+
+
+def plan_as_html(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
+    """Return a page: violations, dangers, filters, then every change in the order of the plan."""
+    document = document_of(plan)
+    ids = _ids(document)
+    name = f"Plan for {plan.source.environment}"
+    body = (
+        *_header(document, name, options),
+        "<main>\n",
+        *_violations(document.violations),
+        *_dangers(document, ids),
+        *_filters(document),
+        *(_entry(entry, ids) for entry in document.entries),
+        *_drift(document, ids),
+        *_notes(document),
+        "</main>\n",
+    )
+    return page(name, body, style=STYLE, script=SCRIPT)
+
+
+def _ids(document: Document) -> Mapping[str, str]:
+    """Return the id of every change on the page: its address, or with the action if taken."""
+    ids: dict[str, str] = {}
+    taken: set[str] = set()
+    for entry in (*document.entries, *document.drift):
+        for change in entry.changes:
+            names = (text(_SPACE.sub("_", name)) for name in (str(change.address), change.id))
+            ids[change.id] = next((name for name in names if name not in taken), "")
+            taken.add(ids[change.id])
+    return ids
+
+
+def _header(document: Document, name: str, options: RenderOptions) -> Iterator[str]:
+    plan = document.plan
+    head = head_as_text(plan.source)
+    versions = f"Base {document.base}" + (f" → {head}" if head else "")
+    undoes = f"undoes {document.undoes}" if document.undoes else ""
+    counts = "No changes. Live state matches the configuration." if plan.empty else document.summary
+    yield f"<header><h1>{text(name)}</h1>\n<p>{text(document.environment)}</p>\n"
+    yield f"<p>{text(' · '.join(filter(None, (versions, document.id, undoes))))}</p>\n"
+    yield f"<p><strong>{text(counts)}</strong></p>\n"
+    yield f"<p>{text(options.cost)}</p>\n" if options.cost else ""
+    yield "</header>\n"
+
+
+def _violations(violations: Sequence[Refusal]) -> Iterator[str]:
+    for later, heading in (
+        (False, "Refused by policy. Nothing will be applied."),
+        (True, "Danger: takes effect after the merge."),
+    ):
+        listed = [violation for violation in violations if violation.after_merge is later]
+        if listed:
+            yield f'<section class="box{" later" * later}"><h2>{heading}</h2>\n<ul>'
+            yield from map(_violation, listed)
+            yield "</ul></section>\n"
+
+
+def _violation(violation: Refusal) -> str:
+    place = f" <code>{text(str(violation.at))}</code>" if violation.at is not None else ""
+    hint = f"<br>hint: {marked(violation.allow)}" if violation.allow else ""
+    return f"<li><code>{text(violation.rule)}</code>{place}: {marked(violation.message)}{hint}</li>"
+
+
+def _dangers(document: Document, ids: _PageIds) -> Iterator[str]:
+    dangerous = [
+        (entry, remark)
+        for entry in document.worst_first
+        for remark in entry.remarks
+        if remark.severity is Severity.DANGER
+    ]
+    if not dangerous:
+        return
+    yield '<section class="box"><h2>Dangers</h2>\n<ul>'
+    for entry, remark in dangerous:
+        link = f'<a href="#{ids[entry.change.id]}">{text(entry.title)}</a>'
+        yield f"<li>{entry.change.action.value} {link}: {_message(remark)}</li>"
+    yield "</ul></section>\n"
+
+
+def _message(remark: Remark) -> str:
+    whom = f" ({remark.whom})" if remark.whom else ""
+    return f"{marked(remark.message + whom)} <code>{text(remark.rule)}</code>"
+
+
+def _filters(document: Document) -> Iterator[str]:
+    plan = document.plan
+    if plan.empty:
+        return
+    yield '<form hidden role="search">\n<fieldset><legend>Action</legend>'
+    for action, count in counted(plan).items():
+        box = f'<input type="checkbox" name="action" value="{action.value}" checked>'
+        yield f'<label class="tile">{box}{text(count)}</label>'
+    yield "</fieldset>\n"
+    worst = Counter(_worst(entry) for entry in (*document.entries, *document.drift))
+    severities = [severity.value for severity in SEVERITIES if worst[severity.value]]
+    yield from _select("Severity", "severity", severities)
+    yield from _select("Project", "parent", sorted({project_of(item) for item in plan.effective}))
+    yield '<label>Text <input type="search" name="text" autocomplete="off"></label>\n'
+    yield '<button type="button" id="expand">Expand all</button>'
+    yield '<button type="button" id="collapse">Collapse all</button>\n</form>\n'
+    yield '<p id="shown" role="status" class="dim"></p>\n'
+
+
+def _select(label: str, name: str, values: Sequence[str]) -> Iterator[str]:
+    if values:
+        options = "".join(
+            f'<option value="{text(value)}">{text(value)}</option>' for value in values
+        )
+        yield f'<label>{label} <select name="{name}"><option value="*">all</option>{options}'
+        yield "</select></label>\n"
+
+
+def _worst(entry: Entry) -> str:
+    """Return the worst severity of an entry, "" without one."""
+    return min((remark.severity for remark in entry.remarks), key=_rank, default="")
+
+
+def _rank(severity: Severity) -> int:
+    return severity.rank
+
+
+def _drift(document: Document, ids: _PageIds) -> Iterator[str]:
+    if document.drift:
+        yield "<h2>Drift</h2>\n"
+        yield '<p class="dim">Live state changed outside of the configuration. '
+        yield "This plan sets it back.</p>\n"
+        yield from (_entry(entry, ids) for entry in document.drift)
+
+
+def _entry(entry: Entry, ids: _PageIds) -> str:
+    action = entry.change.action
+    identity = ids[entry.change.id]
+    projects = "\n".join(dict.fromkeys(map(project_of, entry.changes)))
+    searched = " ".join(f"{title(change)} {project_of(change)}" for change in entry.changes)
+    worst = _worst(entry)
+    is_open = " open" if worst == Severity.DANGER else ""
+    at = entry.change.at
+    place = text(f"{at.file}:{at.line}") if at is not None and not entry.grouped else ""
+    facts = "".join(f"<span>{_fact(line)}</span>" for line in entry.lines[:_MOST_FACTS])
+    more = len(entry.lines) - _MOST_FACTS
+    facts += f"<span>… {more} more</span>" if more > 0 else ""
+    remarks = "".join(
+        f'<span class="remark {remark.severity.value}"><b>{remark.severity.value}</b> '
+        f"{_message(remark)}</span>"
+        for remark in entry.remarks
+    )
+    return (
+        f'<details class="entry {action.value}" id="{identity}" data-action="{action.value}" '
+        f'data-severity="{worst}" data-parents="{_lines(projects)}" '
+        f'data-text="{text(searched.casefold())}"{is_open}>\n'
+        f'<summary><span class="sign" aria-hidden="true">{SIGNS[action].text}</span>'
+        f'<span class="name">{action.value} <b>{text(entry.title)}</b></span>'
+        f'<span class="place">{place}</span><span class="facts">{facts}</span>{remarks}</summary>\n'
+        f'<div class="more">{"".join(_details(entry, identity, ids))}</div>\n</details>\n'
+    )
+
+
+def _lines(names: str) -> str:
+    return "&#10;".join(map(text, names.split("\n")))
+
+
+def _fact(line: FieldLine) -> str:
+    if line.hunk:
+        return text(line.name)
+    sides = [shortened(side, _LONGEST_FACT) for side in (line.before, line.after) if side]
+    return text(f"{line.name}  {' → '.join(sides)}")
+
+
+def _details(entry: Entry, identity: str, ids: _PageIds) -> Iterator[str]:
+    about = [*entry.reasons, *entry.notes]
+    if about:
+        yield f"<ul>{''.join(f'<li>{marked(item)}</li>' for item in about)}</ul>\n"
+    if entry.grouped:
+        yield '<ul class="members">'
+        # The entry has the id of its first change.
+        yield from (
+            f"<li{_id_of(change, position, ids)}>{text(title(change))}{_place(change)}</li>"
+            for position, change in enumerate(entry.changes)
+        )
+        yield "</ul>\n"
+    lines = entry.lines if entry.grouped else tuple(field_lines(entry.change))
+    if lines:
+        yield '<table class="fields"><thead><tr><th scope="col">Field</th>'
+        yield '<th scope="col">Before</th><th scope="col">After</th></tr></thead>\n<tbody>'
+        yield from map(_row, lines)
+        yield "</tbody></table>\n"
+    yield f'<p><a href="#{identity}">Link to this entry</a></p>'
+
+
+def _id_of(change: Change, position: int, ids: _PageIds) -> str:
+    return f' id="{ids[change.id]}"' if position else ""
+
+
+def _place(change: Change) -> str:
+    if change.at is None:
+        return ""
+    return f' <small class="dim">{text(f"{change.at.file}:{change.at.line}")}</small>'
+
+
+def _row(line: FieldLine) -> str:
+    comment = f'<br><small class="dim">{text(line.comment)}</small>' if line.comment else ""
+    head = f'<tr><th scope="row">{text(line.name)}{comment}</th>'
+    if line.hunk:
+        hunk = "".join(f"<span{_SIDES.get(part[:1], '')}>{text(part)}</span>" for part in line.hunk)
+        return f'{head}<td colspan="2"><pre>{hunk}</pre></td></tr>\n'
+    before = f'<td class="removed" data-label="before">{text(line.before)}</td>'
+    after = f'<td class="added" data-label="after">{text(line.after)}</td>'
+    return f"{head}{before}{after}</tr>\n"
+
+
+_SIDES = {"-": ' class="removed"', "+": ' class="added"'}
+
+
+def _notes(document: Document) -> Iterator[str]:
+    if document.notes or document.unmanaged:
+        yield "<section><h2>Notes</h2>\n<ul>"
+        yield from (f"<li>{marked(note)}</li>" for note in document.notes)
+        if document.unmanaged:
+            objects = "".join(f"<li>{text(line)}</li>" for line in document.unmanaged_objects)
+            count = text(unmanaged_count(document))
+            yield f"<li><details><summary>{count}</summary><ul>{objects}</ul></details></li>"
+        yield "</ul></section>\n"

@@ -1,0 +1,186 @@
+"""The recipes parse, their commands exist, and the writing key and tokens are apart."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from reconciler.cli import cli
+from reconciler.commands.pipelines import RECIPES
+from tests.conftest import ROOT
+from tests.support.recipes import FILES, FOLDER, commands, documents, scripts
+
+WORKFLOWS = sorted((FOLDER / "github").glob("*.yml"))
+
+
+def parses(words: list[str]) -> bool:
+    """Return whether a command line names a command and options that exist."""
+    command = cli.get_command(click.Context(cli), words[0])
+    return command is not None and bool(command.make_context(words[0], words[1:]))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_scripts_and_their_commands_parse(path: Path) -> None:
+    for script in scripts(documents(path)):
+        checked = subprocess.run(["bash", "-n"], input=script, text=True, check=False, timeout=20)
+        assert checked.returncode == 0, script
+        assert all(parses(words) for words in commands(script))
+
+
+def test_every_command_of_a_script_is_read() -> None:
+    (action,) = documents(ROOT / "action.yml")
+    names = [words[0] for script in scripts(action) for words in commands(script)]
+    assert names == ["validate", "plan", "drift", "apply", "apply", "show", "show"]
+
+
+def test_hooks_of_pre_commit_run_commands_that_exist() -> None:
+    (hooks,) = documents(ROOT / ".pre-commit-hooks.yaml")
+    assert {hook["id"] for hook in hooks} == {"reconciler-validate", "reconciler-fmt"}
+    for hook in hooks:
+        assert parses(hook["entry"].split()[1:])
+        assert (hook["language"], hook["pass_filenames"]) == ("python", False)
+        assert re.search(hook["files"], "pipelines/reconciler.yaml")
+
+
+def test_every_recipe_of_init_exists() -> None:
+    sources = [source for recipe in RECIPES.values() for source in recipe.values()]
+    assert all((FOLDER / source).is_file() for source in sources)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_jobs_on_github_have_a_key_or_a_token_that_writes(path: Path) -> None:
+    (workflow,) = documents(path)
+    # YAML 1.1 reads the key `on` as true.
+    assert "pull_request_target" not in workflow[True]
+    assert workflow["permissions"] in ({}, {"contents": "read"})
+    for name, job in workflow["jobs"].items():
+        writes = "write" in job.get("permissions", {}).values()
+        expected = set[str]()
+        if path.stem == "reconciler-apply" and name == "apply":
+            expected = {"POSTHOG_WRITE_KEY"}
+            assert job["environment"] == "production"
+        elif not writes and name != "validate":
+            expected = {"POSTHOG_READ_KEY"}
+        assert keys(job) == expected
+        for step in job["steps"]:
+            assert "${{" not in step.get("run", "")
+            assert re.search(r"@[0-9a-f]{40}$", step.get("uses", f"@{'0' * 40}"))
+
+
+def test_jobs_of_pull_requests_leave_no_token_in_the_checkout() -> None:
+    (workflow,) = documents(FOLDER / "github/reconciler-plan.yml")
+    assert list(workflow[True]) == ["pull_request"]
+    assert "head.repo.full_name == github.repository" in workflow["jobs"]["plan"]["if"]
+    for job in workflow["jobs"].values():
+        assert job["steps"][0]["with"] == {"fetch-depth": 0, "persist-credentials": False}
+
+
+def test_an_apply_is_never_cancelled() -> None:
+    (workflow,) = documents(FOLDER / "github/reconciler-apply.yml")
+    assert workflow["concurrency"]["cancel-in-progress"] is False
+    assert workflow[True]["push"]["branches"] == ["main"]
+
+
+def test_the_job_that_comments_runs_nothing_of_the_pull_request() -> None:
+    (workflow,) = documents(FOLDER / "github/reconciler-comment.yml")
+    (step,) = workflow["jobs"]["comment"]["steps"]
+    assert "uses" not in step
+    assert "secrets." not in yaml.safe_dump(workflow)
+
+
+def test_jobs_on_gitlab_and_azure_are_separated() -> None:
+    _, gitlab = documents(FOLDER / "gitlab/reconciler.yml")
+    jobs = {name.split()[1]: job for name, job in gitlab.items() if name[0] != "."}
+    assert {name: keys(job) for name, job in jobs.items()} == {
+        "check": {"POSTHOG_READ_KEY"},
+        "plan": {"POSTHOG_READ_KEY"},
+        "apply": {"POSTHOG_WRITE_KEY"},
+        "drift": {"POSTHOG_READ_KEY"},
+    }
+    assert jobs["apply"]["environment"] == jobs["apply"]["resource_group"]
+    assert "$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH" in jobs["apply"]["rules"][0]["if"]
+    (azure,) = documents(FOLDER / "azure/reconciler.yml")
+    stages = {stage["stage"]: stage for stage in azure["stages"]}
+    assert keys(stages.pop("apply")) == {"POSTHOG_WRITE_KEY"}
+    assert all(keys(stage) == {"POSTHOG_READ_KEY"} for stage in stages.values())
+    assert "'refs/heads/main'" in stages["plan"]["condition"]
+
+
+def test_the_action_reads_inputs_as_variables() -> None:
+    (action,) = documents(ROOT / "action.yml")
+    install, run = action["runs"]["steps"]
+    assert install["working-directory"] == "${{ runner.temp }}"
+    for step in (install, run):
+        assert "${{" not in step["run"]
+    used = set(re.findall(r"inputs\.(\w+)", yaml.safe_dump(action["runs"])))
+    assert used == set(action["inputs"])
+
+
+def test_the_pod_has_few_rights() -> None:
+    (job,) = documents(FOLDER / "kubernetes/base/cronjob.yaml")
+    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "CronJob")
+    assert job["spec"]["concurrencyPolicy"] == "Forbid"
+    assert job["spec"]["jobTemplate"]["spec"]["backoffLimit"] == 0
+    pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    (container,) = pod["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert set(container["resources"]["limits"]) == {"cpu", "memory"}
+    assert "@sha256:" in container["image"]
+    assert parses(container["args"])
+    volumes = {volume["name"] for volume in pod["volumes"]}
+    assert {mount["name"] for mount in container["volumeMounts"]} == volumes
+    (overlay,) = documents(FOLDER / "kubernetes/apply/kustomization.yaml")
+    for patch in yaml.safe_load(overlay["patches"][0]["patch"]):
+        if patch["path"].endswith("/args"):
+            assert parses(patch["value"])
+
+
+@pytest.mark.parametrize("name", ["base", "apply"])
+def test_kustomize_builds_the_resources(name: str) -> None:
+    if shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not installed")
+    built = run("kubectl", "kustomize", str(FOLDER / "kubernetes" / name))
+    resources = list(yaml.safe_load_all(built))
+    assert [item["kind"] for item in resources] == ["ConfigMap", "ConfigMap", "CronJob"]
+
+
+def test_the_image_does_not_run_as_root() -> None:
+    lines = (FOLDER / "container/Containerfile").read_text(encoding="utf-8").splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("USER")] == ["65532:65532"]
+    assert any("-c constraints.txt" in line for line in lines)
+
+
+def test_actionlint_has_no_remarks(tmp_path: Path) -> None:
+    program = shutil.which("actionlint")
+    if program is None:
+        pytest.skip("actionlint is not installed")
+    shutil.copytree(FOLDER / "github", tmp_path / ".github/workflows")
+    run("git", "init", "--quiet", str(tmp_path))
+    run(program, "-no-color", folder=tmp_path)
+
+
+def run(*words: str, folder: Path | None = None) -> str:
+    """Run a program, and return what it prints."""
+    ended = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def keys(part: Any) -> set[str]:
+    """Return the names of the keys that a part of a recipe uses."""
+    return set(re.findall(r"POSTHOG_\w+_KEY", repr(part)))

@@ -1,0 +1,244 @@
+"""The recipes for GitHub end to end: their own steps, a git remote, and the embedded service."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.cli import write
+from tests.support.emulator import RunningEmulator
+from tests.support.gh import BOT
+from tests.support.git import Git
+from tests.support.workflows import Forge, JobResult
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("jq") and shutil.which("bash")), reason="jq or bash is not installed"
+)
+SETTINGS = "version: 1\nenvironments: {production: {}}\npolicy: {prune: git}\n"
+REF = "refs/reconciler/pipelines/production"
+REPOSITORY = "acme/pipelines"
+
+
+@dataclass
+class Team:
+    """A clone of a repository at a host that runs the recipes."""
+
+    git: Git
+    forge: Forge
+    service: RunningEmulator
+
+    def commit(self, **intervals: Any) -> str:
+        """Commit exports with their intervals."""
+        exports = {
+            key: {
+                "project": "web",
+                "name": key,
+                "interval": interval,
+                "destination": {"type": "NoOp", "config": {}},
+            }
+            for key, interval in intervals.items()
+        }
+        resources = {"projects": {"web": {"name": "Web"}}, "batch_exports": exports}
+        write(self.git.folder, {"pipelines/resources.yaml": yaml.safe_dump(resources)})
+        return self.git.commit()
+
+    def push(self, **intervals: Any) -> dict[str, Any]:
+        """Commit and push to main; return the context of the run."""
+        before = self.git.head()
+        commit = self.commit(**intervals)
+        self.git.run("push", "--quiet", "origin", "HEAD:refs/heads/main")
+        return self.on_main(commit, "push", before=before)
+
+    def on_main(self, commit: str, name: str, **event: Any) -> dict[str, Any]:
+        """Return the context of a run on main."""
+        return {
+            "sha": commit,
+            "ref": "refs/heads/main",
+            "ref_name": "main",
+            "repository": REPOSITORY,
+            "event_name": name,
+            "event": {"repository": {"default_branch": "main"}, **event},
+        }
+
+    def propose(self, *, repository: str = REPOSITORY, **intervals: Any) -> dict[str, Any]:
+        """Commit and push to a branch; return the context of the run for its pull request."""
+        commit = self.commit(**intervals)
+        self.git.run("push", "--quiet", "--force", "origin", "HEAD:refs/heads/feature")
+        self.git.run("reset", "--quiet", "--hard", "origin/main")
+        return {
+            **self.on_main(
+                commit, "pull_request", pull_request={"head": {"repo": {"full_name": repository}}}
+            ),
+            "ref": "refs/pull/7/merge",
+            "base_ref": "main",
+        }
+
+    def run(self, recipe: str, job: str, github: dict[str, Any], **needs: JobResult) -> JobResult:
+        """Run a job of a recipe."""
+        address = {"RECONCILER_BASE_URL": self.service.base_url, "WORKSPACE": "pipelines"}
+        return self.forge.run(
+            f"reconciler-{recipe}.yml", job, github=github, needs=needs, environ=address
+        )
+
+    def deploy(self, github: dict[str, Any]) -> JobResult:
+        """Plan and apply a commit."""
+        plan = self.run("apply", "plan", github)
+        assert plan.code == 0, plan.log
+        return self.run("apply", "apply", github, plan=plan)
+
+    def comment(self) -> JobResult:
+        """Run the job that posts the plan of a pull request."""
+        run = {
+            "event": "pull_request",
+            "id": 1,
+            "head_repository": {"full_name": REPOSITORY},
+            "pull_requests": [{"number": 7}],
+        }
+        main = self.on_main(self.git.head("origin/main"), "workflow_run", workflow_run=run)
+        return self.run("comment", "comment", main)
+
+    def applied(self) -> str:
+        """Return the applied commit of the origin."""
+        return self.forge.origin.head(REF)
+
+
+@pytest.fixture
+def team(tmp_path: Path, emulator: RunningEmulator) -> Iterator[Team]:
+    git = Git.init(tmp_path / "repo")
+    write(git.folder, {"pipelines/reconciler.yaml": SETTINGS})
+    git.commit()
+    secrets = dict.fromkeys(("POSTHOG_READ_KEY", "POSTHOG_WRITE_KEY"), emulator.api_key)
+    forge = Forge(
+        tmp_path / "forge",
+        git.bare(tmp_path / "origin.git"),
+        secrets,
+        {"POSTHOG_ORGANIZATION": emulator.organization},
+    )
+    yield Team(git, forge, emulator)
+    emulator.admin("DELETE", "faults")
+
+
+def test_a_merged_plan_is_applied_and_its_commit_is_recorded(team: Team) -> None:
+    first = team.push(orders="hour")
+    applied = team.deploy(first)
+    assert applied.code == 0, applied.log
+    assert (set(team.service.exports()), team.applied()) == ({"orders"}, first["sha"])
+
+    # A failed apply does not move the applied commit, and the next push repairs it.
+    rule = {"match": {"method": "PATCH"}, "fault": "error", "status": 400}
+    team.service.admin("PUT", "faults", [rule])
+    second = team.push(orders="day")
+    assert team.deploy(second).code == 3
+    saved = team.forge.folder / "artifacts/reconciler-plan/plan.json"
+    old = saved.read_bytes()
+    assert team.applied() == first["sha"]
+    team.service.admin("DELETE", "faults")
+    third = team.push(orders="day", lake="hour")
+    assert team.deploy(third).code == 0
+    exports = team.service.exports()
+    assert {name: export["interval"] for name, export in exports.items()} == {
+        "orders": "day",
+        "lake": "hour",
+    }
+    assert team.applied() == third["sha"]
+
+    # Without changes there is nothing to approve.
+    assert team.deploy(third).skipped
+
+    # The job of an old commit, run again, changes nothing.
+    saved.write_bytes(old)
+    approved = JobResult(outputs={"changes": "true"})
+    assert team.run("apply", "apply", second, plan=approved).code == 4
+    assert (team.service.exports(), team.applied()) == (exports, third["sha"])
+
+
+def test_the_comment_of_a_pull_request_is_updated(team: Team) -> None:
+    team.deploy(team.push(orders="hour"))
+    pull_request = team.propose(orders="day")
+    planned = team.run("plan", "plan", pull_request)
+    assert planned.code == 0, planned.log
+    assert "1 to update" in planned.summary
+    marker = planned.summary.partition("\n")[0]
+    # Another user wrote the marker first.
+    state = team.forge.state()
+    state["comments"] = [{"id": 0, "user": {"login": "mallory"}, "body": f"{marker}\nx"}]
+    team.forge.save(state)
+    assert team.comment().code == 0
+    team.run("plan", "plan", team.propose(orders="week"))
+    assert team.comment().code == 0
+    comments = [(item["user"]["login"], item["body"]) for item in team.forge.state()["comments"]]
+    assert [author for author, _ in comments] == ["mallory", BOT]
+    assert comments[0][1] == f"{marker}\nx"
+    assert "week" in comments[1][1]
+    assert comments[1][1].startswith("<!-- reconciler: production pipelines -->\n")
+    assert team.service.exports()["orders"]["interval"] == "hour"
+
+
+def test_text_that_is_no_plan_is_not_posted(team: Team) -> None:
+    write(team.forge.folder / "artifacts/reconciler-plan", {"plan.md": "buy $(id)\n"})
+    assert team.comment().code == 1
+    assert team.forge.state()["comments"] == []
+
+
+def test_a_pull_request_without_a_plan_gets_no_comment(team: Team) -> None:
+    assert (team.comment().code, team.forge.state()["comments"]) == (0, [])
+
+
+def test_a_pull_request_from_a_fork_is_only_validated(team: Team) -> None:
+    fork = team.propose(repository="mallory/pipelines", orders="day")
+    assert team.run("plan", "plan", fork).skipped
+    validated = team.run("plan", "validate", fork)
+    assert validated.code == 0, validated.log
+    broken = team.run("plan", "validate", team.propose(orders=5))
+    assert broken.code == 1
+    assert "::error " in broken.log
+
+
+def test_drift_keeps_one_issue_open_and_is_proposed(team: Team) -> None:
+    team.deploy(team.push(orders="hour"))
+    edit_live(team.service, interval="day")
+    main, drift = night(team)
+    again = team.run("drift", "issue", main, drift=drift)
+    assert again.code == 0, again.log
+    (issue,) = team.forge.state()["issue"]
+    assert (issue["title"], issue["state"]) == ("Drift in production", "open")
+    assert "interval" in issue["body"]
+
+    patch = team.run("drift-pull-request", "patch", main)
+    assert patch.code == 0, patch.log
+    proposed = team.run("drift-pull-request", "propose", main, patch=patch)
+    assert proposed.code == 0, proposed.log
+    (pull_request,) = team.forge.state()["pr"]
+    files = team.forge.origin.run("show", f"{pull_request['head']}:pipelines/resources.yaml")
+    assert "interval: day" in files
+
+    edit_live(team.service, interval="hour")
+    night(team)
+    (issue,) = team.forge.state()["issue"]
+    assert issue["state"] == "closed"
+
+
+def night(team: Team) -> tuple[dict[str, Any], JobResult]:
+    """Run both jobs of the nightly drift; return its context and the first one."""
+    main = team.on_main(team.git.head(), "schedule")
+    drift = team.run("drift", "drift", main)
+    assert drift.code == 0, drift.log
+    issue = team.run("drift", "issue", main, drift=drift)
+    assert issue.code == 0, issue.log
+    return main, drift
+
+
+def edit_live(service: RunningEmulator, **values: Any) -> None:
+    """Change the export `orders` in live state."""
+    (place,) = [
+        f"/api/projects/{project['id']}/batch_exports/{export['id']}/"
+        for project in service.state()["projects"]
+        for export in project["batch_exports"]
+    ]
+    service.call("PATCH", place, values).raise_for_status()

@@ -1,0 +1,145 @@
+"""The scripts of the other recipes against the embedded service: the action, GitLab, Kubernetes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT
+from tests.support.cli import write
+from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
+from tests.support.recipes import FOLDER, documents, scripts
+from tests.support.workflows import outputs_in
+
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+WORKSPACE = {
+    "reconciler.yaml": "version: 1\nenvironments: {production: {}}\n",
+    "web.yaml": "projects: {web: {name: Web}}\n",
+}
+
+
+def bash(script: str, folder: Path, environ: Mapping[str, str]) -> int:
+    """Run a script with `reconciler` in its PATH; return its exit code."""
+    programs = folder / "bin"
+    programs.mkdir(exist_ok=True)
+    program = programs / "reconciler"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m reconciler "$@"\n')
+    program.chmod(0o755)
+    ended = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", script],
+        cwd=folder,
+        env={
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "HOME": str(folder),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            **environ,
+        },
+        stdin=subprocess.DEVNULL,
+        check=False,
+        timeout=120,
+    )
+    return ended.returncode
+
+
+def projects(service: RunningEmulator) -> set[str]:
+    return {project["name"] for project in service.state()["projects"]}
+
+
+def test_the_action_applies_what_it_planned(tmp_path: Path, emulator: RunningEmulator) -> None:
+    write(tmp_path / "my pipelines", WORKSPACE)
+    (action,) = documents(ROOT / "action.yml")
+    outputs, summary = tmp_path / "outputs", tmp_path / "summary"
+    environ = {
+        **emulator.environ(),
+        "CI": "true",
+        "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_OUTPUT": str(outputs),
+        "GITHUB_STEP_SUMMARY": str(summary),
+        "WORKSPACE": "my pipelines",
+        "ENVIRONMENT": "production",
+        "PLAN": "",
+        "ARGS": "--no-base\n\n--project\n$(touch hacked)*",
+    }
+    script = action["runs"]["steps"][1]["run"]
+    assert bash(script, tmp_path, {**environ, "COMMAND": "plan"}) == 64
+    environ["ARGS"] = "--no-base"
+    outputs.write_text("")
+    assert bash(script, tmp_path, {**environ, "COMMAND": "plan"}) == 0
+    known = outputs_in(outputs)
+    assert (known["changes"], known["to_add"], known["exit_code"]) == ("true", "1", "2")
+    assert "1 to create" in Path(known["markdown_path"]).read_text()
+    assert "1 to create" in summary.read_text()
+    saved = Path(known["json_plan_path"]).rename(tmp_path / "approved.json")
+    apply = {**environ, "COMMAND": "apply", "PLAN": str(saved)}
+    assert bash(script, tmp_path, apply) == 0
+    assert "Web" in projects(emulator)
+    assert bash(script, tmp_path, {**environ, "COMMAND": "destroy"}) == 64
+    assert not (tmp_path / "hacked").exists()
+
+
+def test_gitlab_applies_what_it_planned(tmp_path: Path, emulator: RunningEmulator) -> None:
+    git = Git.init(tmp_path / "repo")
+    write(git.folder, WORKSPACE)
+    git.commit()
+    origin = git.bare(tmp_path / "origin.git")
+    _, component = documents(FOLDER / "gitlab/reconciler.yml")
+    jobs = {name.split()[0] + name.split()[1]: job for name, job in component.items()}
+    (before,) = scripts(jobs[".reconciler$[["])
+    environ = {
+        **emulator.environ(),
+        "CI": "true",
+        "CI_DEFAULT_BRANCH": "main",
+        "CI_PROJECT_DIR": str(git.folder),
+        "WORKSPACE": ".",
+        "ENVIRONMENT": "production",
+        "MARK": "true",
+    }
+    for job in ("plan", "apply"):
+        (script,) = scripts(jobs[f"reconciler{job}"])
+        assert bash(f"{before}\n{script}", git.folder, environ) == 0
+    assert "Web" in projects(emulator)
+    assert origin.head("refs/reconciler/production") == git.head()
+
+
+def test_a_pod_applies_the_files_of_its_config_map(
+    tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    (job,) = documents(FOLDER / "kubernetes/base/cronjob.yaml")
+    pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    (overlay,) = documents(FOLDER / "kubernetes/apply/kustomization.yaml")
+    apply = overlay["patches"][0]["patch"]
+    config_map(tmp_path / "config")
+    (tmp_path / "workspace").mkdir()
+    for arguments, code in ((container["args"], 2), (patched(apply), 0)):
+        script = (
+            container["command"][2].replace("/config", "config").replace("/workspace", "workspace")
+        )
+        words = " ".join(arguments).replace("/workspace", "workspace")
+        assert bash(f"set -- {words}\n{script}", tmp_path, emulator.environ()) == code
+    assert "Web" in projects(emulator)
+
+
+def patched(text: str) -> Any:
+    """Return the arguments that an overlay sets."""
+    (arguments,) = [
+        item["value"] for item in yaml.safe_load(text) if item["path"].endswith("/args")
+    ]
+    return arguments
+
+
+def config_map(folder: Path) -> None:
+    """Write files as a kubelet mounts them: links into a hidden folder."""
+    write(folder / "..2026_11_22", WORKSPACE)
+    (folder / "..data").symlink_to("..2026_11_22")
+    for name in WORKSPACE:
+        (folder / name).symlink_to(f"..data/{name}")

@@ -1,0 +1,72 @@
+"""The recipe of a host in a repository: filled in for the workspace, and never overwritten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from reconciler.commands.pipelines import RECIPES, write_recipe
+from reconciler.errors import BadUsage
+from reconciler.version import __version__
+from tests.support.cli import reconciler, write
+from tests.support.git import Git
+from tests.support.recipes import documents
+
+
+def test_workflows_name_the_workspace_and_the_environment(tmp_path: Path) -> None:
+    git = Git.init(tmp_path / "repo")
+    folder = git.folder / "data/web pipelines"
+    folder.mkdir(parents=True)
+    done = write_recipe("github", folder, "no")
+    assert (set(done.written), done.kept) == (set(RECIPES["github"]), ())
+    (apply,) = documents(git.folder / ".github/workflows/reconciler-apply.yml")
+    assert apply["env"]["WORKSPACE"] == "data/web pipelines"
+    assert apply["env"]["ENVIRONMENT"] == "no"
+    assert apply["env"]["VERSION"] == __version__
+    assert apply["jobs"]["apply"]["environment"] == "no"
+
+
+@pytest.mark.parametrize("host", RECIPES)
+def test_every_recipe_is_filled_in(tmp_path: Path, host: str) -> None:
+    git = Git.init(tmp_path / "repo")
+    (git.folder / "w").mkdir()
+    for name in write_recipe(host, git.folder / "w", "staging").written:
+        if name != ".gitlab/reconciler.yml":
+            values = yaml.safe_dump_all(documents(git.folder / name))
+            assert "staging" in values or name.endswith("comment.yml")
+            assert "production" not in values
+
+
+def test_the_option_creates_a_workspace_or_uses_the_existing_one(tmp_path: Path) -> None:
+    git = Git.init(tmp_path / "repo")
+    first = reconciler("init", "-C", git.folder / "w", "--ci", "github")
+    assert first.code == 0, first.err
+    assert {"+ reconciler.yaml", "+ .github/workflows/reconciler-apply.yml"} <= set(
+        first.out.splitlines()
+    )
+    again = reconciler("init", "-C", git.folder / "w", "--ci", "github")
+    assert (again.code, again.out) == (0, "")
+    assert "kept .github/workflows/reconciler-apply.yml" in again.err
+
+
+def test_existing_files_are_kept(tmp_path: Path) -> None:
+    git = Git.init(tmp_path / "repo")
+    write(git.folder, {".gitlab-ci.yml": "mine: {}\n"})
+    done = write_recipe("gitlab", git.folder, "production")
+    assert (done.written, done.kept) == ((".gitlab/reconciler.yml",), (".gitlab-ci.yml",))
+    assert (git.folder / ".gitlab-ci.yml").read_text() == "mine: {}\n"
+
+
+@pytest.mark.parametrize(
+    ("folder", "environment"), [("${{ secrets.KEY }}", "production"), ("w", 'a"\n- b')]
+)
+def test_names_with_syntax_of_a_pipeline_are_refused(
+    tmp_path: Path, folder: str, environment: str
+) -> None:
+    git = Git.init(tmp_path / "repo")
+    (git.folder / folder).mkdir()
+    with pytest.raises(BadUsage):
+        write_recipe("github", git.folder / folder, environment)
+    assert not (git.folder / ".github").exists()

@@ -1,0 +1,51 @@
+"""The recipes: their documents, their scripts, and the commands in these."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.conftest import ROOT
+
+FOLDER = ROOT / "recipes"
+FILES = sorted(
+    [*FOLDER.rglob("*.yml"), *FOLDER.rglob("*.yaml"), ROOT / "action.yml"],
+    key=lambda path: path.as_posix(),
+)
+SCRIPTS = ("run", "script", "before_script", "after_script", "bash")
+_COMMAND = re.compile(r"(?:^ *|[;&|)] *|exec )reconciler ([^;|>\n]*)", re.MULTILINE)
+_LISTS = ("${words[@]}", "$mark", "$@")
+"""Words that are lists of arguments, which scripts build before."""
+
+
+def documents(path: Path) -> list[Any]:
+    """Return the documents of a YAML file."""
+    return list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+
+
+def scripts(value: Any) -> Iterator[str]:
+    """Yield the texts of all scripts in a document, also the list of a job as one."""
+    if isinstance(value, list):
+        for item in value:
+            yield from scripts(item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if name in SCRIPTS:
+                yield item if isinstance(item, str) else "\n".join(item)
+            elif name == "command" and isinstance(item, list):
+                yield item[2]
+            else:
+                yield from scripts(item)
+
+
+def commands(script: str) -> Iterator[list[str]]:
+    """Yield the words of each command line in a script, without lists of arguments."""
+    for line in _COMMAND.findall(script.replace("\\\n", " ")):
+        words = [word for word in shlex.split(line) if word not in _LISTS]
+        if words:
+            yield words

@@ -1,0 +1,214 @@
+"""Run the jobs of a GitHub workflow with bash: expressions, artifacts, outputs and checkouts.
+
+Only what the recipes use. An expression that is not understood is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.conftest import ROOT
+from tests.support.git import Git
+
+TIMEOUT = 120
+"""Seconds until a step that does not end fails its test."""
+_EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
+_OUTPUT = re.compile(
+    r"^(?:(?P<name>\w+)=(?P<value>[^\n]*)|(?P<long>\w+)<<(?P<end>\S+)\n(?P<text>.*?)\n(?P=end))$",
+    re.MULTILINE | re.DOTALL,
+)
+_SCRIPT = """#!/bin/sh
+exec {program} "$@"
+"""
+
+
+def outputs_in(file: Path) -> dict[str, str]:
+    """Return the outputs of a step: lines `name=value`, or `name<<end`, the value and `end`."""
+    return {
+        match["name"] or match["long"]: match["text"] if match["long"] else match["value"]
+        for match in _OUTPUT.finditer(file.read_text())
+    }
+
+
+@dataclass
+class JobResult:
+    """How a job ended."""
+
+    code: int = 0
+    outputs: dict[str, str] = field(default_factory=dict)
+    summary: str = ""
+    log: str = ""
+    skipped: bool = False
+
+
+@dataclass
+class Forge:
+    """A repository at a host with workflows, and what its jobs leave there."""
+
+    folder: Path
+    origin: Git
+    secrets: Mapping[str, str]
+    variables: Mapping[str, str]
+    runs: int = 0
+
+    def __post_init__(self) -> None:
+        (self.folder / "bin").mkdir(parents=True)
+        (self.folder / "artifacts").mkdir()
+        self.save(
+            {"artifacts": str(self.folder / "artifacts"), "comments": [], "issue": [], "pr": []}
+        )
+        self._program("gh", f"{sys.executable} {ROOT / 'tests/support/gh.py'}")
+        self._program("pipx", "true")
+        self._program("reconciler", f"{sys.executable} -P -m reconciler")
+
+    def _program(self, name: str, program: str) -> None:
+        path = self.folder / "bin" / name
+        path.write_text(_SCRIPT.format(program=program))
+        path.chmod(0o755)
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Write comments, issues and pull requests."""
+        (self.folder / "forge.json").write_text(json.dumps(state))
+
+    def state(self) -> dict[str, Any]:
+        """Return comments, issues and pull requests."""
+        state: dict[str, Any] = json.loads((self.folder / "forge.json").read_text())
+        return state
+
+    def run(
+        self,
+        workflow: str,
+        job: str,
+        *,
+        github: Mapping[str, Any],
+        needs: Mapping[str, JobResult] | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> JobResult:
+        """Run a job of a recipe at the commit `github["sha"]`."""
+        recipe = yaml.safe_load((ROOT / "recipes/github" / workflow).read_text())
+        return _Run(self, recipe, recipe["jobs"][job], github, needs or {}, environ or {}).run()
+
+
+@dataclass
+class _Run:
+    forge: Forge
+    recipe: Mapping[str, Any]
+    job: Mapping[str, Any]
+    github: Mapping[str, Any]
+    needs: Mapping[str, JobResult]
+    environ: Mapping[str, str]
+    steps: dict[str, Any] = field(default_factory=dict)
+    result: JobResult = field(default_factory=JobResult)
+
+    def run(self) -> JobResult:
+        self.forge.runs += 1
+        self.temp = self.forge.folder / f"run-{self.forge.runs}"
+        self.checkout = self.temp / "checkout"
+        self.checkout.mkdir(parents=True)
+        if not self._holds(self.job.get("if", "true == true")):
+            return JobResult(skipped=True)
+        for step in self.job["steps"]:
+            default = "false == true" if self.result.code else "true == true"
+            if self._holds(step.get("if", default)):
+                self._step(step)
+        outputs = self.job.get("outputs", {})
+        self.result.outputs = {name: self._text(text) for name, text in outputs.items()}
+        return self.result
+
+    def _step(self, step: Mapping[str, Any]) -> None:
+        action = step.get("uses", "").partition("@")[0]
+        if "run" in step:
+            self._script(step)
+        elif action == "actions/checkout":
+            self.forge.origin.clone(self.checkout)
+            Git(self.checkout).run("checkout", "--quiet", "--detach", self.github["sha"])
+        elif action == "actions/upload-artifact":
+            file = Path(self._text(step["with"]["path"]))
+            folder = self.forge.folder / "artifacts" / step["with"]["name"]
+            if file.exists():
+                folder.mkdir(exist_ok=True)
+                shutil.copy(file, folder)
+        elif action == "actions/download-artifact":
+            folder = self.forge.folder / "artifacts" / step["with"]["name"]
+            shutil.copytree(folder, self._text(step["with"]["path"]), dirs_exist_ok=True)
+        else:
+            raise NotImplementedError(action)
+
+    def _script(self, step: Mapping[str, Any]) -> None:
+        assert "${{" not in step["run"], "an expression would become a part of the script"
+        files = {name: self.temp / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+        for path in files.values():
+            path.write_text("")
+        (self.temp / "event.json").write_text(json.dumps(self.github["event"]))
+        given = {**self.recipe.get("env", {}), **self.job.get("env", {}), **step.get("env", {})}
+        names = ("sha", "ref", "ref_name", "repository", "event_name", "base_ref")
+        environ = {
+            **{f"GITHUB_{name.upper()}": str(self.github.get(name, "")) for name in names},
+            "CI": "true",
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_EVENT_PATH": str(self.temp / "event.json"),
+            "GITHUB_WORKSPACE": str(self.checkout),
+            "RUNNER_TEMP": str(self.temp),
+            "HOME": str(self.temp),
+            "FORGE": str(self.forge.folder / "forge.json"),
+            "PATH": f"{self.forge.folder / 'bin'}:{os.environ['PATH']}",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            **{name: str(path) for name, path in files.items()},
+            **{name: self._text(str(text)) for name, text in given.items()},
+            **self.environ,
+        }
+        ended = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=self._text(step["working-directory"])
+            if "working-directory" in step
+            else self.checkout,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+        self.result.log += ended.stdout
+        self.result.summary += files["GITHUB_STEP_SUMMARY"].read_text()
+        self.result.code = self.result.code or ended.returncode
+        self.steps[step.get("id", "")] = {"outputs": outputs_in(files["GITHUB_OUTPUT"])}
+
+    def _text(self, text: str) -> str:
+        return _EXPRESSION.sub(lambda match: self._value(match[1]), text)
+
+    def _holds(self, condition: str) -> bool:
+        """Return whether a condition holds: comparisons with ==, joined by &&."""
+        plain = _EXPRESSION.sub(r"\1", condition)
+        terms = [term.split("==") for term in plain.split("&&") if term.strip() != "!cancelled()"]
+        return all(self._value(left.strip()) == self._value(right.strip()) for left, right in terms)
+
+    def _value(self, operand: str) -> str:
+        """Return a literal, or the value of a path such as `github.event.before`."""
+        if operand.startswith("'") or operand in ("true", "false"):
+            return operand.strip("'")
+        root, *path = re.findall(r"\w+", operand)
+        value: Any = {
+            "github": {**self.github, "token": "t", "workflow": self.recipe["name"]},
+            "secrets": self.forge.secrets,
+            "vars": self.forge.variables,
+            "env": self.recipe.get("env", {}),
+            "runner": {"temp": str(self.temp)},
+            "steps": self.steps,
+            "needs": {name: {"outputs": job.outputs} for name, job in self.needs.items()},
+        }[root]
+        for name in path:
+            value = value[int(name)] if isinstance(value, list) else value.get(name, "")
+        return str(value)

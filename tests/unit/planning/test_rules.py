@@ -1,0 +1,136 @@
+"""The rules of `policy.rules` over the plans of the golden cases."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from reconciler.model.plan import Plan
+from reconciler.model.policy import Policy
+from reconciler.model.policy_rule import PolicyRule, rules_of, trusted_first
+from reconciler.planning.rules import breaches, rule_notes, rule_refusals
+from tests.golden.test_plans import HERE, plan_of
+from tests.support.worlds import KINDS
+
+
+@cache
+def plan_named(case: str) -> Plan:
+    return plan_of(HERE / "plans" / case)
+
+
+def rule(match: dict[str, Any], **parts: Any) -> PolicyRule:
+    return PolicyRule("mine", match, "not here", **parts)
+
+
+def broken_by(case: str, match: dict[str, Any], **parts: Any) -> list[str]:
+    """Return the ids of the changes of a golden plan that break a rule."""
+    given = breaches([rule(match, **parts)], plan_named(case).changes, KINDS)
+    return [change.id for breach in given for change in breach.changes]
+
+
+UPDATE = "batch_export.lake:update"
+DELETE = "batch_export.lake:delete"
+MATCHES: list[tuple[str, dict[str, Any], list[str] | None]] = [
+    ("conflict-of-both-sides", {"action": "update"}, [UPDATE]),
+    ("conflict-of-both-sides", {"action": "no-op"}, []),
+    ("conflict-of-both-sides", {"action": ["delete", "up*"]}, [UPDATE]),
+    ("conflict-of-both-sides", {"kind": "batch_export", "action": "delete"}, []),
+    ("conflict-of-both-sides", {"address": "batch_export.l*"}, [UPDATE]),
+    ("conflict-of-both-sides", {"name": "Lake"}, [UPDATE]),
+    ("conflict-of-both-sides", {"name": "lake"}, []),
+    ("conflict-of-both-sides", {"project": "web"}, [UPDATE]),
+    ("conflict-of-both-sides", {"project": "Web"}, [UPDATE]),
+    ("conflict-of-both-sides", {"project": "1"}, [UPDATE]),
+    ("conflict-of-both-sides", {"project": "shop"}, []),
+    ("conflict-of-both-sides", {"destination": "NoOp"}, [UPDATE]),
+    ("conflict-of-both-sides", {"destination": ["S3", "*Blob"]}, []),
+    ("conflict-of-both-sides", {"field": {"path": "interval"}}, [UPDATE]),
+    ("conflict-of-both-sides", {"field": {"path": "destination.*"}}, []),
+    (
+        "conflict-of-both-sides",
+        {"field": {"path": "interval", "before": {"equals": "day"}, "after": {"in": ["week"]}}},
+        [UPDATE],
+    ),
+    ("conflict-of-both-sides", {"field": {"path": "*", "after": {"matches": "we*"}}}, [UPDATE]),
+    ("conflict-of-both-sides", {"field": {"path": "*", "after": {"equals": "day"}}}, []),
+    ("conflict-of-both-sides", {"not": {"action": "delete"}}, [UPDATE]),
+    ("conflict-of-both-sides", {"not": {"action": "update"}}, []),
+    ("conflict-of-both-sides", {"any": [{"action": "delete"}, {"name": "L*"}]}, [UPDATE]),
+    ("conflict-of-both-sides", {"all": [{"action": "delete"}, {"name": "L*"}]}, []),
+    ("conflict-of-both-sides", {"any": []}, []),
+    ("pause", {"field": {"path": "paused", "after": {"equals": True}}}, None),
+    ("pause", {"field": {"path": "paused", "after": {"equals": 1}}}, []),
+    ("removed-from-the-files-and-pruned", {"consequence": "history-*"}, [DELETE]),
+    ("removed-from-the-files-and-pruned", {"severity": "danger"}, [DELETE]),
+    ("removed-from-the-files-and-pruned", {"severity": "info"}, []),
+    ("removed-from-the-files-and-pruned", {"destination": "NoOp"}, [DELETE]),
+    (
+        "removed-from-the-files-and-pruned",
+        {"field": {"path": "interval", "after": {"equals": None}}},
+        [DELETE],
+    ),
+    ("create-a-project-and-what-is-in-it", {"project": "web", "action": "create"}, None),
+]
+
+
+@pytest.mark.parametrize(("case", "match", "broken"), MATCHES)
+def test_a_match_selects_changes(
+    case: str, match: dict[str, Any], broken: list[str] | None
+) -> None:
+    actual = broken_by(case, match)
+    if broken is None:
+        assert actual == [change.id for change in plan_named(case).effective]
+    else:
+        assert actual == broken
+
+
+def test_a_secret_has_no_value_to_test() -> None:
+    case = "rotate-one"
+    sent = {"field": {"path": "destination.config.*secret*"}}
+    assert broken_by(case, sent)
+    assert not broken_by(case, {"field": {**sent["field"], "after": {"matches": "*"}}})
+
+
+def test_more_than_counts_the_changes_of_a_plan() -> None:
+    case = "create-a-project-with-three-exports"
+    match = {"kind": "batch_export", "action": "create"}
+    assert not broken_by(case, match, more_than=3)
+    policy = Policy(rules=(rule(match, more_than=2),))
+    (refusal,) = rule_refusals(policy, plan_named(case).changes, KINDS)
+    assert refusal.message == "not here: 3 changes, the limit is 2"
+    assert refusal.rule == "rules.mine"
+    assert len(refusal.addresses) == 3
+
+
+def test_a_rule_denies_or_warns() -> None:
+    changes = plan_named("conflict-of-both-sides").changes
+    denied, noted = rule({"action": "update"}), rule({"action": "update"}, denies=False, hint="ask")
+    policy = Policy(rules=(denied, noted))
+    (refusal,) = rule_refusals(policy, changes, KINDS)
+    assert refusal.allow == "omit the change with --exclude, or edit `policy.rules.mine`"
+    (note,) = rule_notes(policy, changes, KINDS)
+    assert (note.code, note.message) == ("rules.mine", "not here (ask)")
+    assert str(note.about) == "batch_export.lake"
+
+
+def test_text_of_a_rule_is_escaped() -> None:
+    changes = plan_named("conflict-of-both-sides").changes
+    forging = PolicyRule("mine", {"action": "*"}, "a\nb", hint="c\x1b[2J")
+    (refusal,) = rule_refusals(Policy(rules=(forging,)), changes, KINDS)
+    assert refusal.message == "a\\nb"
+    assert refusal.allow == "c\\x1b[2J"
+
+
+def test_the_trusted_rule_of_an_id_applies() -> None:
+    own = rules_of({"a": {"match": {"name": "x"}, "message": "own"}, "b": {"match": {}}})
+    trusted = rules_of({"a": {"match": {}, "message": "trusted"}, "c": {"match": {}}})
+    joined = trusted_first(own, trusted)
+    assert [item.id for item in joined] == ["a", "b", "c"]
+    assert joined[0].message == "trusted"
+
+
+@pytest.mark.parametrize("written", [None, [], "text", {"a": None}, {"a": {"match": []}}])
+def test_what_the_schema_refuses_is_no_rule(written: Any) -> None:
+    assert rules_of(written) == ()
