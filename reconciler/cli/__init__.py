@@ -25,7 +25,6 @@ _OF_STREAMS = (errno.ENOSPC, errno.EIO, errno.EBADF)
 
 
 _CONTEXT = {
-    "help_option_names": ["-h", "--help"],
     # click would strip colours from a pipe, which FORCE_COLOR may want. We decide ourselves.
     "color": True,
     "max_content_width": 120,

@@ -53,6 +53,11 @@ COMMON: Sequence[GroupedOption] = (
 class HasCommonOptions(click.Command):
     """A command with the common options."""
 
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        """Return the names of --help, whatever context is first: click keeps the option."""
+        del ctx
+        return ["-h", "--help"]
+
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return its parameters, the common options before --help."""
         *own, help_option = super().get_params(ctx)

@@ -28,7 +28,7 @@ def test_experience_20_help_has_examples_that_parse_and_a_page(name: str) -> Non
     for line, meaning in command.examples:
         program, *arguments = shlex.split(line.partition(" > ")[0])
         assert program == name
-        command.make_context(name, arguments, help_option_names=["-h", "--help"])
+        command.make_context(name, arguments)
         assert meaning[0].isupper()
         assert not meaning.endswith(".")
 
