@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from reconciler.client.errors import service_error
-from reconciler.client.network import no_response
+from reconciler.client.network import no_response, not_a_url
 from reconciler.client.waits import Waits
 from reconciler.errors import ServiceError, Unavailable
 from reconciler.model.redaction import Mask
@@ -97,9 +97,7 @@ class Exchange:
             late = self._too_late(request) if waiting else None
             raise late or no_response(request.label, self.base_url, error) from None
         except (httpx.InvalidURL, ValueError):
-            raise ServiceError(
-                f"'{self.base_url}' is not a URL", hint="check `base_url` of this environment"
-            ) from None
+            raise not_a_url(self.base_url) from None
 
     async def _received(
         self, request: Request, *, headers: Mapping[str, str], content: bytes | None

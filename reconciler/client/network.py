@@ -110,9 +110,12 @@ def _address(base_url: str) -> httpx.URL:
     try:
         return httpx.URL(base_url)
     except (httpx.InvalidURL, ValueError):
-        raise ServiceError(
-            f"'{base_url}' is not a URL", hint="check `base_url` of this environment"
-        ) from None
+        raise not_a_url(base_url) from None
+
+
+def not_a_url(base_url: str) -> ServiceError:
+    """Return the error for an address that cannot be used."""
+    return ServiceError(f"'{base_url}' is not a URL", hint="check `base_url` of this environment")
 
 
 def _authorities() -> ssl.SSLContext:

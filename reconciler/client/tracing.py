@@ -187,10 +187,10 @@ class Trace:
             return None
         return "traces are incomplete: the collector did not accept all spans"
 
-    def _child(self, name: str, attributes: Mapping[str, str], parent: Span | None = None) -> Span:
+    def _child(self, name: str, attributes: Mapping[str, str]) -> Span:
         from opentelemetry.trace import set_span_in_context
 
-        context = set_span_in_context(parent or self._root)
+        context = set_span_in_context(self._root)
         return self._tracer.start_span(name, context=context, attributes=attributes)
 
     def _span_of(self, change_id: str | None) -> Span:

@@ -13,7 +13,7 @@ from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
 from reconciler.model.health import Check
 from reconciler.model.wording import listed
-from reconciler.reading.access import KEY_PATH
+from reconciler.reading.key import KEY
 
 _SECONDS = 5.0
 _MOST = 4
@@ -32,7 +32,7 @@ async def network_checks(session: Session, base_url: str) -> list[Check]:
     if proxy is None:
         checks.append(await _address(base_url))
     try:
-        probed = await probe(base_url, KEY_PATH, settings)
+        probed = await probe(base_url, KEY.path, settings)
     except ReconcilerError as error:
         return [*checks, Check.failed("answer", error.message, error.hint or "")]
     checks += _answer(base_url, probed, settings, environ, session.runtime.now())

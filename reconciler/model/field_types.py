@@ -214,6 +214,11 @@ class MergedObject:
         return _without_nulls(self.canonical(desired), levels=self.depth)
 
 
+def time_text(moment: datetime) -> str:
+    """Return ISO 8601 in UTC, with microseconds only if there are some."""
+    return str(Instant().canonical(moment))
+
+
 def _declared_part(live: JSON, desired: JSON, *, levels: int) -> JSON:
     if not isinstance(live, dict) or not isinstance(desired, dict) or levels == 0:
         return live

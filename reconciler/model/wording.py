@@ -29,6 +29,11 @@ def listed(names: Sequence[object], most: int) -> str:
     return ", ".join(map(str, names[:most])) + more
 
 
+def shortened(text: str, longest: int = 120) -> str:
+    """Return at most `longest` characters of a text, with an ellipsis if it is cut."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def is_breaking(character: str) -> bool:
     """Return whether a character can affect the cursor, the line or the text direction."""
     return unicodedata.category(character) in _BREAKING

@@ -8,7 +8,7 @@ from typing import Final
 from reconciler.model.change import Action, Change, FieldChange
 from reconciler.model.field_types import canonical_text
 from reconciler.model.values import JSON, MISSING, path_text
-from reconciler.model.wording import printable
+from reconciler.model.wording import printable, shortened
 
 _LONGEST_VALUE: Final = 60
 _ABSENT = "(not set)"
@@ -116,4 +116,4 @@ def _values(entry: FieldChange) -> str:
 
 def _shown(value: JSON) -> str:
     text = _ABSENT if value is MISSING else printable(canonical_text(value))
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+    return shortened(text, _LONGEST_VALUE)

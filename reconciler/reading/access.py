@@ -12,8 +12,8 @@ from reconciler.model.live import Dialect
 from reconciler.model.request import Repeat, Request
 from reconciler.model.routes import Routes
 from reconciler.model.values import JSON
+from reconciler.reading.key import KEY
 
-KEY_PATH = "/api/personal_api_keys/@current/"
 _ORGANIZATIONS = "/api/organizations/"
 
 
@@ -44,11 +44,11 @@ async def read_key(transport: Transport) -> KeyAccess | None:
     Raises ServiceError.
     """
     try:
-        body = (await transport.send(Request("GET", KEY_PATH, Repeat.SAFE))).body
+        body = (await transport.send(KEY)).body
     except NotFound:
         return None
     if not isinstance(body, Mapping) or not isinstance(body.get("scopes"), list):
-        raise InvalidResponse(f"GET {KEY_PATH}: the response is not a key")
+        raise InvalidResponse(f"{KEY.label}: the response is not a key")
     return KeyAccess(
         str(body.get("label") or ""),
         _texts(body["scopes"]),

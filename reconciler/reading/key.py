@@ -8,7 +8,7 @@ from reconciler.model.live import Dialect
 from reconciler.model.request import Repeat, Request
 from reconciler.model.values import JSON
 
-_KEY = Request("GET", "/api/personal_api_keys/@current/", Repeat.SAFE)
+KEY = Request("GET", "/api/personal_api_keys/@current/", Repeat.SAFE)
 _ALL, _WRITE = "*", ":write"
 _SINCE_2026 = frozenset({"description", "is_legacy_hashing"})
 """Fields that only servers of autumn 2026 show (docs/service.md, 12)."""
@@ -35,7 +35,7 @@ async def dialect_of_key(transport: Transport) -> Dialect | None:
 
 async def _key(transport: Transport) -> JSON:
     try:
-        return (await transport.send(_KEY)).body
+        return (await transport.send(KEY)).body
     except ServiceError:
         # Older versions do not have this resource.
         return None

@@ -11,6 +11,7 @@ from reconciler.model.identity import plan_id
 from reconciler.model.logged_run import Audit, Ending, LoggedChange, LoggedRun
 from reconciler.model.wording import printable, several
 from reconciler.render.diagnostics import safe_json
+from reconciler.render.plan.header import environment_as_text
 from reconciler.render.plan.words import SIGNS, summary, title
 from reconciler.render.style import PLAIN, Colour, Style
 
@@ -60,8 +61,7 @@ def _head(run: LoggedRun) -> Iterator[str]:
     if run.info.reason is not None:
         yield printable(f"Reason       {run.info.reason}")
     yield printable(f"Time         {run.started_at} to {run.last_event_at}")
-    where = f"{source.environment} · {source.base_url} · organization {source.organization}"
-    yield printable(f"Environment  {where}")
+    yield f"Environment  {environment_as_text(source, full=True)}"
     if source.head is not None:
         yield printable(f"Commit       {source.head}")
     yield f"Plan         {plan_id(run.plan)[:8]} · {summary(run.plan).removeprefix('Plan: ')}"

@@ -16,10 +16,11 @@ from reconciler.model.compared import (
     ResourceDifference,
 )
 from reconciler.model.values import JSON, MISSING, path_text
-from reconciler.model.wording import printable, quoted, several
+from reconciler.model.wording import printable, quoted, several, shortened
+from reconciler.render.diagnostics import place_as_text
 from reconciler.render.markup import code, inline
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan.words import first_of, shortened
+from reconciler.render.plan.words import first_of
 from reconciler.render.style import Colour, Style
 from reconciler.render.yaml_line import yaml_line
 
@@ -120,7 +121,7 @@ def _why(field: FieldDifference) -> str:
 
 
 def _at(mark: Mark | None) -> str:
-    return f"  {printable(f'{mark.file}:{mark.line}')}" if mark is not None else ""
+    return f"  {place_as_text(mark)}" if mark is not None else ""
 
 
 def _reason(field: FieldDifference) -> str:

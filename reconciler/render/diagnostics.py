@@ -127,6 +127,11 @@ def place_as_json(at: Mark | None) -> dict[str, Any]:
     return {"file": at.file, "line": at.line, "column": at.column}
 
 
+def place_as_text(at: Mark) -> str:
+    """Return `exports/events.yaml:14`."""
+    return printable(f"{at.file}:{at.line}")
+
+
 def safe_json(value: Any) -> str:
     """Return indented JSON in which control characters of text are escapes."""
     return plain_json(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"

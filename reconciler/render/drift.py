@@ -20,6 +20,7 @@ from reconciler.render.difference import differences_as_text
 from reconciler.render.markup import code, inline
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.fields import FieldLine, plain_lines
+from reconciler.render.plan.header import base_name
 from reconciler.render.style import Colour, Style
 
 _MOST_LISTED = 5
@@ -63,8 +64,8 @@ def drift_as_markdown(drift: Drift, _: RenderOptions = DEFAULTS) -> str:
     if rows:
         lines += ["| resource | field | configured | live | changed |", "|---|---|---|---|---|"]
         lines += [*rows, ""]
-    lines += [f"{inline(text)}" for text in _rest(drift)]
-    lines += [f"{inline(text)}" for text in drift.remarks]
+    lines += [inline(text) for text in _rest(drift)]
+    lines += [inline(text) for text in drift.remarks]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -114,11 +115,8 @@ def _placed(item: Placed, pulled: Pulled) -> str:
 
 def _base(drift: Drift) -> str:
     source = drift.source
-    commit = (source.base or "")[:7]
-    name = f"{printable(source.base_ref)}@{commit}" if source.base_ref else commit
-    return name + (
-        f" ({several(source.base_commits, 'commit')} ago)" if source.base_commits else ""
-    )
+    distance = several(source.base_commits, "commit")
+    return base_name(source) + (f" ({distance} ago)" if source.base_commits else "")
 
 
 def _object(item: DriftedObject, style: Style) -> Iterator[str]:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from reconciler.model.field_types import Instant
 from reconciler.model.gaps import Gap, GapReport, GapState, ObjectGaps
-from reconciler.model.wording import printable, quoted, several
+from reconciler.model.wording import printable, quoted, several, shortened
 from reconciler.render.counts import short_count
 from reconciler.render.markup import code, inline
 from reconciler.render.options import DEFAULTS, RenderOptions
@@ -94,8 +94,7 @@ def _object(item: ObjectGaps, style: Style) -> Iterator[str]:
 
 
 def _error(gap: Gap) -> str:
-    error = printable(gap.error or "")
-    return error if len(error) <= _LONGEST_ERROR else f"{error[: _LONGEST_ERROR - 1]}…"
+    return shortened(printable(gap.error or ""), _LONGEST_ERROR)
 
 
 def _counts(report: GapReport) -> str:

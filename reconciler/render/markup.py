@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from reconciler.model.wording import printable
 
@@ -42,6 +42,17 @@ def code(text: str) -> str:
 def inline(text: str) -> str:
     """Return text in which nothing is read as markup, HTML, a link, a mention or a table cell."""
     return _SPECIAL.sub(_entity, printable(text))
+
+
+def within(pieces: Iterator[str], space: int) -> tuple[list[str], int]:
+    """Return the pieces that fit with a line end each, and how many are missing."""
+    kept: list[str] = []
+    for piece in pieces:
+        space -= len(piece) + 1
+        if space < 0:
+            return kept, 1 + sum(1 for _ in pieces)
+        kept.append(piece)
+    return kept, 0
 
 
 def _entity(match: re.Match[str]) -> str:

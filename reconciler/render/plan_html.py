@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 from reconciler.model.change import Change, Severity
 from reconciler.model.plan import Plan, Refusal
+from reconciler.model.wording import shortened
+from reconciler.render.diagnostics import place_as_text
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.page import marked, page, text
 from reconciler.render.plan.document import Document, document_of, unmanaged_count
@@ -17,7 +19,7 @@ from reconciler.render.plan.fields import FieldLine, field_lines
 from reconciler.render.plan.header import head_as_text
 from reconciler.render.plan.projects import project_of
 from reconciler.render.plan.remarks import Remark
-from reconciler.render.plan.words import SEVERITIES, SIGNS, counted, shortened, title
+from reconciler.render.plan.words import SEVERITIES, SIGNS, counted, title
 from reconciler.render.plan_page import SCRIPT, STYLE
 
 _MOST_FACTS = 5
@@ -90,12 +92,7 @@ def _violation(violation: Refusal) -> str:
 
 
 def _dangers(document: Document, ids: _PageIds) -> Iterator[str]:
-    dangerous = [
-        (entry, remark)
-        for entry in document.worst_first
-        for remark in entry.remarks
-        if remark.severity is Severity.DANGER
-    ]
+    dangerous = list(document.dangerous)
     if not dangerous:
         return
     yield '<section class="box"><h2>Dangers</h2>\n<ul>'
@@ -106,8 +103,7 @@ def _dangers(document: Document, ids: _PageIds) -> Iterator[str]:
 
 
 def _message(remark: Remark) -> str:
-    whom = f" ({remark.whom})" if remark.whom else ""
-    return f"{marked(remark.message + whom)} <code>{text(remark.rule)}</code>"
+    return f"{marked(remark.full)} <code>{text(remark.rule)}</code>"
 
 
 def _filters(document: Document) -> Iterator[str]:
@@ -140,11 +136,7 @@ def _select(label: str, name: str, values: Sequence[str]) -> Iterator[str]:
 
 def _worst(entry: Entry) -> str:
     """Return the worst severity of an entry, "" without one."""
-    return min((remark.severity for remark in entry.remarks), key=_rank, default="")
-
-
-def _rank(severity: Severity) -> int:
-    return severity.rank
+    return next((severity for severity in Severity if severity.rank == entry.rank), "")
 
 
 def _drift(document: Document, ids: _PageIds) -> Iterator[str]:
@@ -163,7 +155,7 @@ def _entry(entry: Entry, ids: _PageIds) -> str:
     worst = _worst(entry)
     is_open = " open" if worst == Severity.DANGER else ""
     at = entry.change.at
-    place = text(f"{at.file}:{at.line}") if at is not None and not entry.grouped else ""
+    place = text(place_as_text(at)) if at is not None and not entry.grouped else ""
     facts = "".join(f"<span>{_fact(line)}</span>" for line in entry.lines[:_MOST_FACTS])
     more = len(entry.lines) - _MOST_FACTS
     facts += f"<span>… {more} more</span>" if more > 0 else ""
@@ -222,7 +214,7 @@ def _id_of(change: Change, position: int, ids: _PageIds) -> str:
 def _place(change: Change) -> str:
     if change.at is None:
         return ""
-    return f' <small class="dim">{text(f"{change.at.file}:{change.at.line}")}</small>'
+    return f' <small class="dim">{text(place_as_text(change.at))}</small>'
 
 
 def _row(line: FieldLine) -> str:

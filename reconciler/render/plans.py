@@ -56,7 +56,7 @@ def _section(item: EnvironmentPlan, options: RenderOptions) -> str:
     if item.plan is not None:
         return plan_as_text(item.plan, replace(options, cost=item.cost))
     name = options.style.paint(Colour.DIM, "Environment ") + printable(item.environment)
-    number = f"{several(len(item.problems), 'error')}" if len(item.problems) > 1 else "error"
+    number = several(len(item.problems), "error") if len(item.problems) > 1 else "error"
     first = printable(next(iter(item.problems), ""))
     return f"{name}\n{options.style.paint(Colour.BOLD_RED, number)}: {first}\n"
 

@@ -9,7 +9,7 @@ from reconciler.model.project_report import ProjectDetails, ProjectReport
 from reconciler.model.values import JSON
 from reconciler.model.wording import listed, printable, quoted, several
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.style import width_of
+from reconciler.render.style import aligned, width_of
 
 _HEADINGS = ("id", "name", "exports", "timezone", "resource")
 _MOST_MISSING = 5
@@ -77,8 +77,4 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     shown = [_HEADINGS, *(tuple(map(printable, row)) for row in rows)]
     widths = [max(map(width_of, column)) for column in zip(*shown, strict=True)]
     for row in shown:
-        cells = (
-            f"{text}{' ' * (width - width_of(text))}"
-            for text, width in zip(row, widths, strict=True)
-        )
-        yield f"  {'  '.join(cells)}".rstrip()
+        yield f"  {aligned(row, widths)}".rstrip()

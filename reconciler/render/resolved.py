@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from reconciler.errors import Mark
 from reconciler.model.reference import UNSET
 from reconciler.model.resolved import (
     FieldOrigin,
@@ -18,9 +17,8 @@ from reconciler.model.resolved import (
     ResolvedResource,
 )
 from reconciler.model.values import JSON, MISSING, Path, path_text
-from reconciler.model.wording import printable
-from reconciler.render.diagnostics import place_as_json, safe_json
-from reconciler.render.plan.words import shortened
+from reconciler.model.wording import printable, shortened
+from reconciler.render.diagnostics import place_as_json, place_as_text, safe_json
 from reconciler.render.yaml_line import scalar, yaml_line
 
 _WIDEST = 56
@@ -47,7 +45,7 @@ def resolved_as_text(resource: ResolvedResource) -> str:
 
 def _head(resource: ResolvedResource) -> Iterator[str]:
     yield printable(f"{resource.address} in environment {resource.environment}")
-    yield f"defined at {_place(resource.declared_at)}"
+    yield f"defined at {place_as_text(resource.declared_at)}"
     yield f"environments: {', '.join(resource.environments)}"
     if resource.in_organization:
         yield "belongs to the organization"
@@ -57,7 +55,7 @@ def _head(resource: ResolvedResource) -> Iterator[str]:
 
 def _parent(parent: ResolvedParent) -> str:
     if parent.address is not None:
-        place = f", defined at {_place(parent.at)}" if parent.at is not None else ""
+        place = f", defined at {place_as_text(parent.at)}" if parent.at is not None else ""
         return printable(f'{parent.address} "{parent.name}"{place}')
     identity = f'named "{parent.name}"' if parent.id is None else f"with id {parent.id}"
     return printable(f"the live object {identity}, which is not in the configuration")
@@ -87,7 +85,7 @@ def _reference(reference: FilledReference) -> str:
     text, origin = printable(reference.text), reference.origin
     if origin.at is not None:
         layer = "" if origin.layer == "file" else f" {origin.layer}"
-        return f"{text} from {_place(origin.at)}{layer}"
+        return f"{text} from {place_as_text(origin.at)}{layer}"
     if origin.layer == "default":
         return f"{text} from its default (not set)"
     layer = "the environment" if origin.layer == "environment" else printable(origin.layer)
@@ -95,12 +93,8 @@ def _reference(reference: FilledReference) -> str:
 
 
 def _origin_text(origin: FieldOrigin) -> str:
-    place = f"{_place(origin.at)} " if origin.at is not None else ""
+    place = f"{place_as_text(origin.at)} " if origin.at is not None else ""
     return f"{place}{printable(origin.layer)}"
-
-
-def _place(at: Mark) -> str:
-    return printable(f"{at.file}:{at.line}")
 
 
 def _short(value: JSON) -> str:

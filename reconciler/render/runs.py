@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 from reconciler.model.run import BILLING, Run
 from reconciler.model.run_report import NO_END, RunChange, RunReport, Subject, duration_of_run
-from reconciler.model.wording import printable, quoted, several
+from reconciler.model.wording import printable, quoted, several, shortened
 from reconciler.render.counts import short_count
 from reconciler.render.durations import duration_as_text
 from reconciler.render.markup import code, inline
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.style import Colour, Style, width_of
+from reconciler.render.style import Colour, Style, aligned, width_of
 
 _HEADINGS = ("interval (UTC)", "status", "began", "took", "rows", "id", "")
 _LONGEST_ERROR = 120
@@ -131,10 +131,7 @@ def _table(report: RunReport, style: Style) -> Iterator[str]:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (
-        text + " " * (width - width_of(text)) for text, width in zip(cells, widths, strict=True)
-    )
-    return f"  {'  '.join(padded)}".rstrip()
+    return f"  {aligned(cells, widths)}".rstrip()
 
 
 def _cells(run: Run) -> tuple[str, ...]:
@@ -204,5 +201,4 @@ def _exact(moment: datetime | None) -> str:
 
 
 def _error(run: Run) -> str:
-    error = printable(" ".join((run.error or "").split()))
-    return error if len(error) <= _LONGEST_ERROR else f"{error[: _LONGEST_ERROR - 1]}…"
+    return shortened(printable(" ".join((run.error or "").split())), _LONGEST_ERROR)

@@ -7,10 +7,10 @@ from datetime import datetime
 
 from reconciler.model.run import Run
 from reconciler.model.status import ExportStatus, State, StatusReport, rough_duration
-from reconciler.model.wording import printable, several
+from reconciler.model.wording import listed, printable, several, shortened
 from reconciler.render.counts import short_count
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.style import Colour, Style, width_of
+from reconciler.render.style import Colour, Style, aligned, width_of
 
 SIGNS = {
     State.FAILING: "✗",
@@ -37,6 +37,7 @@ _ASCII = str.maketrans(
 )
 _LONGEST_NOTE = 120
 _LONGEST_NAME = 48
+_MOST_MISSING = 5
 _HEADINGS = ("", "", "last run", "state", "lag", "rows/day", "latest runs")
 _NOTE = "note"
 _LEAST_FIRST = (6, 1, 5)
@@ -58,9 +59,7 @@ def status_as_text(report: StatusReport, options: RenderOptions = DEFAULTS) -> s
     lines += [_fine_line(fine, style)] if fine else []
     lines += [] if report.exports else ["No batch exports."]
     if report.missing:
-        names = ", ".join(map(str, report.missing[:5]))
-        more = f" and {len(report.missing) - 5} more" if len(report.missing) > 5 else ""
-        lines += ["", printable(f"Not created yet: {names}{more}")]
+        lines += ["", printable(f"Not created yet: {listed(report.missing, _MOST_MISSING)}")]
     return "".join(f"{line}\n" for line in [*lines, "", counts(report)])
 
 
@@ -141,15 +140,10 @@ def _bar(run: Run, most: int) -> str:
 
 def remarks(export: ExportStatus) -> str:
     """Return the notes on one line, and that it is unmanaged."""
-    texts = [shortened(" ".join(note.message.split())) for note in export.notes]
+    texts = [shortened(" ".join(note.message.split()), _LONGEST_NOTE) for note in export.notes]
     if not export.managed:
         texts.append("unmanaged")
     return "; ".join(map(printable, texts))
-
-
-def shortened(text: str, longest: int = _LONGEST_NOTE) -> str:
-    """Return the beginning of a long text."""
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def label(export: ExportStatus) -> str:
@@ -207,10 +201,7 @@ def _columns(rows: Sequence[Sequence[str]], width: int) -> Mapping[int, int]:
 
 def _lines(rows: Sequence[Sequence[str]], columns: Mapping[int, int]) -> Iterator[str]:
     for row in rows:
-        yield "  ".join(
-            row[position] + " " * (width - width_of(row[position]))
-            for position, width in columns.items()
-        )
+        yield aligned((row[position] for position in columns), columns.values())
 
 
 def _fine_line(exports: Sequence[ExportStatus], style: Style) -> str:

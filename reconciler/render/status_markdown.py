@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.model.status import ExportStatus, State, StatusReport
-from reconciler.render.markup import code, inline, marked_up
+from reconciler.render.markup import code, inline, marked_up, within
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.status import (
     SIGNS,
@@ -27,12 +27,12 @@ def status_as_markdown(report: StatusReport, options: RenderOptions = DEFAULTS) 
     """Return the counts, then a table of the exports that are not fine, all if verbose."""
     shown = [export for export in report.exports if options.verbose or export.state is not State.OK]
     head = f"### {inline(report.environment)}: {inline(counts(report))}\n{inline(where(report))}\n"
-    lines = list(_within(_rows(shown, report, links=options.links), _LIMIT - len(head)))
+    lines, rest = within(_rows(shown, report, links=options.links), _LIMIT - len(head))
     if lines:
         head += "\n| | export | in | last run | state | lag | rows/day | note |\n"
         head += "|---|---|---|---|---|---|---|---|\n"
-    rest = len(shown) - len(lines)
-    return head + "".join(lines) + (f"\n… and {rest:,} more exports\n" if rest else "")
+    rows = "".join(f"{line}\n" for line in lines)
+    return head + rows + (f"\n… and {rest:,} more exports\n" if rest else "")
 
 
 def _rows(exports: list[ExportStatus], report: StatusReport, *, links: bool) -> Iterator[str]:
@@ -50,15 +50,7 @@ def _rows(exports: list[ExportStatus], report: StatusReport, *, links: bool) -> 
             inline(rows_a_day(export)),
             marked_up(remarks(export)),
         )
-        yield f"| {' | '.join(cells)} |\n"
-
-
-def _within(lines: Iterator[str], space: int) -> Iterator[str]:
-    for line in lines:
-        space -= len(line)
-        if space < 0:
-            return
-        yield line
+        yield f"| {' | '.join(cells)} |"
 
 
 def _address(page: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -71,6 +71,16 @@ def colour_wanted(environ: Mapping[str, str], *, terminal: bool) -> bool:
     if environ.get("CLICOLOR") == "0" or environ.get("TERM") == "dumb":
         return False
     return terminal
+
+
+def padded(text: str, width: int) -> str:
+    """Return text with spaces at its end, so that it has at least `width` cells."""
+    return text + " " * (width - width_of(text))
+
+
+def aligned(cells: Iterable[str], widths: Iterable[int]) -> str:
+    """Return the cells of a table on one line."""
+    return "  ".join(map(padded, cells, widths))
 
 
 def width_of(text: str) -> int:

@@ -19,9 +19,8 @@ from reconciler import api
 from reconciler.cli.group import COMMANDS
 from tests.conftest import ROOT, StartService
 from tests.support.cli import Ran, reconciler, write
-from tests.support.emulator import RunningEmulator
+from tests.support.emulator import DIALECTS, RunningEmulator
 
-DIALECTS = ("interface", "2025", "2026")
 ORGANIZATION = "4dc8564d-bd82-1065-2f40-97f7c50f67cf"
 READS = ["batch_export:read", "project:read"]
 SEED = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,17 @@ from reconciler.model.event import Event, Waiting
 from reconciler.render.backfills import backfills_as_text, ends_as_text
 from reconciler.render.style import PLAIN
 from tests.conftest import StartService
-from tests.support.simulated import Simulated, simulated
+from tests.support.emulator import DIALECTS
+from tests.support.simulated import Simulated, start_simulated
 
-DIALECTS = ("interface", "2025", "2026")
-BEGIN = "2026-10-20T10:30:00Z"
+start = partial(start_simulated, auto_pause=False)
 
 
-def start(service_of: StartService, folder: Path, dialect: str, at: str = BEGIN) -> Simulated:
-    world = simulated(service_of(None, "--dialect", dialect), folder, at=at)
-    world.service.admin("PUT", "settings", {"auto_pause": False})
+def after_five_hours(service_of: StartService, folder: Path, dialect: str = "2026") -> Simulated:
+    """Return a service with the hourly export `Lake`, five hours old."""
+    world = start(service_of, folder, dialect)
+    world.create()
+    world.advance(hours=5)
     return world
 
 
@@ -137,9 +140,7 @@ def test_trap_15_47_a_server_of_2025_refuses_a_range_without_data(
 def test_trap_15_48_a_completed_backfill_with_failed_runs_is_reported(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path)
     world.outcomes({"match": {"backfill": True, "times": 2}, "status": "Failed", "error": "Full."})
     result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z", wait=True)
     assert [end.state.value for end in result.ends] == ["partly"]
@@ -163,9 +164,7 @@ def test_trap_15_59_the_row_of_a_moved_start_is_recognised(
 def test_trap_15_59_a_lost_answer_is_looked_for_and_never_repeated(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, dialect)
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path, dialect)
     world.service.admin("PUT", "settings", {"backfill_row_delay_seconds": 100})
     rule = {"match": {"method": "POST", "path": "*/backfills/"}, "fault": "drop", "when": "after"}
     world.service.admin("PUT", "faults", [rule])
@@ -180,9 +179,7 @@ def test_trap_15_59_a_lost_answer_is_looked_for_and_never_repeated(
 def test_trap_15_60_an_outcome_that_stays_unknown_is_reported_and_not_repeated(
     dialect: str, path: str, service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, dialect)
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path, dialect)
     rule = {"match": {"method": "POST", "path": f"*/{path}/"}, "fault": "drop", "when": "before"}
     world.service.admin("PUT", "faults", [rule])
     world.service.clear_requests()
@@ -194,9 +191,7 @@ def test_trap_15_60_an_outcome_that_stays_unknown_is_reported_and_not_repeated(
 def test_trap_15_60_a_row_that_is_not_listed_yet_is_waited_for(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path)
     world.service.admin("PUT", "settings", {"backfill_row_delay_seconds": 90})
     world.service.clear_requests()
     result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T03:00Z", wait=True)
@@ -207,9 +202,7 @@ def test_trap_15_60_a_row_that_is_not_listed_yet_is_waited_for(
 def test_a_backfill_that_runs_already_is_not_started_again(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path)
     given = {"first": "2026-10-19T00:00Z", "last": "2026-10-19T05:00Z"}
     assert ends(filled(world, **given)) == [("19 00:00", "19 05:00", "started")]
     world.service.clear_requests()
@@ -221,9 +214,7 @@ def test_a_backfill_that_runs_already_is_not_started_again(
 def test_trap_15_61_one_interval_is_tried_first_on_an_export_that_fails(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, dialect)
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path, dialect)
     world.outcomes({"match": {"name": "Lake"}, "status": "Failed", "error": "No access."})
     world.advance(hours=5)
     world.service.clear_requests()
@@ -246,9 +237,7 @@ def test_trap_15_61_one_interval_is_tried_first_on_an_export_that_fails(
 def test_trap_15_62_intervals_over_a_billing_limit_are_left_out(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2025")
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path, "2025")
     world.outcomes({"match": {"name": "Lake", "times": 2}, "status": "FailedBilling"})
     world.advance(hours=5)
     result = filled(world, gaps=True)
@@ -261,9 +250,7 @@ def test_trap_15_62_intervals_over_a_billing_limit_are_left_out(
 def test_too_many_running_backfills_stop_only_this_plan(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path)
     world.service.admin("PUT", "settings", {"backfill_limit": 0})
     result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z")
     (end,) = result.ends
@@ -275,9 +262,7 @@ def test_too_many_running_backfills_stop_only_this_plan(
 def test_trap_15_28_an_unaligned_range_is_aligned_and_the_plan_says_so(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, dialect)
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path, dialect)
     result = filled(world, first="2026-10-19T10:10Z", last="2026-10-19T12:20Z", wait=True)
     assert ends(result) == [("19 10:00", "19 13:00", "completed")]
     (note,) = result.plan.notes
@@ -307,9 +292,7 @@ def test_trap_15_28_an_unaligned_range_is_aligned_and_the_plan_says_so(
 def test_an_invalid_range_sends_nothing(
     fields: dict[str, Any], service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path)
     world.service.clear_requests()
     with pytest.raises(BadUsage):
         filled(world, **fields)
@@ -317,9 +300,7 @@ def test_an_invalid_range_sends_nothing(
 
 
 def test_without_an_approval_nothing_is_sent(service_of: StartService, tmp_path: Path) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path)
     request = BackfillRequest(world.workspace, "Lake", "2026-10-19", "2026-10-20")
     world.service.clear_requests()
     with pytest.raises(ReconcilerError, match="not approved"):
@@ -355,9 +336,7 @@ def applied(world: Simulated, plan: BackfillPlan, **fields: Any) -> Backfilled:
 def test_a_saved_plan_starts_what_is_still_needed_once(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path)
     world.outcomes({"match": {"name": "Lake", "times": 2}, "status": "Failed"})
     world.advance(hours=5)
     plan = saved(world, gaps=True)
@@ -374,9 +353,7 @@ def test_a_saved_plan_starts_what_is_still_needed_once(
 def test_a_saved_plan_of_a_gap_that_was_closed_meanwhile_does_nothing(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path)
     world.outcomes({"match": {"name": "Lake", "times": 2}, "status": "Failed"})
     world.advance(hours=5)
     plan = saved(world, gaps=True)
@@ -403,9 +380,7 @@ def test_a_saved_plan_is_stale_after_a_change_of_the_schedule_or_the_object(
 
 
 def test_a_saved_plan_that_was_edited_is_refused(service_of: StartService, tmp_path: Path) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path)
     given = {"first": "2026-10-19T03:00Z", "last": "2026-10-19T05:00Z"}
     text = backfills_as_json(filled(world, dry_run=True, **given).plan)
     assert is_backfill_plan(text.encode())
@@ -417,9 +392,7 @@ def test_a_saved_plan_that_was_edited_is_refused(service_of: StartService, tmp_p
 def test_the_text_names_ranges_runs_rows_and_remarks(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path)
     world.outcomes(
         {"match": {"name": "Lake", "times": 3}, "status": "Failed", "error": "No\x1b[1m."}
     )
@@ -461,9 +434,7 @@ def test_a_stop_while_waiting_leaves_the_backfill_running(
 
 
 def test_the_audit_log_has_the_request(service_of: StartService, tmp_path: Path) -> None:
-    world = start(service_of, tmp_path, "2026")
-    world.create()
-    world.advance(hours=5)
+    world = after_five_hours(service_of, tmp_path)
     log = tmp_path / "audit.jsonl"
     filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
     (run,) = read_log(log.read_bytes()) or ()

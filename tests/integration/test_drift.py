@@ -17,7 +17,7 @@ from reconciler.render.drift import drift_as_json, drift_as_markdown, drift_as_t
 from tests.conftest import StartService
 from tests.support.cli import write
 from tests.support.drifting import Applied
-from tests.support.emulator import RunningEmulator
+from tests.support.emulator import DIALECTS, RunningEmulator
 
 FILES = {
     "reconciler.yaml": "version: 1\n",
@@ -45,7 +45,7 @@ EU = {"type": "HTTP", "config": {"url": "https://eu.i.posthog.com/batch/"}}
 URL = "destination.config.url"
 
 
-@pytest.fixture(params=["interface", "2025", "2026"])
+@pytest.fixture(params=DIALECTS)
 def dialect(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -14,13 +14,14 @@ from reconciler.model.client_options import ClientOptions, Window
 from reconciler.render.gaps import gaps_as_json, gaps_as_markdown, gaps_as_text
 from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler
-from tests.support.simulated import Simulated, simulated
-
-DIALECTS = ("interface", "2025", "2026")
-
-
-def start(service_of: StartService, folder: Path, dialect: str, at: str) -> Simulated:
-    return simulated(service_of(None, "--dialect", dialect), folder, at=at)
+from tests.support.emulator import DIALECTS
+from tests.support.simulated import (
+    NO_START,
+    Simulated,
+    no_op_export,
+    simulated,
+    start_simulated,
+)
 
 
 def judged(world: Simulated, *names: str) -> GapResult:
@@ -41,8 +42,7 @@ def states(world: Simulated) -> list[tuple[str, str, str, int]]:
 def test_six_hours_of_failures_are_one_range(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, dialect, "2026-10-20T10:30:00Z")
-    world.service.admin("PUT", "settings", {"auto_pause": False})
+    world = start_simulated(service_of, tmp_path, dialect, auto_pause=False)
     world.create()
     world.advance(hours=8)
     assert states(world) == []
@@ -56,7 +56,7 @@ def test_six_hours_of_failures_are_one_range(
 def test_an_export_that_never_ran_and_one_that_lags(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, dialect, "2026-10-20T10:30:00Z")
+    world = start_simulated(service_of, tmp_path, dialect)
     world.create()
     world.advance(minutes=10)
     assert states(world) == []
@@ -69,7 +69,7 @@ def test_an_export_that_never_ran_and_one_that_lags(
 def test_three_days_of_a_pause_are_shown_while_it_lasts_and_afterwards(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, dialect, "2026-10-20T10:30:00Z")
+    world = start_simulated(service_of, tmp_path, dialect)
     export = world.create()
     world.advance(hours=24)
     world.call("POST", export, "pause/", {})
@@ -81,7 +81,7 @@ def test_three_days_of_a_pause_are_shown_while_it_lasts_and_afterwards(
 
 
 def test_trap_15_55_an_earlier_pause_is_unknown(service_of: StartService, tmp_path: Path) -> None:
-    world = start(service_of, tmp_path, "2026", "2026-10-20T10:30:00Z")
+    world = start_simulated(service_of, tmp_path, "2026")
     export = world.create()
     for _ in range(2):
         world.advance(hours=4)
@@ -105,7 +105,7 @@ def test_trap_15_55_an_earlier_pause_is_unknown(service_of: StartService, tmp_pa
 def test_trap_15_54_a_day_of_23_or_25_hours_is_one_interval(
     at: str, first: str, last: str, service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2026", at)
+    world = start_simulated(service_of, tmp_path, "2026", at)
     world.create(interval="day", timezone="US/Eastern")
     world.outcomes({"match": {"nth": 3}, "status": "Failed"})
     world.advance(days=6)
@@ -115,7 +115,7 @@ def test_trap_15_54_a_day_of_23_or_25_hours_is_one_interval(
 def test_trap_15_53_days_of_2025_are_in_utc_and_weeks_never_run(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2025", "2026-10-20T10:30:00Z")
+    world = start_simulated(service_of, tmp_path, "2025")
     world.service.call(
         "PATCH", "/api/organizations/@current/projects/1/", {"timezone": "Asia/Tokyo"}
     )
@@ -131,7 +131,7 @@ def test_trap_15_53_days_of_2025_are_in_utc_and_weeks_never_run(
 def test_trap_15_57_a_change_of_the_interval_leaves_no_gap(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2026", "2026-10-20T10:30:00Z")
+    world = start_simulated(service_of, tmp_path, "2026")
     export = world.create(timezone="UTC")
     world.advance(days=2)
     world.call("PATCH", export, "", {"interval": "day", "timezone": "UTC"})
@@ -147,13 +147,8 @@ def test_trap_15_57_a_change_of_the_interval_leaves_no_gap(
 def test_trap_15_51_a_run_without_a_start_covers_what_is_before(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2025", "2026-10-20T10:30:00Z")
-    export = world.create(
-        destination={
-            "type": "HTTP",
-            "config": {"token": "x", "url": "https://eu.i.posthog.com/batch/"},
-        }
-    )
+    world = start_simulated(service_of, tmp_path, "2025")
+    export = world.create(destination=NO_START)
     world.outcomes({"match": {"nth": 2}, "status": "Failed"})
     world.advance(hours=5)
     assert [gap[2] for gap in states(world)] == ["failed"]
@@ -163,7 +158,7 @@ def test_trap_15_51_a_run_without_a_start_covers_what_is_before(
 
 
 def test_runs_of_the_list_make_calls_unnecessary(service_of: StartService, tmp_path: Path) -> None:
-    world = start(service_of, tmp_path, "2026", "2026-10-01T10:30:00Z")
+    world = start_simulated(service_of, tmp_path, "2026", "2026-10-01T10:30:00Z")
     world.create("Daily", interval="day", timezone="UTC")
     hourly = world.create("Hourly")
     world.advance(days=20)
@@ -180,7 +175,7 @@ def test_runs_of_the_list_make_calls_unnecessary(service_of: StartService, tmp_p
 
 
 def test_the_report_is_text_markdown_and_json(service_of: StartService, tmp_path: Path) -> None:
-    world = start(service_of, tmp_path, "2026", "2026-10-20T10:30:00Z")
+    world = start_simulated(service_of, tmp_path, "2026")
     world.create("Lake | `x` \x1b[31m")
     world.create("Fine")
     world.outcomes({"match": {"nth": 3}, "status": "Failed", "error": "No <b>access</b>."})
@@ -206,14 +201,7 @@ def test_the_report_is_text_markdown_and_json(service_of: StartService, tmp_path
 def test_reading_many_exports_says_its_calls_and_keeps_to_the_rate(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    exports = [
-        {
-            "name": f"Lake {number}",
-            "interval": "hour",
-            "destination": {"type": "NoOp", "config": {}},
-        }
-        for number in range(5_000 if LONG else 30)
-    ]
+    exports = [no_op_export(f"Lake {number}") for number in range(5_000 if LONG else 30)]
     seed = {
         "organizations": [
             {"name": "Acme", "projects": [{"id": 1, "name": "Web", "batch_exports": exports}]}
@@ -236,7 +224,7 @@ def test_reading_many_exports_says_its_calls_and_keeps_to_the_rate(
 def test_the_command_exits_with_2_for_gaps_and_0_without(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    world = start(service_of, tmp_path, "2026", "2020-01-01T00:00:00Z")
+    world = start_simulated(service_of, tmp_path, "2026", "2020-01-01T00:00:00Z")
     world.service.admin("POST", "reset")
     world.create()
     environ = world.service.environ()

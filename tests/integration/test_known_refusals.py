@@ -14,17 +14,17 @@ import pytest
 from reconciler.model.change import Change
 from reconciler.model.live import Dialect, Live
 from reconciler.model.plan import Plan
-from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.values import SecretRef
-from reconciler.planning.planner import PlanContext, make_plan
 from reconciler.reading import read_live
 from tests.conftest import StartService
+from tests.support import worlds
 from tests.support.cli import Ran, reconciler, write
-from tests.support.emulator import RunningEmulator
+from tests.support.emulator import DIALECTS, RunningEmulator
 from tests.support.fields import BY_INTEGRATION, INLINE, INTEGRATIONS, QUERIES, at
+from tests.support.simulated import no_op_export
 from tests.support.transport import connected, resolver
-from tests.support.worlds import KINDS, NOW, export, project, s3
+from tests.support.worlds import KINDS, export, project, s3
 
 WEB = ParentRef(id="1")
 
@@ -39,7 +39,7 @@ def seed_of() -> dict[str, Any]:
     }
 
 
-@pytest.fixture(params=["interface", "2025", "2026"])
+@pytest.fixture(params=DIALECTS)
 def running(request: pytest.FixtureRequest, service_of: StartService) -> RunningEmulator:
     return service_of(seed_of(), "--dialect", request.param)
 
@@ -108,19 +108,12 @@ def read(running: RunningEmulator, desired: Desired) -> Live:
 
 
 def desired_by(running: RunningEmulator, *resources: Resource) -> Desired:
-    return Desired("test", running.base_url, "org", {item.address: item for item in resources})
+    return replace(worlds.desired_of(*resources), base_url=running.base_url)
 
 
-def planned(
-    running: RunningEmulator,
-    *resources: Resource,
-    policy: Policy | None = None,
-    live: Live | None = None,
-) -> Plan:
+def planned(running: RunningEmulator, *resources: Resource, live: Live | None = None) -> Plan:
     desired = desired_by(running, *resources)
-    live = live or read(running, desired)
-    context = PlanContext(now=NOW, tool_version="test")
-    return make_plan(desired, live, policy or Policy(), KINDS, context=context)
+    return worlds.planned(desired, live or read(running, desired))
 
 
 def plain(value: Any) -> Any:
@@ -143,8 +136,8 @@ def names_of(plan: Plan) -> set[str]:
 def test_experience_19_a_create_is_refused_in_the_plan_if_the_service_refuses_it(
     running: RunningEmulator,
 ) -> None:
-    body = {"name": "Known", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
-    running.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
+    path = "/api/projects/1/batch_exports/"
+    running.call("POST", path, no_op_export("Known")).raise_for_status()
     plan = planned(running, *exports())
     answers = {change.name: answer(running, change) for change in plan.effective}
     assert names_of(plan) == {name for name, status in answers.items() if status >= 400}

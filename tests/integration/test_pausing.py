@@ -20,9 +20,9 @@ from reconciler.model.plan import Plan
 from reconciler.render.plan.text import plan_as_text
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write
-from tests.support.simulated import Simulated, simulated
+from tests.support.emulator import DIALECTS
+from tests.support.simulated import Simulated, start_simulated
 
-DIALECTS = ("interface", "2025", "2026")
 FILES = {
     "reconciler.yaml": "version: 1\n",
     "a.yaml": """\
@@ -39,7 +39,7 @@ batch_exports:
 
 
 def start(service_of: StartService, folder: Path, dialect: str = "2026", **files: str) -> Simulated:
-    world = simulated(service_of(None, "--dialect", dialect), folder, at="2026-10-20T10:30:00Z")
+    world = start_simulated(service_of, folder, dialect)
     write(
         folder, {**FILES, **{name.replace("_yaml", ".yaml"): text for name, text in files.items()}}
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +26,13 @@ from reconciler.render.style import PLAIN
 from scripts.saved_schemas import saved_schema
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
-from tests.support.simulated import Simulated, simulated
+from tests.support.emulator import DIALECTS
+from tests.support.simulated import NO_START, Simulated, start_simulated
 
-DIALECTS = ("interface", "2025", "2026")
 WITH_LOGS = ("interface", "2026")
 
 
-def start(service_of: StartService, folder: Path, dialect: str) -> Simulated:
-    service = service_of(None, "--dialect", dialect)
-    world = simulated(service, folder, at="2026-10-20T10:30:00Z")
-    service.admin("PUT", "settings", {"auto_pause": False})
-    return world
+start = partial(start_simulated, auto_pause=False)
 
 
 def runs_of(world: Simulated, **options: Any) -> RunReport:
@@ -149,11 +146,7 @@ def test_trap_15_51_runs_without_a_start_are_listed_by_creation(
     service_of: StartService, tmp_path: Path
 ) -> None:
     world = start(service_of, tmp_path, "2025")
-    destination = {
-        "type": "HTTP",
-        "config": {"token": "x", "url": "https://eu.i.posthog.com/batch/"},
-    }
-    export = world.create(destination=destination)
+    export = world.create(destination=NO_START)
     world.advance(hours=5)
     world.call("POST", export, "backfills/", {"start_at": None, "end_at": "2026-10-20T14:00:00Z"})
     world.advance(hours=1)

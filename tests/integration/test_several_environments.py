@@ -17,6 +17,7 @@ from reconciler.errors import ExitCode
 from reconciler.model.client_options import Window
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
+from tests.support.transport import VirtualClock
 
 FILES = {
     "reconciler.yaml": (
@@ -145,28 +146,15 @@ def test_other_commands_take_one_environment(folder: Path, emulator: RunningEmul
     assert emulator.writes() == []
 
 
-class Clock:
-    """A clock that every sleep moves, so that no test waits."""
-
-    time = 0.0
-
-    def __call__(self) -> float:
-        return self.time
-
-    async def sleep(self, seconds: float) -> None:
-        self.time = max(self.time, self.time + seconds)
-        await asyncio.sleep(0)
-
-
 def test_environments_share_the_limit_of_their_key(folder: Path, emulator: RunningEmulator) -> None:
     """Six calls, two in ten seconds: one environment alone would need ten seconds."""
-    clock = Clock()
+    clock = VirtualClock()
     settings = ClientSettings(rate=(Window(2, 10.0),), clock=clock, sleep=clock.sleep)
     runtime = Runtime(emulator.environ(), lambda: datetime(2026, 1, 1, tzinfo=UTC), client=settings)
     request = PlanRequest(WorkspaceOptions(folder))
     planned = asyncio.run(plan_many(request, ("staging", "production"), runtime))
     assert [item.error for item in planned] == [None, None]
-    assert clock.time >= 20
+    assert clock.now >= 20
 
 
 def test_progress_names_the_environment(folder: Path, emulator: RunningEmulator) -> None:

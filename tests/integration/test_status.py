@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.runtime import WorkspaceOptions
 from reconciler.commands.status import StatusRequest, StatusResult, status
 from reconciler.errors import BadUsage
 from reconciler.model.codec.status import encode_status
@@ -20,19 +19,11 @@ from reconciler.render.options import RenderOptions
 from reconciler.render.status import status_as_text
 from tests.conftest import LONG, StartService
 from tests.support.cli import write
-from tests.support.emulator import RunningEmulator, start_emulator
+from tests.support.emulator import DIALECTS, RunningEmulator, start_emulator
+from tests.support.simulated import Simulated
+from tests.support.simulated import no_op_export as export
 
-DIALECTS = ["interface", "2025", "2026"]
 START = "2027-06-10T00:02:00Z"
-
-
-def export(name: str, interval: str = "hour", **fields: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "interval": interval,
-        "destination": {"type": "NoOp", "config": {}},
-        **fields,
-    }
 
 
 SEED = {
@@ -69,17 +60,12 @@ def workspace(folder: Path, **exports: dict[str, Any]) -> Path:
     return write(folder, {"reconciler.yaml": "version: 1\n", "a.yaml": json.dumps(files)})
 
 
-def now_of(running: RunningEmulator) -> datetime:
-    return datetime.fromisoformat(running.admin("GET", "clock")["now"])
-
-
 def read(
     running: RunningEmulator, folder: Path, *names: str, parents: Sequence[str] = ()
 ) -> StatusResult:
     request = StatusRequest(WorkspaceOptions(folder), names, parents)
-    moment = now_of(running)
-    runtime = Runtime(environ=running.environ(), now=lambda: moment)
-    return asyncio.run(status(request, runtime))
+    world = Simulated(running, request.workspace, [])
+    return world.run(lambda runtime: status(request, runtime))
 
 
 def by_name(result: StatusResult) -> dict[str, ExportStatus]:

@@ -34,7 +34,7 @@ from reconciler.model.field_types import (
 from reconciler.model.kind import Field, Kind
 from reconciler.model.schema_files import schema
 from tests.conftest import LONG
-from tests.support.emulator import RunningEmulator, start_emulator
+from tests.support.emulator import DIALECTS, RunningEmulator, start_emulator
 
 KINDS = {kind.name: kind for kind in all_kinds()}
 NASTY = [
@@ -64,7 +64,6 @@ BY_SHAPE: list[tuple[Any, st.SearchStrategy[Any]]] = [
     ((ListOf, SetOf), st.lists(text, max_size=3)),
     ((MergedObject, OpenObject), st.dictionaries(text, json_values, max_size=3)),
 ]
-DIALECTS = ["interface", "2025", "2026"]
 
 
 def values_of(field: Field, node: Mapping[str, Any]) -> st.SearchStrategy[Any]:

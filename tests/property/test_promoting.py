@@ -47,7 +47,6 @@ _S3 = {
     "aws_access_key_id": "${secret:env:KEY}",
     "aws_secret_access_key": "${secret:env:KEY}",
 }
-_LISTS = (None, None, ["one"], ["one", "two"], ["two", "three"], ["one", "three"])
 _configs = st.fixed_dictionaries(
     {}, optional={"prefix": _texts, "bucket_name": _texts, "aws_access_key_id": _keys}
 )

@@ -14,7 +14,6 @@ from typing import Any
 from tests.reliability.service import KEY, ORGANIZATION
 from tests.support.cli import write
 
-DIALECTS = ("interface", "2025", "2026")
 ENVIRON = {"RECONCILER_SECRET_TOKEN": "tok-1"}
 """The secret that configurations refer to."""
 _WORKSPACE = {"version": 1, "policy": {"prune": "git", "allow_replace": True}}

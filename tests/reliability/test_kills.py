@@ -23,8 +23,9 @@ from tests.reliability.accounting import (
     unlogged_writes,
 )
 from tests.reliability.processes import Template, template
-from tests.reliability.scenarios import DIALECTS, Scenario, standard
+from tests.reliability.scenarios import Scenario, standard
 from tests.reliability.service import Line, Service, running_service
+from tests.support.emulator import DIALECTS
 
 SAMPLE = 20
 SIGNALS = (Signals.SIGKILL, Signals.SIGINT, Signals.SIGTERM)

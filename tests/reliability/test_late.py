@@ -16,9 +16,10 @@ from tests.reliability.accounting import (
     unlogged_writes,
 )
 from tests.reliability.runs import applier
-from tests.reliability.scenarios import DIALECTS, Scenario, many_exports, standard
+from tests.reliability.scenarios import Scenario, many_exports, standard
 from tests.reliability.service import running_service
 from tests.reliability.virtual import run_virtually
+from tests.support.emulator import DIALECTS
 
 DELAYS = (0.3, 1.5, 31)
 PATHS = {"project": "*/projects/", "export": "*/batch_exports/"}

@@ -20,9 +20,10 @@ from tests.reliability.accounting import (
     unasked_deletes,
 )
 from tests.reliability.runs import applier, end_state
-from tests.reliability.scenarios import DIALECTS, Scenario, many_exports
+from tests.reliability.scenarios import Scenario, many_exports
 from tests.reliability.service import running_service
 from tests.reliability.virtual import run_virtually
+from tests.support.emulator import DIALECTS
 
 LIES: Mapping[str, Mapping[str, Any]] = {
     "cap-50": {"fault": "page", "cap": 50},

@@ -19,9 +19,10 @@ from tests.reliability.accounting import (
     unlogged_writes,
 )
 from tests.reliability.runs import Applier, Ran, applier
-from tests.reliability.scenarios import DIALECTS, Scenario, drawn, standard
+from tests.reliability.scenarios import Scenario, drawn, standard
 from tests.reliability.service import Service, running_service
 from tests.reliability.virtual import run_virtually
+from tests.support.emulator import DIALECTS
 
 SEEDS = range(100) if LONG else (7, 9, 11)
 

@@ -21,9 +21,10 @@ from tests.reliability.accounting import (
     unlogged_writes,
 )
 from tests.reliability.runs import applier
-from tests.reliability.scenarios import DIALECTS, Scenario, drawn
+from tests.reliability.scenarios import Scenario, drawn
 from tests.reliability.service import Service, running_service
 from tests.reliability.virtual import run_virtually
+from tests.support.emulator import DIALECTS
 
 SEEDS = range(2_000) if LONG else range(25)
 CHUNK = 250 if LONG else 25

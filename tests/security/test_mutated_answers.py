@@ -15,9 +15,9 @@ from threading import Thread
 import pytest
 
 from tests.conftest import LONG, ROOT
-from tests.reliability.scenarios import DIALECTS
 from tests.security.mutating import Dice, mutated_json
 from tests.support.cli import time_limit, write
+from tests.support.emulator import DIALECTS
 
 ANSWERS, CHUNK = (2_000, 250) if LONG else (20, 20)
 LIMIT = 1_800 if LONG else 120

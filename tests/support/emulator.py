@@ -17,6 +17,7 @@ import httpx
 
 from tests.support.cli import time_limit
 
+DIALECTS = ("interface", "2025", "2026")
 START_TIMEOUT = 60
 """Seconds until a service that does not start fails its test."""
 

@@ -11,10 +11,17 @@ from typing import Any, TypeVar
 
 from reconciler.client import ClientSettings
 from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from tests.conftest import StartService
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 
 _Result = TypeVar("_Result")
+BEGIN = "2026-10-20T10:30:00Z"
+NO_START = {
+    "type": "HTTP",
+    "config": {"token": "x", "url": "https://eu.i.posthog.com/batch/"},
+}
+"""A destination of which servers of 2025 accept backfills without a start."""
 COMPLETED = {"status": "Completed", "records": 1000, "seconds": 10}
 
 
@@ -31,12 +38,7 @@ class Simulated:
 
     def create(self, name: str = "Lake", **fields: Any) -> str:
         """Create an export and return its id."""
-        body = {
-            "name": name,
-            "interval": "hour",
-            "destination": {"type": "NoOp", "config": {}},
-            **fields,
-        }
+        body = no_op_export(name, **fields)
         answer = self.service.call("POST", "/api/projects/1/batch_exports/", body)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["id"])
@@ -71,6 +73,26 @@ class Simulated:
         client = ClientSettings(clock=lambda: elapsed[0], sleep=sleep, jitter=lambda: 0.0)
         runtime = Runtime(environ=self.service.environ(), now=self.now, client=client)
         return asyncio.run(work(runtime))
+
+
+def no_op_export(name: str, interval: str = "hour", **fields: Any) -> dict[str, Any]:
+    """Return the body of an export that writes nowhere."""
+    destination = {"type": "NoOp", "config": {}}
+    return {"name": name, "interval": interval, "destination": destination, **fields}
+
+
+def start_simulated(
+    service_of: StartService,
+    folder: Path,
+    dialect: str,
+    at: str = BEGIN,
+    *,
+    auto_pause: bool = True,
+) -> Simulated:
+    """Return a service of a dialect at a moment. Without `auto_pause`, failures pause nothing."""
+    world = simulated(service_of(None, "--dialect", dialect), folder, at=at)
+    world.service.admin("PUT", "settings", {"auto_pause": auto_pause})
+    return world
 
 
 def simulated(service: RunningEmulator, folder: Path, *, at: str) -> Simulated:

@@ -19,10 +19,9 @@ from typing import Any
 import yaml
 
 from tests.conftest import ROOT
+from tests.support.cli import TIMEOUT
 from tests.support.git import Git
 
-TIMEOUT = 120
-"""Seconds until a step that does not end fails its test."""
 _EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 _OUTPUT = re.compile(
     r"^(?:(?P<name>\w+)=(?P<value>[^\n]*)|(?P<long>\w+)<<(?P<end>\S+)\n(?P<text>.*?)\n(?P=end))$",

@@ -20,6 +20,7 @@ from reconciler.model.change import Action, FieldChange, Severity
 from reconciler.model.intervals import step_of
 from reconciler.model.live import Dialect
 from reconciler.model.rule import Outcome, RuleContext, Rules
+from reconciler.model.run import BILLING
 from reconciler.model.secret_names import looks_like_address
 from reconciler.model.status import FAILURES_OF_A_PAUSE, failures_in_a_row
 from reconciler.model.values import JSON, MISSING
@@ -28,7 +29,6 @@ from reconciler.model.wording import quoted, several
 RULES = Rules()
 _CREATES = (Action.CREATE, Action.REPLACE)
 _CHANGES = (Action.UPDATE, Action.REPLACE)
-_UNPAID = "FailedBilling"
 _LONGEST_ERROR = 120
 
 
@@ -41,12 +41,10 @@ def runs_missed_while_paused(context: RuleContext) -> Outcome:
     end = moment(live_value(context, "end_at"))
     if end is not None and end <= context.now:
         return None
-    rows = rows_of_a_run(context.live)
-    volume = f" ({rows} each)" if rows else ""
+    interval = _interval_word(live_value(context, "interval"))
     return (
-        f"{_interval_word(live_value(context, 'interval'))} runs{volume} are not made while it is "
-        f"paused; after unpausing, fill the gap with: reconciler backfill {context.address} "
-        "--since-pause"
+        f"{interval} runs{_volume(context)} are not made while it is paused; after unpausing, "
+        f"fill the gap with: reconciler backfill {context.address} --since-pause"
     )
 
 
@@ -55,11 +53,9 @@ def _interval_word(interval: JSON) -> str:
     return words.get(str(interval), f"'{interval}'")
 
 
-def _start_text(context: RuleContext, instant: datetime) -> str:
-    """Return the start of the interval of an instant, the instant itself if that is unknown."""
-    step = step_of(live_value(context, "interval"))
-    body = context.live.body if context.live is not None else {}
-    return moment_text(instant if step is None else aligned(instant, step, body))
+def _volume(context: RuleContext) -> str:
+    rows = rows_of_a_run(context.live)
+    return f" ({rows} each)" if rows else ""
 
 
 @RULES.rule("gap-before-unpausing", Severity.WARNING, on=(Action.UNPAUSE,))
@@ -75,27 +71,30 @@ def gap_before_unpausing(context: RuleContext) -> Outcome:
             "unknown; check its runs before you backfill"
         )
     end = moment(live_value(context, "end_at")) or context.now
-    start, last = _start_text(context, since), _start_text(context, min(end, context.now))
+    start, last = _start(context, since), _start(context, min(end, context.now))
     missed = _missed(context, start, last)
     if missed == 0:
         return None
-    rows = rows_of_a_run(context.live)
-    volume = f" ({rows} each)" if rows else ""
     count = several(missed, "run") if missed is not None else "runs"
-    skipped = f"{count}{volume} skipped since {moment_text(since)}"
-    if missed is None or missed > 1:
-        skipped += " are not made up for; fill the gap with: "
-    else:
-        skipped += " is not made up for; fill the gap with: "
-    return f"{skipped}reconciler backfill {context.address} --from {start} --to {last}"
+    verb = "is" if missed == 1 else "are"
+    return (
+        f"{count}{_volume(context)} skipped since {moment_text(since)} {verb} not made up for; "
+        f"fill the gap with: reconciler backfill {context.address} --from {moment_text(start)} "
+        f"--to {moment_text(last)}"
+    )
 
 
-def _missed(context: RuleContext, start: str, end: str) -> int | None:
+def _start(context: RuleContext, instant: datetime) -> datetime:
+    """Return the start of the interval of an instant, the instant itself if that is unknown."""
+    step = step_of(live_value(context, "interval"))
+    body = context.live.body if context.live is not None else {}
+    return instant if step is None else aligned(instant, step, body)
+
+
+def _missed(context: RuleContext, start: datetime, end: datetime) -> int | None:
     """Return the number of runs between two instants, None if the interval is unknown."""
-    step, first, last = step_of(live_value(context, "interval")), moment(start), moment(end)
-    if step is None or first is None or last is None:
-        return None
-    return max(0, int((last - first) / step))
+    step = step_of(live_value(context, "interval"))
+    return None if step is None else max(0, int((end - start) / step))
 
 
 @RULES.rule("paused-by-service", Severity.WARNING, on=(Action.UNPAUSE,))
@@ -130,7 +129,7 @@ def billing_limit(context: RuleContext) -> Outcome:
     Such runs export nothing, and so do backfills, until billing is settled. Settle it first.
     """
     runs = runs_of(context.live)
-    if not runs or runs[0].get("status") != _UNPAID:
+    if not runs or runs[0].get("status") != BILLING:
         return None
     return (
         "its last run exceeded a billing limit and exported nothing; runs and backfills fail until "

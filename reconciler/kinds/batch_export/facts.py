@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
-from reconciler.model.field_types import Instant
+from reconciler.model.field_types import Instant, time_text
 from reconciler.model.live import LiveObject
 from reconciler.model.rule import RuleContext
+from reconciler.model.run import COMPLETED
 from reconciler.model.values import JSON, MISSING, JSONObject, value_at
 
 _UNITS = ((10**9, "B"), (10**6, "M"), (10**3, "k"))
@@ -26,7 +27,7 @@ def moment(value: JSON) -> datetime | None:
 
 def moment_text(instant: datetime) -> str:
     """Return an instant in ISO 8601, to the second."""
-    return str(Instant().canonical(instant.replace(microsecond=0)))
+    return time_text(instant.replace(microsecond=0))
 
 
 def live_value(context: RuleContext, *path: str) -> JSON:
@@ -65,7 +66,7 @@ def rows_of_a_run(live: LiveObject | None) -> str | None:
     counts = [
         count
         for run in runs_of(live)
-        if run.get("status") == "Completed"
+        if run.get("status") == COMPLETED
         if isinstance(count := run.get("records_completed"), int)
     ]
     if not counts:

@@ -9,37 +9,27 @@ from reconciler.model.operation import Operation, Paging
 from reconciler.model.request import Repeat
 
 _READ, _WRITE = "batch_export:read", "batch_export:write"
+_BY_SESSION = frozenset({Dialect.V2025})
+"""Servers that refuse some operations to API keys."""
 _reads = partial(Operation, method="GET", scope=_READ, below_parent=True)
-_writes = partial(Operation, method="POST", scope=_WRITE, below_parent=True)
+_writes_since_2025 = partial(
+    Operation, method="POST", scope=_WRITE, below_parent=True, since=Dialect.V2025
+)
 
 OPERATIONS = (
     Operation("pause", "POST", "pause/", _WRITE, source="1.7"),
     Operation("unpause", "POST", "unpause/", _WRITE, source="1.7"),
     _reads(name="runs", path="runs/", paging=Paging.CURSOR, source="7"),
     _reads(name="run", path="runs/{run}/", source="7"),
-    _writes(
-        name="retry_run",
-        path="runs/{run}/retry/",
-        repeat=Repeat.AFTER_LOOKING,
-        since=Dialect.V2025,
-        source="7.2",
+    _writes_since_2025(
+        name="retry_run", path="runs/{run}/retry/", repeat=Repeat.AFTER_LOOKING, source="7.2"
     ),
-    _writes(name="cancel_run", path="runs/{run}/cancel/", since=Dialect.V2025, source="7.2"),
-    _reads(
-        name="logs",
-        path="logs/",
-        paging=Paging.PAGES,
-        refused_to_keys=frozenset({Dialect.V2025}),
-        source="9",
-    ),
+    _writes_since_2025(name="cancel_run", path="runs/{run}/cancel/", source="7.2"),
+    _reads(name="logs", path="logs/", paging=Paging.PAGES, refused_to_keys=_BY_SESSION, source="9"),
     _reads(name="run_logs", path="runs/{run}/logs/", paging=Paging.PAGES, source="9"),
     # Until autumn 2025 a backfill is created on the second path only (8.1).
-    _writes(
-        name="backfill",
-        path="backfills/",
-        repeat=Repeat.AFTER_LOOKING,
-        since=Dialect.V2025,
-        source="8.1",
+    _writes_since_2025(
+        name="backfill", path="backfills/", repeat=Repeat.AFTER_LOOKING, source="8.1"
     ),
     Operation(
         "backfill_of_old_servers",
@@ -58,12 +48,7 @@ OPERATIONS = (
         source="8.1",
     ),
     _reads(name="backfill_row", path="backfills/{backfill}/", since=Dialect.V2025, source="8.1"),
-    _writes(
-        name="cancel_backfill",
-        path="backfills/{backfill}/cancel/",
-        since=Dialect.V2025,
-        source="8.1",
-    ),
+    _writes_since_2025(name="cancel_backfill", path="backfills/{backfill}/cancel/", source="8.1"),
     Operation(
         "activity",
         "GET",
@@ -79,23 +64,21 @@ OPERATIONS = (
         name="test_steps",
         path="/api/projects/{parent}/batch_exports/test/",
         since=Dialect.V2025,
-        refused_to_keys=frozenset({Dialect.V2025}),
+        refused_to_keys=_BY_SESSION,
         source="11",
     ),
-    _writes(
+    _writes_since_2025(
         name="run_test_step",
         path="run_test_step/",
         repeat=Repeat.AFTER_LOOKING,
-        since=Dialect.V2025,
-        refused_to_keys=frozenset({Dialect.V2025}),
+        refused_to_keys=_BY_SESSION,
         source="11",
     ),
-    _writes(
+    _writes_since_2025(
         name="run_test_step_new",
         path="/api/projects/{parent}/batch_exports/run_test_step_new/",
         repeat=Repeat.AFTER_LOOKING,
-        since=Dialect.V2025,
-        refused_to_keys=frozenset({Dialect.V2025}),
+        refused_to_keys=_BY_SESSION,
         source="11",
     ),
 )

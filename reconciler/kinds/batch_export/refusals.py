@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
-from reconciler.kinds.batch_export.facts import live_value, moment, moment_text, wanted, wanted_type
+from reconciler.kinds.batch_export.facts import (
+    live_value,
+    moment,
+    moment_text,
+    runs_of,
+    wanted,
+    wanted_type,
+)
 from reconciler.model.change import Action
 from reconciler.model.live import Dialect
 from reconciler.model.rule import Objection, RuleContext, Rules
@@ -35,8 +42,8 @@ _REQUIRED_UNTIL_2025: Mapping[str, tuple[str, ...]] = {
 """Fields that servers with credentials in the config require (docs/service.md 1.3)."""
 _MAY_DROP_INTEGRATION = frozenset({"Postgres"})
 _MODELS_SINCE: Mapping[str, Dialect] = {"hogql": Dialect.V2026}
-_CAPTURE_ADDRESSES = ("https://us.i.posthog.com/batch/", "https://eu.i.posthog.com/batch/")
 _SCHEDULE_KEPT = timedelta(days=7)
+_CAPTURE_ADDRESSES = ("https://us.i.posthog.com/batch/", "https://eu.i.posthog.com/batch/")
 _INSTEAD = {"S3": "use AwsS3 or S3Compatible, with an `integration` for the credentials"}
 
 
@@ -134,7 +141,8 @@ def field_not_accepted(context: RuleContext) -> Objection | None:
     release, config = _release(context), context.sent("destination", "config")
     if release is None or not isinstance(config, Mapping):
         return None
-    fields = {field.name: field for field in DESTINATION.variants.get(wanted_type(context), ())}
+    tag = wanted_type(context)
+    fields = {field.name: field for field in DESTINATION.variants.get(tag, ())}
     names = [
         name
         for name in config
@@ -144,8 +152,7 @@ def field_not_accepted(context: RuleContext) -> Objection | None:
         return None
     is_secret = any(fields[name].secret for name in names)
     return Objection(
-        f"{_server(context)} does not accept {', '.join(names)} for destination type "
-        f"{wanted_type(context)}",
+        f"{_server(context)} does not accept {', '.join(names)} for destination type {tag}",
         "remove it and use an `integration`" if is_secret else "remove it",
         ("destination", "config", names[0]),
     )
@@ -159,17 +166,16 @@ def field_required(context: RuleContext) -> Objection | None:
     """
     if not context.creates or _release(context) is not Dialect.V2025:
         return None
-    config = context.sent("destination", "config")
+    tag, config = wanted_type(context), context.sent("destination", "config")
     missing = [
         name
-        for name in _REQUIRED_UNTIL_2025.get(wanted_type(context), ())
+        for name in _REQUIRED_UNTIL_2025.get(tag, ())
         if value_at(config, (name,)) in (None, MISSING)
     ]
     if not missing:
         return None
     return Objection(
-        f"{_server(context)} requires {', '.join(missing)} for destination type "
-        f"{wanted_type(context)}",
+        f"{_server(context)} requires {', '.join(missing)} for destination type {tag}",
         "set it in `destination.config`: this server keeps credentials there",
         ("destination", "config"),
     )
@@ -305,12 +311,11 @@ def schedule_deleted(context: RuleContext) -> Objection | None:
     if end is None or live_value(context, "paused") is True:
         return None
     # Writes and runs keep a schedule: it is deleted a week after the last of them.
-    runs = live_value(context, "latest_runs")
     times = (
         live_value(context, "created_at"),
         live_value(context, "last_updated_at"),
         live_value(context, "last_paused_at"),
-        *(value_at(run, ("created_at",)) for run in (runs if isinstance(runs, list) else ())),
+        *(run.get("created_at") for run in runs_of(context.live)),
     )
     last = max((end, *filter(None, map(moment, times))))
     if context.dialect is Dialect.INTERFACE or context.now - last <= _SCHEDULE_KEPT:

@@ -16,10 +16,12 @@ from reconciler.model.backfill_plan import (
     BackfillState,
     PlannedBackfill,
 )
-from reconciler.model.change import Consequence, Severity
+from reconciler.model.change import Consequence
 from reconciler.model.codec.base import AddressText, Count, Form, copied
-from reconciler.model.codec.gaps import json_text, time_text
+from reconciler.model.codec.change import ConsequenceForm
 from reconciler.model.codec.plan import InvalidPlanFile, problem
+from reconciler.model.codec.text import json_text
+from reconciler.model.field_types import time_text
 from reconciler.model.live import Dialect
 from reconciler.model.plan import PlanSource
 
@@ -47,14 +49,6 @@ class BackfillForm(Form, frozen=True, kw_only=True):
         """Return the backfill. Raises ValueError."""
         start, end = datetime.fromisoformat(self.start), datetime.fromisoformat(self.end)
         return copied(PlannedBackfill, self, start=start, end=end)
-
-
-class BackfillConsequenceForm(Form, frozen=True, kw_only=True):
-    """A consequence of the backfills."""
-
-    rule: str
-    severity: Severity
-    message: str
 
 
 class BackfillEndForm(Form, frozen=True, kw_only=True):
@@ -93,7 +87,7 @@ class BackfillPlanForm(Form, frozen=True, kw_only=True):
     rows: int | None
     """Median rows of a run, null if unknown."""
     backfills: tuple[BackfillForm, ...]
-    consequences: tuple[BackfillConsequenceForm, ...]
+    consequences: tuple[ConsequenceForm, ...]
     notes: tuple[str, ...]
     ends: tuple[BackfillEndForm, ...] = ()
 
@@ -102,19 +96,13 @@ class BackfillPlanForm(Form, frozen=True, kw_only=True):
         source = PlanSource(
             self.environment, self.organization, self.base_url, self.tool_version, self.dialect
         )
-        return BackfillPlan(
-            source,
-            Address.parse(self.address),
-            self.name,
-            self.live_id,
-            self.parent_id,
-            self.parent_name,
-            tuple(form.value() for form in self.backfills),
-            tuple(copied(Consequence, form) for form in self.consequences),
-            self.notes,
-            self.rows,
-            self.closes_gaps,
-            self.created_at,
+        return copied(
+            BackfillPlan,
+            self,
+            source=source,
+            address=Address.parse(self.address),
+            backfills=tuple(form.value() for form in self.backfills),
+            consequences=tuple(copied(Consequence, form) for form in self.consequences),
         )
 
 
@@ -135,7 +123,7 @@ def backfills_as_json(plan: BackfillPlan, ends: Iterable[BackfillEnd] = ()) -> s
             dialect=source.dialect,
             address=str(plan.address),
             backfills=tuple(map(BackfillForm.of, plan.backfills)),
-            consequences=tuple(copied(BackfillConsequenceForm, item) for item in plan.consequences),
+            consequences=tuple(copied(ConsequenceForm, item) for item in plan.consequences),
             ends=tuple(
                 copied(
                     BackfillEndForm,

@@ -21,7 +21,7 @@ Body: TypeAlias = dict[str, Any] | None
 that starts with $ has one more $."""
 
 
-def copied(target: type[_T], source: object, **parts: Any) -> _T:
+def copied(target: type[_T], source: object, /, **parts: Any) -> _T:
     """Return a form or a value with the fields of another, `parts` replacing some."""
     names = getattr(target, "__struct_fields__", None) or target.__dataclass_fields__  # type: ignore[attr-defined]
     same = {name: getattr(source, name) for name in names if name not in parts}
@@ -45,6 +45,6 @@ class PlaceForm(Form, frozen=True, kw_only=True):
     """Length of the marked text."""
 
 
-def optional(target: type[_T], source: object | None, **parts: Any) -> _T | None:
+def optional(target: type[_T], source: object | None, /, **parts: Any) -> _T | None:
     """Return a copy as `copied` does, None for None."""
     return copied(target, source, **parts) if source is not None else None

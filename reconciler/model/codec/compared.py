@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import orjson
-from msgspec import UnsetType, to_builtins
+from msgspec import UnsetType
 
-from reconciler.model.codec.base import AddressText, Count, Form, PathForm, PlaceForm, optional
+from reconciler.model.codec.base import (
+    AddressText,
+    Count,
+    Form,
+    PathForm,
+    PlaceForm,
+    copied,
+    optional,
+)
+from reconciler.model.codec.text import json_text
 from reconciler.model.codec.values import encode_value
 from reconciler.model.compared import (
     EnvironmentComparison,
@@ -18,7 +26,6 @@ from reconciler.model.compared import (
     ResourceDifference,
 )
 from reconciler.model.values import path_text
-from reconciler.model.wording import plain_json
 
 FORMAT_VERSION: Literal[1] = 1
 
@@ -114,16 +121,13 @@ class ComparisonForm(Form, frozen=True, kw_only=True):
 
 def compared_as_json(comparison: EnvironmentComparison) -> str:
     """Return the JSON of a comparison, in which control characters are escapes."""
-    form = ComparisonForm(
-        format_version=FORMAT_VERSION,
-        first=comparison.first,
-        second=comparison.second,
-        live=comparison.live,
-        is_equal=comparison.is_equal,
-        only_first=tuple(map(OnlyInForm.of, comparison.only_first)),
-        only_second=tuple(map(OnlyInForm.of, comparison.only_second)),
-        resources=tuple(map(ResourceDifferenceForm.of, comparison.resources)),
-        equal=comparison.equal,
+    return json_text(
+        copied(
+            ComparisonForm,
+            comparison,
+            format_version=FORMAT_VERSION,
+            only_first=tuple(map(OnlyInForm.of, comparison.only_first)),
+            only_second=tuple(map(OnlyInForm.of, comparison.only_second)),
+            resources=tuple(map(ResourceDifferenceForm.of, comparison.resources)),
+        )
     )
-    content = orjson.dumps(to_builtins(form), option=orjson.OPT_INDENT_2)
-    return plain_json(content.decode()) + "\n"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-import orjson
-from msgspec import to_builtins
-
 from reconciler.model.codec.base import AddressText, Count, Form, PlaceForm, copied, optional
-from reconciler.model.drift import Attribution, Drift, DriftedField, DriftedObject, Pulled
+from reconciler.model.codec.text import json_text
+from reconciler.model.drift import Drift, DriftedField, DriftedObject, Pulled
 from reconciler.model.values import JSON, MISSING, path_text
-from reconciler.model.wording import plain_json
 
 FORMAT_VERSION: Literal[1] = 1
 
@@ -22,11 +19,6 @@ class AttributionForm(Form, frozen=True, kw_only=True):
     """The person; null for the service and for requests by API key that it does not attribute."""
     at: str
     """ISO 8601."""
-
-    @classmethod
-    def of(cls, attribution: Attribution) -> AttributionForm:
-        """Return the form of an attribution."""
-        return cls(by=attribution.by, at=attribution.at)
 
 
 class DriftedFieldForm(Form, frozen=True, kw_only=True):
@@ -48,7 +40,7 @@ class DriftedFieldForm(Form, frozen=True, kw_only=True):
             configured=_value(field.change.after),
             live=_value(field.change.before),
             conflict=field.conflict,
-            changed=AttributionForm.of(field.attribution) if field.attribution else None,
+            changed=optional(AttributionForm, field.attribution),
         )
 
 
@@ -68,13 +60,11 @@ class DriftedObjectForm(Form, frozen=True, kw_only=True):
     @classmethod
     def of(cls, item: DriftedObject) -> DriftedObjectForm:
         """Return the form of an object."""
-        return cls(
+        return copied(
+            cls,
+            item,
             address=str(item.address),
-            name=item.name,
-            live_id=item.live_id,
-            parent_name=item.parent_name,
             at=optional(PlaceForm, item.at),
-            paused_by_service=item.paused_by_service,
             fields=tuple(map(DriftedFieldForm.of, item.fields)),
         )
 
@@ -98,17 +88,17 @@ class DriftForm(Form, frozen=True, kw_only=True):
     @classmethod
     def of(cls, drift: Drift) -> DriftForm:
         """Return the form of drift."""
-        return cls(
+        source = drift.source
+        return copied(
+            cls,
+            drift,
             format_version=FORMAT_VERSION,
-            environment=drift.source.environment,
-            organization=drift.source.organization,
-            base_url=drift.source.base_url,
-            base=drift.source.base,
-            compared=drift.compared,
+            environment=source.environment,
+            organization=source.organization,
+            base_url=source.base_url,
+            base=source.base,
             objects=tuple(map(DriftedObjectForm.of, drift.objects)),
             deleted=tuple(map(str, drift.deleted)),
-            unmanaged=drift.unmanaged,
-            remarks=drift.remarks,
         )
 
 
@@ -154,19 +144,17 @@ class PulledForm(Form, frozen=True, kw_only=True):
             written=pulled.written,
             files=tuple(pulled.texts),
             placed=tuple(
-                PlacedForm(
+                copied(
+                    PlacedForm,
+                    item,
                     address=str(item.address),
                     path=path_text(item.path),
-                    layer=item.layer,
                     at=copied(PlaceForm, item.at),
-                    replaces=item.replaces,
                 )
                 for item in pulled.placed
             ),
             left_out=tuple(
-                LeftOutForm(
-                    address=str(item.address), path=path_text(item.path), reason=item.reason
-                )
+                copied(LeftOutForm, item, address=str(item.address), path=path_text(item.path))
                 for item in pulled.left_out
             ),
             commits={str(address): commit for address, commit in pulled.commits.items()},
@@ -175,17 +163,12 @@ class PulledForm(Form, frozen=True, kw_only=True):
 
 def drift_as_json(drift: Drift) -> str:
     """Return the JSON of drift."""
-    return _encoded(DriftForm.of(drift))
+    return json_text(DriftForm.of(drift))
 
 
 def pulled_as_json(pulled: Pulled) -> str:
     """Return the JSON of what was pulled."""
-    return _encoded(PulledForm.of(pulled))
-
-
-def _encoded(form: Form) -> str:
-    text = orjson.dumps(to_builtins(form), option=orjson.OPT_INDENT_2).decode()
-    return f"{plain_json(text)}\n"
+    return json_text(PulledForm.of(pulled))
 
 
 def _value(value: JSON) -> JSON:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from reconciler.model.codec.base import Form, copied
-from reconciler.model.codec.gaps import json_text
+from reconciler.model.codec.text import json_text
 from reconciler.model.explanation import Explanation, Mention, Topic
 from reconciler.model.live import Dialect
 from reconciler.model.values import MISSING

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Literal
 
-import orjson
-from msgspec import to_builtins
-
-from reconciler.model.codec.base import AddressText, Count, Form
-from reconciler.model.field_types import Instant
+from reconciler.model.codec.base import AddressText, Count, Form, copied
+from reconciler.model.codec.text import json_text
+from reconciler.model.field_types import time_text
 from reconciler.model.gaps import Gap, GapReport, GapState, ObjectGaps
-from reconciler.model.wording import plain_json
 
 FORMAT_VERSION: Literal[1] = 1
 
@@ -32,14 +28,7 @@ class GapForm(Form, frozen=True, kw_only=True):
     @classmethod
     def of(cls, gap: Gap) -> GapForm:
         """Return the form of a gap."""
-        return cls(
-            start=time_text(gap.start),
-            end=time_text(gap.end),
-            state=gap.state,
-            intervals=gap.intervals,
-            partly=gap.partly,
-            error=gap.error,
-        )
+        return copied(cls, gap, start=time_text(gap.start), end=time_text(gap.end))
 
 
 class ObjectGapsForm(Form, frozen=True, kw_only=True):
@@ -59,15 +48,8 @@ class ObjectGapsForm(Form, frozen=True, kw_only=True):
     @classmethod
     def of(cls, item: ObjectGaps) -> ObjectGapsForm:
         """Return the form of the gaps of an object."""
-        return cls(
-            address=str(item.address),
-            name=item.name,
-            parent_name=item.parent_name,
-            expected=item.expected,
-            rows_per_run=item.rows,
-            unknown=item.unknown,
-            gaps=tuple(map(GapForm.of, item.gaps)),
-        )
+        gaps = tuple(map(GapForm.of, item.gaps))
+        return copied(cls, item, address=str(item.address), rows_per_run=item.rows, gaps=gaps)
 
 
 class GapReportForm(Form, frozen=True, kw_only=True):
@@ -84,24 +66,13 @@ class GapReportForm(Form, frozen=True, kw_only=True):
 
 def gaps_as_json(report: GapReport) -> str:
     """Return the JSON of a report."""
-    form = GapReportForm(
-        format_version=FORMAT_VERSION,
-        environment=report.environment,
-        start=time_text(report.window.start),
-        end=time_text(report.window.end),
-        gaps=report.gaps,
-        repairable=report.repairable,
-        objects=tuple(map(ObjectGapsForm.of, report.objects)),
+    return json_text(
+        copied(
+            GapReportForm,
+            report,
+            format_version=FORMAT_VERSION,
+            start=time_text(report.window.start),
+            end=time_text(report.window.end),
+            objects=tuple(map(ObjectGapsForm.of, report.objects)),
+        )
     )
-    return json_text(form)
-
-
-def json_text(form: Form) -> str:
-    """Return indented JSON of a form, in which control characters are escapes."""
-    content = orjson.dumps(to_builtins(form), option=orjson.OPT_INDENT_2)
-    return plain_json(content.decode()) + "\n"
-
-
-def time_text(moment: datetime) -> str:
-    """Return ISO 8601 in UTC, with microseconds only if there are some."""
-    return str(Instant().canonical(moment))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from reconciler.model.codec.base import AddressText, Form, copied
-from reconciler.model.codec.gaps import json_text
+from reconciler.model.codec.text import json_text
 from reconciler.model.preflight import Preflight, PreflightReport, StepStatus
 
 FORMAT_VERSION: Literal[1] = 1

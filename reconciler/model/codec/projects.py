@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import orjson
-from msgspec import to_builtins
-
 from reconciler.model.codec.base import AddressText, Count, Form, copied
+from reconciler.model.codec.text import json_text
 from reconciler.model.project_report import ProjectDetails, ProjectLine, ProjectReport
-from reconciler.model.wording import plain_json
 
 PROJECTS_VERSION: Final = 1
 
@@ -72,7 +69,7 @@ def projects_as_json(report: ProjectReport) -> str:
     """Return projects as JSON."""
     lines = tuple(map(ProjectLineForm.of, report.projects))
     missing = tuple(map(str, report.missing))
-    return _text(
+    return json_text(
         copied(
             ProjectReportForm,
             report,
@@ -85,7 +82,7 @@ def projects_as_json(report: ProjectReport) -> str:
 
 def project_as_json(details: ProjectDetails) -> str:
     """Return the answer of an operation as JSON."""
-    return _text(
+    return json_text(
         copied(
             ProjectDetailsForm,
             details,
@@ -94,8 +91,3 @@ def project_as_json(details: ProjectDetails) -> str:
             fields=dict(details.fields),
         )
     )
-
-
-def _text(form: Form) -> str:
-    content = orjson.dumps(to_builtins(form), option=orjson.OPT_INDENT_2)
-    return plain_json(content.decode()) + "\n"

@@ -6,7 +6,7 @@ from typing import Literal
 
 from reconciler.model.change import Action
 from reconciler.model.codec.base import AddressText, Count, Form, PlaceForm, copied, optional
-from reconciler.model.codec.gaps import json_text
+from reconciler.model.codec.text import json_text
 from reconciler.model.live import Dialect
 from reconciler.model.rehearsal import Outcome, Problem, Rehearsal
 

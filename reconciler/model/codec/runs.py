@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Final
 
-import orjson
-from msgspec import to_builtins
-
 from reconciler.model.codec.base import AddressText, Form, copied
-from reconciler.model.field_types import Instant
+from reconciler.model.codec.text import json_line, json_text, optional_time
+from reconciler.model.field_types import time_text
 from reconciler.model.run import LogEntry, Run
 from reconciler.model.run_report import LogReport, Matched, RunChange, RunReport, Subject
-from reconciler.model.wording import plain_json
 
 RUNS_VERSION: Final = 1
-_TIMES = ("start", "end", "created_at", "finished_at")
 
 
 class ExportRunForm(Form, frozen=True, kw_only=True):
@@ -45,7 +40,7 @@ class ExportRunForm(Form, frozen=True, kw_only=True):
     @classmethod
     def of(cls, run: Run) -> ExportRunForm:
         """Return the form of a run."""
-        return copied(cls, run, **{name: _time(getattr(run, name)) for name in _TIMES})
+        return copied(cls, run, **run_times(run))
 
 
 class RunChangeForm(Form, frozen=True, kw_only=True):
@@ -71,7 +66,7 @@ class LogEntryForm(Form, frozen=True, kw_only=True):
     @classmethod
     def of(cls, entry: LogEntry) -> LogEntryForm:
         """Return the form of an entry."""
-        return copied(cls, entry, timestamp=_time(entry.timestamp))
+        return copied(cls, entry, timestamp=time_text(entry.timestamp))
 
 
 class SubjectForm(Form, frozen=True, kw_only=True):
@@ -110,15 +105,21 @@ class LogReportForm(SubjectForm, frozen=True, kw_only=True):
     """The oldest first."""
 
 
+def run_times(run: Run) -> dict[str, str | None]:
+    """Return the times of a run as text, by the names of their attributes."""
+    names = ("start", "end", "created_at", "finished_at")
+    return {name: optional_time(getattr(run, name)) for name in names}
+
+
 def encode_runs(report: RunReport) -> str:
     """Return runs as JSON."""
     runs = tuple(map(ExportRunForm.of, report.runs))
-    return _indented(_with_subject(RunReportForm, report.subject, more=report.more, runs=runs))
+    return json_text(_with_subject(RunReportForm, report.subject, more=report.more, runs=runs))
 
 
 def encode_logs(report: LogReport) -> str:
     """Return a log as JSON."""
-    return _indented(
+    return json_text(
         _with_subject(
             LogReportForm,
             report.subject,
@@ -132,26 +133,14 @@ def encode_logs(report: LogReport) -> str:
 
 def encode_change(change: RunChange) -> str:
     """Return a line of JSON."""
-    return _line(RunChangeForm(before=change.before, run=ExportRunForm.of(change.run)))
+    return json_line(RunChangeForm(before=change.before, run=ExportRunForm.of(change.run)))
 
 
 def encode_entry(entry: LogEntry) -> str:
     """Return a line of JSON."""
-    return _line(LogEntryForm.of(entry))
+    return json_line(LogEntryForm.of(entry))
 
 
 def _with_subject(form: type[Form], subject: Subject, **parts: object) -> Form:
     address = str(subject.address)
     return copied(form, subject, format_version=RUNS_VERSION, address=address, **parts)
-
-
-def _indented(form: Form) -> str:
-    return plain_json(orjson.dumps(to_builtins(form), option=orjson.OPT_INDENT_2).decode()) + "\n"
-
-
-def _line(form: Form) -> str:
-    return plain_json(orjson.dumps(to_builtins(form)).decode()) + "\n"
-
-
-def _time(moment: datetime | None) -> str | None:
-    return None if moment is None else str(Instant().canonical(moment))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
-import orjson
-from msgspec import field, to_builtins
+from msgspec import field
 
 from reconciler.model.codec.base import AddressText, Count, Form, copied
+from reconciler.model.codec.runs import run_times
+from reconciler.model.codec.text import json_text, optional_time
+from reconciler.model.field_types import time_text
 from reconciler.model.run import Run
 from reconciler.model.status import ExportStatus, State, StatusReport
-from reconciler.model.wording import plain_json
 
 STATUS_VERSION: Final = 1
 
@@ -39,11 +40,7 @@ class LatestRunForm(Form, frozen=True, kw_only=True):
     @classmethod
     def of(cls, run: Run) -> LatestRunForm:
         """Return the form of a run."""
-        times = {name: _time(getattr(run, name)) for name in _TIMES}
-        return copied(cls, run, **times)
-
-
-_TIMES = ("start", "end", "created_at", "finished_at")
+        return copied(cls, run, **run_times(run))
 
 
 class StatusNoteForm(Form, frozen=True, kw_only=True):
@@ -105,8 +102,8 @@ class ExportStatusForm(Form, frozen=True, kw_only=True):
             export,
             address=str(export.address),
             lag_seconds=None if export.lag is None else export.lag / timedelta(seconds=1),
-            next_run=_time(export.next_run),
-            paused_since=_time(export.paused_since),
+            next_run=optional_time(export.next_run),
+            paused_since=optional_time(export.paused_since),
             notes=tuple(copied(StatusNoteForm, note) for note in export.notes),
             runs=tuple(map(LatestRunForm.of, export.runs)),
         )
@@ -162,7 +159,7 @@ class StatusReportForm(Form, frozen=True, kw_only=True):
             cls,
             report,
             format_version=STATUS_VERSION,
-            at=_time(report.at) or "",
+            at=time_text(report.at),
             counts=StateCountsForm.of(report),
             exports=tuple(map(ExportStatusForm.of, report.exports)),
             missing=tuple(map(str, report.missing)),
@@ -171,9 +168,4 @@ class StatusReportForm(Form, frozen=True, kw_only=True):
 
 def encode_status(report: StatusReport) -> str:
     """Return a report as JSON."""
-    content = to_builtins(StatusReportForm.of(report))
-    return plain_json(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()) + "\n"
-
-
-def _time(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+    return json_text(StatusReportForm.of(report))

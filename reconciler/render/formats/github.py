@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 
 from reconciler.errors import Diagnostic, Level, Mark
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan
+from reconciler.model.wording import shortened
 from reconciler.model.workflow import Annotations, Command
 from reconciler.render.diagnostics import counted, first_of, message_of
 from reconciler.render.formats.base import Format
@@ -15,7 +17,7 @@ from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.document import document_of
 from reconciler.render.plan.entries import Entry
 from reconciler.render.plan.violations import violations_of
-from reconciler.render.plan.words import SEVERITIES, counted_nouns, shortened
+from reconciler.render.plan.words import SEVERITIES, counted_nouns
 
 _KINDS = ("error", "warning", "notice")
 _MOST = 10
@@ -48,12 +50,12 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
     for violation in violations_of(plan):
         command = _of_diagnostic(violation, options)
         commands[command.name].append(command)
-    for entry in sorted(document.worst_first, key=_rank):
+    for entry in sorted(document.worst_first, key=attrgetter("rank")):
         command = _of_entry(entry, options)
         commands[command.name].append(command)
     shown = [command for kind in _KINDS for command in commands[kind][:_MOST]]
     rest = [
-        f"{counted_nouns(len(commands[kind]) - _MOST, f'more {kind}', f'more {kind}s')}"
+        counted_nouns(len(commands[kind]) - _MOST, f"more {kind}", f"more {kind}s")
         for kind in _KINDS
         if len(commands[kind]) > _MOST
     ]
@@ -71,17 +73,13 @@ def _of_diagnostic(diagnostic: Diagnostic, options: RenderOptions) -> Command:
     return Command(name, properties, tuple(message))
 
 
-def _rank(entry: Entry) -> int:
-    return min((remark.severity.rank for remark in entry.remarks), default=len(Severity))
-
-
 def _of_entry(entry: Entry, options: RenderOptions) -> Command:
     """Return an annotation at the line of an entry, for a group at that of its first change."""
     change = entry.change
     lines = [*_message(entry)]
     more = len(lines) - _MOST_LINES
     lines = lines[:_MOST_LINES] + ([f"… {more} more"] if more > 0 else [])
-    name = "warning" if _rank(entry) <= Severity.WARNING.rank else "notice"
+    name = "warning" if entry.rank <= Severity.WARNING.rank else "notice"
     return Command(name, _properties(change.at, change.action.value, options), tuple(lines))
 
 
@@ -90,9 +88,8 @@ def _message(entry: Entry) -> Iterator[str]:
     if entry.members:
         yield shortened(entry.members, _LONGEST_LINE)
     for remark in entry.remarks:
-        whom = f" ({remark.whom})" if remark.whom else ""
         sign = SEVERITIES[remark.severity].text
-        yield shortened(f"{sign} {remark.rule}: {remark.message}{whom}", _LONGEST_LINE)
+        yield shortened(f"{sign} {remark.rule}: {remark.full}", _LONGEST_LINE)
     for line in entry.lines:
         sides = " → ".join(filter(None, (line.before, line.after)))
         yield shortened(f"{line.name}: {'' if line.hunk else sides}".rstrip(), _LONGEST_LINE)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 from reconciler.errors import Diagnostic, Level
 from reconciler.model.plan import Plan
-from reconciler.model.wording import printable
 from reconciler.render.diagnostics import message_of
 from reconciler.render.formats.base import Format
 from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.page import text as escaped
 from reconciler.render.plan.violations import violations_of
 
 
@@ -63,7 +62,7 @@ def _case(suite: str, diagnostic: Diagnostic, options: RenderOptions) -> str:
 
 def _text(text: str) -> str:
     """Return text that is no markup, and no command of a CI runner."""
-    shown = escape(printable(text)).replace("##", "&#35;#")
+    shown = escaped(text)
     return f"&#58;{shown[1:]}" if shown.startswith(":") else shown
 
 

@@ -14,13 +14,13 @@ from dataclasses import replace
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.planned import EnvironmentPlan
-from reconciler.model.wording import printable, several
+from reconciler.model.wording import printable, several, shortened
 from reconciler.render.compared import compared_as_markdown
 from reconciler.render.drift import drift_as_markdown
 from reconciler.render.formats.base import Format
 from reconciler.render.gaps import gaps_as_markdown
 from reconciler.render.logs import logs_as_markdown
-from reconciler.render.markup import code, inline, marked_up
+from reconciler.render.markup import code, inline, marked_up, within
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.document import Document, document_of, unmanaged_count
 from reconciler.render.plan.entries import Entry
@@ -33,7 +33,6 @@ from reconciler.render.plan.words import (
     counted_nouns,
     first_of,
     resources,
-    shortened,
 )
 from reconciler.render.runs import runs_as_markdown
 from reconciler.render.status_markdown import status_as_markdown
@@ -58,7 +57,7 @@ def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     ]
     space = options.limit - _MARGIN - sum(len(part) + 1 for part in parts)
     for pieces, share, rest in _sections(document, options):
-        kept, missing = _within(pieces, space // share)
+        kept, missing = within(pieces, space // share)
         space -= sum(len(piece) + 1 for piece in kept)
         kept += [rest(missing)] if missing else []
         text = "\n".join(kept).rstrip("\n")
@@ -117,7 +116,7 @@ def _source(document: Document, options: RenderOptions) -> str:
     versions = f"base {document.base}"
     versions += f" → {head}" if head and source.base is not None else ""
     where = document.environment.removeprefix(printable(f"{source.environment} · "))
-    counts = f"{resources(document.plan)}"
+    counts = resources(document.plan)
     undoes = f"undoes {document.undoes}" if document.undoes else ""
     parts = (versions, document.id, undoes, where, counts, options.cost)
     return inline(shortened(" · ".join(filter(None, parts)), _LONGEST_LINE))
@@ -131,7 +130,7 @@ def _sections(
     hint = "`reconciler show FILE` prints the whole plan"
     hint += f", [the job]({options.page}) has it." if options.page else "."
     yield _violations(document), 3, lambda n: f"> - … and {n} more"
-    yield _dangers(entries), 3, lambda n: f"> - … and {n} more"
+    yield _dangers(document), 3, lambda n: f"> - … and {n} more"
     yield _table(entries), 2, lambda n: f"\n… and {several(n, 'more row')} not in this table"
     yield (
         map(_details, entries),
@@ -141,33 +140,15 @@ def _sections(
     yield _notes(document), 1, lambda _: ""
 
 
-def _within(pieces: Iterator[str], space: int) -> tuple[list[str], int]:
-    """Return the pieces that fit, and how many are missing."""
-    kept: list[str] = []
-    for piece in pieces:
-        space -= len(piece) + 1
-        if space < 0:
-            return kept, 1 + sum(1 for _ in pieces)
-        kept.append(piece)
-    return kept, 0
-
-
-def _dangers(entries: tuple[Entry, ...]) -> Iterator[str]:
-    dangerous = [
-        (entry, remark)
-        for entry in entries
-        for remark in entry.remarks
-        if remark.severity is Severity.DANGER
-    ]
+def _dangers(document: Document) -> Iterator[str]:
+    dangerous = list(document.dangerous)
     if dangerous:
         yield "> [!CAUTION]"
     for entry, remark in dangerous:
-        whom = f" ({remark.whom})" if remark.whom else ""
-        message = marked_up(shortened(f"{remark.message}{whom}", _LONGEST_LINE))
         action = entry.change.action.value.capitalize()
         place = "" if entry.grouped or entry.change.at is None else entry.change.at.file
         where = f" ({inline(place)})" if place else ""
-        yield f"> - **{action}** {_name(entry)}: {message}{where} `{remark.rule}`"
+        yield f"> - **{action}** {_name(entry)}: {_marked(remark.full)}{where} `{remark.rule}`"
 
 
 def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
@@ -226,22 +207,20 @@ def _violations(document: Document) -> Iterator[str]:
 def _listed(violations: Sequence[Refusal]) -> Iterator[str]:
     for violation in violations:
         place = f" ({inline(str(violation.at))})" if violation.at is not None else ""
-        message = marked_up(shortened(violation.message, _LONGEST_LINE))
-        hint = marked_up(shortened(violation.allow or "", _LONGEST_LINE))
-        allow = f"<br>hint: {hint}" if hint else ""
-        yield f"> - `{violation.rule}`{place}: {message}{allow}"
+        allow = f"<br>hint: {_marked(violation.allow)}" if violation.allow else ""
+        yield f"> - `{violation.rule}`{place}: {_marked(violation.message)}{allow}"
 
 
 def _details(entry: Entry) -> str:
     fields = field_lines(entry.change) if not entry.grouped else iter(entry.lines)
     diff = (shortened(line, _LONGEST_LINE) for field in fields for line in _diff(field))
     # A limit of its own, so that a huge change does not displace all others.
-    lines, missing = _within(diff, _LONGEST_BLOCK)
+    lines, missing = within(diff, _LONGEST_BLOCK)
     lines += [f"  … {missing} more lines in the plan file"] if missing else []
     fence, name = _fence(lines), html.escape(shortened(entry.title)).replace("#", "&#35;")
     action = entry.change.action
     about = [_consequence(remark) for remark in entry.remarks]
-    about += [f"- {marked_up(shortened(note, _LONGEST_LINE))}" for note in entry.notes]
+    about += [f"- {_marked(note)}" for note in entry.notes]
     block = [
         "<details>",
         f"<summary>{SIGNS[action].text} {action.value} <code>{name}</code></summary>",
@@ -264,8 +243,7 @@ def _members(entry: Entry) -> Iterator[str]:
 
 
 def _consequence(remark: Remark) -> str:
-    text = shortened(remark.message, _LONGEST_LINE)
-    return f"- {_ICONS[remark.severity]} `{remark.rule}`: {marked_up(text)}"
+    return f"- {_ICONS[remark.severity]} `{remark.rule}`: {_marked(remark.message)}"
 
 
 def _diff(line: FieldLine) -> Iterator[str]:

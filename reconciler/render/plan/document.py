@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from reconciler.model.address import Address
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.wording import printable
+from reconciler.model.wording import printable, shortened
 from reconciler.render.plan.entries import Entry, entries_of
 from reconciler.render.plan.header import (
     base_as_text,
@@ -20,7 +20,8 @@ from reconciler.render.plan.header import (
     undone_as_text,
 )
 from reconciler.render.plan.projects import ProjectRow, rows_of
-from reconciler.render.plan.words import counted_nouns, shortened, summary
+from reconciler.render.plan.remarks import Remark
+from reconciler.render.plan.words import counted_nouns, summary
 
 _IN_HEADER = "no-git-base"
 """The note that the line of the base replaces."""
@@ -54,10 +55,17 @@ class Document:
         """All entries for a reviewer: deletions and replacements first, then by severity."""
 
         def key(entry: Entry) -> tuple[bool, int]:
-            ranks = [remark.severity.rank for remark in entry.remarks]
-            return (not entry.change.action.destructive, min(ranks, default=len(Severity)))
+            return (not entry.change.action.destructive, entry.rank)
 
         return tuple(sorted((*self.entries, *self.drift), key=key))
+
+    @property
+    def dangerous(self) -> Iterator[tuple[Entry, Remark]]:
+        """The dangers with their entries, for a reviewer."""
+        for entry in self.worst_first:
+            for remark in entry.remarks:
+                if remark.severity is Severity.DANGER:
+                    yield entry, remark
 
     @property
     def dangers(self) -> int:

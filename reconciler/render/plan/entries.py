@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change, Reason
+from reconciler.model.change import Action, Change, Reason, Severity
 from reconciler.model.values import MISSING, value_at
 from reconciler.model.wording import printable
 from reconciler.render.plan.brief import lines_to_show, variants_of
@@ -48,6 +48,11 @@ class Entry:
     def grouped(self) -> bool:
         """Whether it has several changes."""
         return len(self.changes) > 1
+
+    @property
+    def rank(self) -> int:
+        """The rank of its worst severity: without a consequence, that after the last one."""
+        return min((remark.severity.rank for remark in self.remarks), default=len(Severity))
 
     @property
     def drifted(self) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.model.change import Action, Change, Reason, Severity
-from reconciler.model.wording import printable
+from reconciler.model.wording import printable, shortened
+from reconciler.render.diagnostics import place_as_text
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.entries import Entry
 from reconciler.render.plan.fields import FieldLine, LineKind
 from reconciler.render.plan.remarks import Remark
-from reconciler.render.plan.words import SEVERITIES, SIGNS, parent_of, shortened, title
-from reconciler.render.style import NARROWEST, Colour, Style, width_of
+from reconciler.render.plan.words import SEVERITIES, SIGNS, parent_of, title
+from reconciler.render.style import NARROWEST, Colour, Style, padded, width_of
 
 _LINE_COLOURS = {"-": Colour.RED, "+": Colour.GREEN, " ": Colour.DIM}
 _SIGNED = {LineKind.ADDED: ("+", Colour.GREEN), LineKind.REMOVED: ("-", Colour.RED)}
@@ -89,7 +90,7 @@ def _identity(change: Change, name: str, place: str, style: Style) -> Iterator[s
 
 def _place(change: Change) -> str:
     """Return where a change comes from: the file and line, or why an object is deleted."""
-    place = printable(f"{change.at.file}:{change.at.line}") if change.at is not None else ""
+    place = place_as_text(change.at) if change.at is not None else ""
     if change.action is not Action.DELETE:
         return place
     if Reason.REMOVED_FROM_FILES in change.reasons:
@@ -128,7 +129,7 @@ def _fields(lines: tuple[FieldLine, ...], style: Style) -> Iterator[str]:
 
 
 def _field(line: FieldLine, size: int, style: Style) -> Iterator[str]:
-    name = line.name + " " * (size - width_of(line.name))
+    name = padded(line.name, size)
     comment = f"  # {line.comment}" if line.comment else ""
     if line.hunk:
         yield f"      {line.name}{comment}"
@@ -149,6 +150,5 @@ def _field(line: FieldLine, size: int, style: Style) -> Iterator[str]:
 
 def _remark(remark: Remark, style: Style) -> Iterator[str]:
     label = SEVERITIES[remark.severity]
-    whom = f" ({remark.whom})" if remark.whom else ""
-    text = f"{remark.rule}  {remark.message}{whom}"
+    text = f"{remark.rule}  {remark.full}"
     yield from wrapped(text, f"      {label.text} ", style, label.colour, indent=8)

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-import orjson
-
 from reconciler.model.change import Action, Change, FieldChange, SecretNote, SecretUse
 from reconciler.model.json_tree import map_leaves
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text
 from reconciler.model.wording import printable
 from reconciler.render.plan.inside import capped, differences, text_lines, value_lines
-from reconciler.render.plan.words import ORIGINS, bare
+from reconciler.render.plan.words import ORIGINS, bare, json_line
 
 _IN_PLACE = (Action.UPDATE, Action.REPLACE, Action.PAUSE, Action.UNPAUSE)
 _MOST_LINES = 40
@@ -157,9 +155,7 @@ def _line(change: Change, path: Path, before: JSON, after: JSON, *, comment: str
 
 
 def _shown(value: JSON) -> str:
-    if value is MISSING:
-        return ""
-    return printable(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
+    return "" if value is MISSING else json_line(value)
 
 
 def without_secrets(value: JSON) -> JSON:

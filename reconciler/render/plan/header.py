@@ -32,13 +32,18 @@ def base_as_text(plan: Plan) -> str:
     if source.base is None:
         requested = any(Reason.REQUESTED in change.reasons for change in plan.effective)
         return _NOT_USED if requested else _NO_BASE
-    commit = printable(source.base[:_SHORT_COMMIT])
-    base = f"{printable(source.base_ref)}@{commit}" if source.base_ref else commit
+    base = base_name(source)
     if not source.base_commits:
         return base
     age = _age(source.base_time or "", plan.created_at)
     distance = several(source.base_commits, "commit")
     return f"{base} ({distance}, {age})" if age else f"{base} ({distance})"
+
+
+def base_name(source: PlanSource) -> str:
+    """Return `origin/main@1a2b3c4`, the commit alone without a reference."""
+    commit = printable((source.base or "")[:_SHORT_COMMIT])
+    return f"{printable(source.base_ref)}@{commit}" if source.base_ref else commit
 
 
 def head_as_text(source: PlanSource) -> str:

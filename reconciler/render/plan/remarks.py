@@ -23,6 +23,11 @@ class Remark:
     message: str
     whom: str = ""
 
+    @property
+    def full(self) -> str:
+        """The message with the addresses."""
+        return f"{self.message} ({self.whom})" if self.whom else self.message
+
 
 def remarks_of(
     changes: Sequence[Change], *, unless: frozenset[tuple[str, str]] = frozenset()

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from reconciler.model.change import Action
 from reconciler.model.plan import Plan
-from reconciler.model.wording import printable
+from reconciler.model.wording import printable, several, shortened
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.document import Document, document_of, unmanaged_count
 from reconciler.render.plan.entry_text import entry_lines, wrapped
 from reconciler.render.plan.projects import ProjectRow
-from reconciler.render.plan.words import first_of, resources
-from reconciler.render.style import Colour, Style, width_of
+from reconciler.render.plan.violations import unnamed_in
+from reconciler.render.plan.words import resources
+from reconciler.render.style import Colour, Style, padded, width_of
 
-_MOST_ADDRESSES = 20
 _MOST_PROJECTS = 12
 _LONGEST_PROJECT = 30
 _DRIFT = (
@@ -44,7 +44,7 @@ def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
 
 
 def unverified_as_text(left: Plan | None) -> str:
-    """Return the error for a second plan that is not empty; `left` is None if there is none."""
+    """Return the error for a second plan that is not empty; `left` is None without one."""
     if left is None or left.empty:
         return ""
     return f"error: the plan after apply is not empty:\n{plan_as_text(left)}"
@@ -83,8 +83,7 @@ def _dangers(document: Document, options: RenderOptions) -> Iterator[str]:
     for entry in (*document.entries, *document.drift):
         yield from entry_lines(entry, options, dangers_only=True)
     if document.notes:
-        count = len(document.notes)
-        yield f"{count} note{'' if count == 1 else 's'}: omit --summary to read"
+        yield f"{several(len(document.notes), 'note')}: omit --summary to read"
 
 
 def _projects(document: Document, options: RenderOptions) -> Iterator[str]:
@@ -100,15 +99,13 @@ def _projects(document: Document, options: RenderOptions) -> Iterator[str]:
         counts = "".join(
             f"  {row.counts[action] or '-':>{max(7, len(action.value))}}" for action in actions
         )
-        yield f"{_name(row)}{' ' * (size - width_of(_name(row)))}{counts}"
+        yield f"{padded(_name(row), size)}{counts}"
     if len(rows) > len(shown):
         yield f"{len(rows) - len(shown):,} more projects (list: --verbose)"
 
 
 def _name(row: ProjectRow) -> str:
-    if len(row.name) <= _LONGEST_PROJECT:
-        return row.name
-    return f"{row.name[: _LONGEST_PROJECT - 1]}…"
+    return shortened(row.name, _LONGEST_PROJECT)
 
 
 def _violations(document: Document, style: Style) -> Iterator[str]:
@@ -119,8 +116,7 @@ def _violations(document: Document, style: Style) -> Iterator[str]:
         yield from wrapped(headline, "", style, Colour.BOLD_RED, indent=4)
         if violation.allow is not None:
             yield from wrapped(violation.allow, "  hint: ", style)
-        if any(str(address) not in violation.message for address in violation.addresses):
-            names = first_of(map(str, violation.addresses), _MOST_ADDRESSES)
+        if names := unnamed_in(violation):
             yield from wrapped(names, "  resources: ", style, indent=4)
 
 

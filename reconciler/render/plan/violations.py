@@ -14,11 +14,19 @@ def violations_of(plan: Plan) -> tuple[Diagnostic, ...]:
     return tuple(map(_diagnostic, plan.refusals))
 
 
+def unnamed_in(violation: Refusal) -> str:
+    """Return the first addresses of a violation, "" if its message has them all."""
+    addresses = [str(address) for address in violation.addresses]
+    if all(address in violation.message for address in addresses):
+        return ""
+    return first_of(addresses, _MOST_ADDRESSES)
+
+
 def _diagnostic(violation: Refusal) -> Diagnostic:
     message = violation.message
     if violation.after_merge:
         message = f"takes effect after the merge: {message}"
-    if any(str(address) not in message for address in violation.addresses):
-        message += f" ({first_of(map(str, violation.addresses), _MOST_ADDRESSES)})"
+    if names := unnamed_in(violation):
+        message += f" ({names})"
     level = Level.WARNING if violation.after_merge else Level.ERROR
     return Diagnostic(violation.rule, level, message, violation.at, violation.allow)

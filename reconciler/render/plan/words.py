@@ -118,6 +118,11 @@ def bare(value: JSON) -> str:
     """Return a value on one line, as JSON, and a simple text without quotes."""
     if isinstance(value, str) and _BARE.fullmatch(value) and value not in _WORDS:
         return value
+    return json_line(value)
+
+
+def json_line(value: JSON) -> str:
+    """Return a value as printable JSON on one line."""
     return printable(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
 
 
@@ -126,8 +131,3 @@ def first_of(names: Iterable[str], most: int) -> str:
     listed = list(names)
     more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + more
-
-
-def shortened(text: str, longest: int = 120) -> str:
-    """Return at most `longest` characters of a text, with an ellipsis if it is cut."""
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
