@@ -9,7 +9,7 @@ from importlib.metadata import Distribution, distribution
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-NAME = "reconciler"
+NAME = "posthog-reconciler"
 
 
 @dataclass

@@ -12,7 +12,11 @@ import pytest
 
 from tests.conftest import ROOT
 
-PAGES = sorted(chain(ROOT.glob("*.md"), ROOT.glob("docs/**/*.md"), ROOT.glob("changelog.d/*.md")))
+PAGES = sorted(
+    chain.from_iterable(
+        ROOT.glob(f"{folder}*.md") for folder in ("", "docs/**/", "changelog.d/", "examples/**/")
+    )
+)
 _FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"`[^`\n]*`")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")

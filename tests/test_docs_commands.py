@@ -17,11 +17,14 @@ from reconciler.cli.command import COMMON
 from reconciler.cli.group import COMMANDS, command_of
 from tests.conftest import ROOT
 
-PAGES = sorted(chain(ROOT.glob("*.md"), ROOT.glob("docs/**/*.md")))
+PAGES = sorted(
+    chain.from_iterable(ROOT.glob(f"{folder}*.md") for folder in ("", "docs/**/", "examples/**/"))
+)
 SUBCOMMANDS: Mapping[str, frozenset[str]] = {
     "git": frozenset(
         [
             "add",
+            "apply",
             "branch",
             "checkout",
             "clone",

@@ -12,8 +12,9 @@ from typing import BinaryIO, Protocol, cast
 from reconciler.errors import ReconcilerError
 from reconciler.model.event import Record
 
-# A link in a checkout could name any file. A FIFO without a reader would block.
-_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+# A link in a checkout could name any file. A FIFO without a reader would block. Windows would write
+# other line ends in text mode.
+_CAREFULLY = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 
 
 class ByteStream(Protocol):

@@ -10,7 +10,7 @@ try:
 except ModuleNotFoundError as missing:
     raise ReconcilerError(
         f"the embedded service needs the package {missing.name}",
-        hint="install it with: pip install 'reconciler[emulator]'",
+        hint="install it with: pip install 'posthog-reconciler[emulator]'",
     ) from None
 
 EXAMPLES = (

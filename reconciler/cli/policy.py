@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ EXAMPLES = (
 )
 _ACTIONS = ("test",)
 _MOST_UNUSED = 10
+_PASSED = "No plan breaks a rule"
 
 
 @command("policy", examples=EXAMPLES, page="docs/policy.md")
@@ -65,7 +67,8 @@ def execute(
     report = judge_plans(PolicyTestRequest(plans, workspace, rules), runtime())
     root = path_in_repository(workspace.folder, os.environ)
     write = writer_of(output_format, "diagnostics")
-    write_result(write(report.diagnostics, render_options(root=root)))
+    rendered = replace(render_options(root=root), command="policy test", passed=_PASSED)
+    write_result(write(report.diagnostics, rendered))
     unused = f"; not broken: {listed(report.unused, _MOST_UNUSED)}" if report.unused else ""
     write_note(f"{several(report.plans, 'plan')}, {several(report.rules, 'rule')}{unused}\n")
     return exit_code_of_policy(report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -40,9 +40,7 @@ def run(work: Awaitable[_T]) -> _T:
     import asyncio
 
     async def cancellable() -> _T:
-        cancel = _Cancel(asyncio.current_task())
-        for number in _handled():
-            asyncio.get_running_loop().add_signal_handler(number, cancel)
+        _call_on_signals(_Cancel(asyncio.current_task()))
         return await work
 
     try:
@@ -55,10 +53,20 @@ def run(work: Awaitable[_T]) -> _T:
 
 def stop_on_signals(stop: Stop) -> None:
     """Let signals request a stop of the run in this event loop; the second one forces it."""
+    _call_on_signals(stop.request)
+
+
+def _call_on_signals(callback: Callable[[], object]) -> None:
+    """Call a function in the running event loop at every signal."""
     import asyncio
 
+    loop = asyncio.get_running_loop()
     for number in _handled():
-        asyncio.get_running_loop().add_signal_handler(number, stop.request)
+        try:
+            loop.add_signal_handler(number, callback)
+        except NotImplementedError:
+            # The event loop of Windows.
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(callback))
 
 
 @dataclass(slots=True)

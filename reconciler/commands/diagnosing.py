@@ -29,7 +29,7 @@ from reconciler.workspace.trust import trusted_base
 
 _QUICK = ClientOptions(timeout=10.0, max_wait=5.0, retry_for=0.0)
 _NO_FILES = {WORKSPACE_FILE: "version: 1\n"}
-_PACKAGE = "reconciler"
+_PACKAGE = "posthog-reconciler"
 _LocalCheck = Callable[[WorkspaceOptions, Runtime], Iterator[Check]]
 
 
@@ -195,7 +195,7 @@ def _extra(_: WorkspaceOptions, __: Runtime) -> Iterator[Check]:
     ]
     missing = [package for package in needed if not _is_installed(package)]
     if missing:
-        fix = "pip install 'reconciler[emulator]', for `demo`, `emulator` and `rehearse`"
+        fix = "pip install 'posthog-reconciler[emulator]', for `demo`, `emulator` and `rehearse`"
         yield Check.warning(name, f"not installed: {', '.join(missing)}", fix)
     else:
         yield Check.fine(name, "installed")

@@ -36,7 +36,7 @@ def embedded_service(*options: str) -> Iterator[Mapping[str, Any]]:
                 error = printable(errors.read().decode(errors="replace").strip())
                 raise ReconcilerError(
                     f"the embedded service did not start: {error}",
-                    hint="install it with: pip install 'reconciler[emulator]'",
+                    hint="install it with: pip install 'posthog-reconciler[emulator]'",
                 )
             yield orjson.loads(line)
         finally:

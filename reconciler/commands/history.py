@@ -12,12 +12,12 @@ from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.plan import Note
 from reconciler.model.resource import Desired
-from reconciler.model.wording import listed
+from reconciler.model.wording import listed, printable, shortened
 from reconciler.planning.base import Base
 from reconciler.workspace import Loaded, Snapshots, load_at
 from reconciler.workspace.git.applied import Applied, applied_commit, applied_ref
 from reconciler.workspace.git.base import BaseCommit, base_of_ref, default_base
-from reconciler.workspace.git.ci import target_of
+from reconciler.workspace.git.ci import head_branch_of, target_of
 from reconciler.workspace.git.range import Range
 from reconciler.workspace.git.repository import Commit, Repository
 from reconciler.workspace.git.source import Blobs, GitSource
@@ -26,6 +26,7 @@ from reconciler.workspace.sources import digest_of_file
 from reconciler.workspace.unloaded import keys_in_unloaded
 
 _MOST_LISTED = 5
+_LONGEST_REF = 80
 
 
 # Without slots, since cached properties need a dict.
@@ -50,6 +51,12 @@ class WorkspaceHistory:
     def head(self) -> str | None:
         """The commit of HEAD, None before the first commit."""
         return self.repository.head()
+
+    @cached_property
+    def head_ref(self) -> str | None:
+        """The branch of HEAD for readers, None if neither git nor the CI job names one."""
+        branch = self.repository.branch() or head_branch_of(self.environ)
+        return shortened(printable(branch), _LONGEST_REF) if branch else None
 
     @cached_property
     def ref(self) -> str:

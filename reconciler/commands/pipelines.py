@@ -29,6 +29,7 @@ RECIPES: Mapping[str, Mapping[str, str]] = {
 }
 """The files of each host in a repository, and in the folder of recipes."""
 
+_PART = re.compile(r"[^A-Za-z0-9_-]+")
 _PLAIN = re.compile(r"[\w./ -]+")
 _SETTING = r"\b({}(?:: |, value: )){}(?=[\n}}])"
 
@@ -60,26 +61,64 @@ def write_recipe(host: str, folder: Path, environment: str) -> WrittenRecipe:
     root = folder.resolve()
     for _ in PurePosixPath(path).parts:
         root = root.parent
-    kept = tuple(name for name in RECIPES[host] if (root / name).exists())
-    texts = {
-        name: _filled(_folder().joinpath(*source.split("/")), path, environment)
+    suffix = _suffix(root, path, environment) if host == "github" else ""
+    sources = {
+        str(PurePosixPath(name).with_stem(f"{PurePosixPath(name).stem}{suffix}")): source
         for name, source in RECIPES[host].items()
+    }
+    kept = tuple(name for name in sources if (root / name).exists())
+    texts = {
+        name: _filled(_folder().joinpath(*source.split("/")), path, environment, suffix)
+        for name, source in sources.items()
         if name not in kept
     }
     write_files(root, texts)
     return WrittenRecipe(tuple(texts), kept)
 
 
-def _filled(recipe: Traversable, path: str, environment: str) -> str:
+def _suffix(root: Path, path: str, environment: str) -> str:
+    """Return the end of the names of the workflows, which is empty for those written first."""
+    plan = root / next(iter(RECIPES["github"]))
+    names = (f"-{environment}", f"-{path}-{environment}")
+    suffixes = ("", *(_PART.sub("-", name) for name in names))
+    free = []
+    for suffix in suffixes:
+        file = plan.with_stem(f"{plan.stem}{suffix}")
+        if not file.exists():
+            free.append(suffix)
+        elif _is_for(file, path, environment):
+            return suffix
+    return free[0] if free else suffixes[-1]
+
+
+def _is_for(workflow: Path, path: str, environment: str) -> bool:
+    """Return whether a workflow names no other workspace or environment."""
+    text = workflow.read_text(encoding="utf-8", errors="replace")
+    settings = dict(re.findall(r'^  (WORKSPACE|ENVIRONMENT): "?(.*?)"?$', text, re.MULTILINE))
+    return (settings.get("WORKSPACE", path), settings.get("ENVIRONMENT", environment)) == (
+        path,
+        environment,
+    )
+
+
+def _filled(recipe: Traversable, path: str, environment: str, suffix: str) -> str:
     """Return the text of a recipe for a workspace. Values are quoted: `no` is a name, too."""
     text = recipe.read_text(encoding="utf-8")
+    # The name and the file of a workflow, also where another one refers to them.
+    text = re.sub(
+        r"^(name: |    workflows: \[)(reconciler \w+)",
+        rf"\g<0>{suffix.replace('-', ' ', 1)}",
+        text,
+        flags=re.MULTILINE,
+    )
+    text = re.sub(r"\breconciler-\w+(?=\.yml)", rf"\g<0>{suffix}", text)
     for name, default, value in (
         ("(?:WORKSPACE|workspace)", r"\.", path),
         ("(?:ENVIRONMENT|environment)", "production", environment),
         ("VERSION", r"[\d.]+", __version__),
     ):
         text = re.sub(_SETTING.format(name, default), rf'\g<1>"{value}"', text)
-    return text
+    return text.replace("`production`", f"`{environment}`")
 
 
 def _folder() -> Traversable:

@@ -89,7 +89,7 @@ async def saved_plan(
         new, live = await session.planned(transport, options, base, in_full=touched_by(saved))
     compared = compare(saved, new, live=live, desired=desired, kinds=all_kinds(), mask=session.mask)
     if compared.differences and not shared:
-        raise StalePlan(_stale(compared.differences), hint=_NEW_PLAN + ", or pass --shared")
+        raise StalePlan(stale_message(compared.differences), hint=_NEW_PLAN + ", or pass --shared")
     return SavedPlan(compared.plan, live, base, compared.differences)
 
 
@@ -143,7 +143,8 @@ def _other_options(
         yield "the plan was made with --rotate-secrets", "pass it again, with the same names"
 
 
-def _stale(differences: tuple[str, ...]) -> str:
+def stale_message(differences: tuple[str, ...]) -> str:
+    """Return the message for a saved plan that differs from the plan of now."""
     lines = [f"  {line}" for line in differences[:_MOST_LISTED]]
     if len(differences) > _MOST_LISTED:
         lines.append(f"  and {len(differences) - _MOST_LISTED} more")

@@ -252,6 +252,12 @@ class Session:
         """Return what a plan depends on besides configuration and live state. Reads the clock."""
         # Without a base git may be unavailable, or not to be used.
         history = self.history if base is not None else None
-        head = history.head if history is not None else None
-        declared = self.loaded.declared.keys()
-        return PlanContext(self.runtime.now(), __version__, base, options, head, declared)
+        return PlanContext(
+            self.runtime.now(),
+            __version__,
+            base,
+            options,
+            head=history.head if history is not None else None,
+            head_ref=history.head_ref if history is not None else None,
+            declared=self.loaded.declared.keys(),
+        )

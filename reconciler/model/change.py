@@ -126,6 +126,17 @@ class Consequence:
 
 
 @dataclass(frozen=True, slots=True)
+class RecentRun:
+    """A run of a live object: its status, in the words of the service, and the end of its interval.
+
+    `end` is ISO 8601 in UTC, "" if unknown.
+    """
+
+    status: str
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One planned action on one address.
 
@@ -153,6 +164,8 @@ class Change:
         For a deletion: ids of the live objects that are deleted with it.
     at
         The place of the resource in the files, None where the change comes from elsewhere.
+    runs
+        The latest runs of the live object, newest first, for readers.
     """
 
     address: Address
@@ -175,6 +188,7 @@ class Change:
     seen: JSONObject | None = None
     inside: tuple[str, ...] = ()
     at: Mark | None = None
+    runs: tuple[RecentRun, ...] = ()
 
     @property
     def id(self) -> str:

@@ -51,8 +51,8 @@ class PlanSource:
     """What a plan was computed from.
 
     `base` is the git commit of the base, if any, `base_ref` the short name of the reference that
-    leads to it, `base_commits` the number of commits since then, `base_time` its time (ISO 8601)
-    and `head` the commit that was planned.
+    leads to it, `base_commits` the number of commits since then, `base_time` its time (ISO 8601),
+    `head` the commit that was planned and `head_ref` its branch, which is untrusted text.
     """
 
     environment: str
@@ -65,6 +65,7 @@ class PlanSource:
     base_commits: int = 0
     base_time: str | None = None
     head: str | None = None
+    head_ref: str | None = None
     undoes: str | None = None
     """The id of the plan that this one undoes."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from reconciler.model.change import Change, Consequence, FieldChange
+from reconciler.model.change import Change, Consequence, FieldChange, RecentRun
 from reconciler.model.event import (
     Done,
     Ended,
@@ -26,7 +26,7 @@ from reconciler.model.event import (
 from reconciler.model.plan import Note, Plan, Refusal, Unmanaged
 from reconciler.model.redaction import Mask, redact_value
 
-_T = TypeVar("_T", Change, Consequence, FieldChange, Note, Refusal, Unmanaged)
+_T = TypeVar("_T", Change, Consequence, FieldChange, RecentRun, Note, Refusal, Unmanaged)
 _Event = TypeVar("_Event", bound=Event)
 _TEXTS = (
     *("path", "error", "reason", "collection", "live_id", "notices", "hint", "because"),
@@ -87,6 +87,7 @@ def _change(change: Change, mask: Mask) -> Change:
         _masked(change, mask, "name", "body", "after_create", "parent_name", "old_parent_name"),
         fields=tuple(_masked(field, mask, "before", "after") for field in change.fields),
         consequences=tuple(_masked(item, mask, "message") for item in change.consequences),
+        runs=tuple(_masked(run, mask, "status") for run in change.runs),
         seen=change.seen and {path: redact_value(item, mask) for path, item in change.seen.items()},
     )
 

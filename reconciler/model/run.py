@@ -14,7 +14,7 @@ from reconciler.model.wording import json_shown
 COMPLETED = "Completed"
 BILLING = "FailedBilling"
 _PENDING = frozenset({"Starting", "Running"})
-_FAILED = frozenset({"Failed", "FailedRetryable", BILLING, "TimedOut", "Terminated"})
+FAILED = frozenset({"Failed", "FailedRetryable", BILLING, "TimedOut", "Terminated"})
 
 
 class InvalidRun(ValueError):
@@ -69,7 +69,7 @@ class Run:
     @property
     def failed(self) -> bool:
         """Whether it ended without exporting its interval, other than by being cancelled."""
-        return self.status in _FAILED
+        return self.status in FAILED
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from reconciler.planning.ambiguity import interrupted
 from reconciler.planning.bodies import create_body, update_body
 from reconciler.planning.change_context import ChangeContext
 from reconciler.planning.differ import Difference, difference
+from reconciler.planning.latest_runs import latest_runs
 from reconciler.planning.matcher import Match
 from reconciler.planning.secrets import secrets_of_create, secrets_of_update
 from reconciler.planning.seen import seen_of_object, seen_of_update, seen_paths
@@ -139,7 +140,8 @@ def _change(
 ) -> Change:
     """Return a change of some fields, with its consequences, worst first."""
     written = _as_written(fields, match.resource.written)
-    change = replace(_unchanged(match, context), action=action, fields=written, **parts)
+    runs = latest_runs(match.kind, match.live)
+    change = replace(_unchanged(match, context), action=action, fields=written, runs=runs, **parts)
     deleted = match.live if action is Action.DELETE else None
     rule_context = RuleContext(
         change=change,

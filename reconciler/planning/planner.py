@@ -47,7 +47,8 @@ class PlanContext:
     """What a plan depends on besides configuration, live state and policy.
 
     `now` is when live state was read: rules such as "end_at has passed" need it. `head` is the
-    commit of the configuration, if known. `declared` are the resources of all environments.
+    commit of the configuration and `head_ref` its branch, if known. `declared` are the resources of
+    all environments.
     """
 
     now: datetime
@@ -55,6 +56,7 @@ class PlanContext:
     base: Base | None = None
     options: PlanOptions = field(default_factory=PlanOptions)
     head: str | None = None
+    head_ref: str | None = None
     declared: AbstractSet[Address] = frozenset()
 
 
@@ -143,6 +145,7 @@ def _source(desired: Desired, live: Live, context: PlanContext) -> PlanSource:
         base_commits=base.commits if base is not None else 0,
         base_time=_iso(base.time) if base is not None and base.time is not None else None,
         head=context.head,
+        head_ref=context.head_ref,
     )
 
 

@@ -21,6 +21,9 @@ class RenderOptions:
     dangers and violations. `cost` is what applying it takes, as text. `limit` is for the characters
     of Markdown, and `page` the address of the job, which has what is cut.
 
+    Of diagnostics, `command` is the command that reports them, and `passed` the text if there are
+    none.
+
     Of states, `verbose` lists also the objects that are fine, and `links` their pages.
     """
 
@@ -33,6 +36,8 @@ class RenderOptions:
     links: bool = False
     limit: int = COMMENT_LIMIT
     page: str = ""
+    command: str = "validate"
+    passed: str = "The configuration is valid"
 
     def repository_path(self, file: str) -> str:
         """Return the path of a file of the workspace from the root of the repository."""

@@ -21,6 +21,7 @@ from reconciler.render.plan.projects import project_of
 from reconciler.render.plan.remarks import Remark
 from reconciler.render.plan.words import SEVERITIES, SIGNS, counted, title
 from reconciler.render.plan_page import SCRIPT, STYLE
+from reconciler.render.run_strip import run_strip
 
 _MOST_FACTS = 5
 _LONGEST_FACT = 160
@@ -62,8 +63,8 @@ def _ids(document: Document) -> Mapping[str, str]:
 
 def _header(document: Document, name: str, options: RenderOptions) -> Iterator[str]:
     plan = document.plan
-    head = head_as_text(plan.source)
-    versions = f"Base {document.base}" + (f" → {head}" if head else "")
+    head = head_as_text(plan.source) if plan.source.base is not None else ""
+    versions = f"{document.base} → {head}" if head else f"Base {document.base}"
     undoes = f"undoes {document.undoes}" if document.undoes else ""
     counts = "No changes. Live state matches the configuration." if plan.empty else document.summary
     yield f"<header><h1>{text(name)}</h1>\n<p>{text(document.environment)}</p>\n"
@@ -170,7 +171,8 @@ def _entry(entry: Entry, ids: _PageIds) -> str:
         f'data-text="{text(searched.casefold())}"{is_open}>\n'
         f'<summary><span class="sign" aria-hidden="true">{SIGNS[action].text}</span>'
         f'<span class="name">{action.value} <b>{text(entry.title)}</b></span>'
-        f'<span class="place">{place}</span><span class="facts">{facts}</span>{remarks}</summary>\n'
+        f'<span class="place">{place}</span><span class="facts">{facts}</span>{remarks}'
+        f"{'' if entry.grouped else run_strip(entry.change.runs)}</summary>\n"
         f'<div class="more">{"".join(_details(entry, identity, ids))}</div>\n</details>\n'
     )
 
@@ -194,7 +196,8 @@ def _details(entry: Entry, identity: str, ids: _PageIds) -> Iterator[str]:
         yield '<ul class="members">'
         # The entry has the id of its first change.
         yield from (
-            f"<li{_id_of(change, position, ids)}>{text(title(change))}{_place(change)}</li>"
+            f"<li{_id_of(change, position, ids)}>{text(title(change))}{_place(change)}"
+            f"{run_strip(change.runs)}</li>"
             for position, change in enumerate(entry.changes)
         )
         yield "</ul>\n"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from reconciler.render.page import STYLE as COMMON
+from reconciler.render.run_strip import STYLE as STRIP
 
-STYLE = f"""{COMMON}
-code,pre,td,.facts{{font-family:ui-monospace,monospace;font-size:.9em}}
-.tile{{border:1px solid var(--line);border-radius:6px;padding:.3rem .6rem;cursor:pointer}}
-.tile input{{margin:0 .4rem 0 0;vertical-align:-.1rem}}
+STYLE = f"""{COMMON}{STRIP}code,pre,td,.facts{{font-family:ui-monospace,monospace;font-size:.9em}}
+.tile{{display:flex;align-items:center;height:2.3rem;border:1px solid var(--line);border-radius:6px;
+padding:0 .6rem;cursor:pointer}}
+.tile input{{margin:0 .4rem 0 0}}
 .box{{border:1px solid var(--line);border-left:4px solid var(--red);border-radius:6px;
 padding:.1rem .9rem;margin:1rem 0}}
 .box.later{{border-left-color:var(--amber)}}
@@ -47,6 +48,7 @@ tbody th{{width:22%}}
 pre{{margin:0;white-space:pre-wrap}}
 pre span{{display:block}}
 .members{{columns:18rem;list-style:none;padding:0}}
+.members li{{break-inside:avoid}}
 :target{{outline:2px solid var(--blue);outline-offset:2px}}
 .dim{{color:var(--dim)}}
 @media (max-width:40rem){{.entry>summary{{grid-template-columns:2.2rem 1fr}}

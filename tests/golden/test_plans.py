@@ -7,8 +7,8 @@
                       toggle: the action of `pause` or `unpause` for every export
 <case>/expected/      plan.txt and plan.md, or error.txt
 
-About ten cases also have a plan.json, at least one for each action, and some have the files of
-other formats: they are compared where they exist. Every plan is encoded and decoded before it is
+Some cases have a plan.json, at least one for each action, and the files of other formats: they are
+compared where they exist. Every plan is encoded and decoded before it is
 compared.
 """
 

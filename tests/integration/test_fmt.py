@@ -189,7 +189,7 @@ def test_a_file_that_cannot_be_formatted_is_a_warning(workspace: Path) -> None:
 
 
 def test_the_examples_are_formatted() -> None:
-    for workspace in (path.parent for path in (ROOT / "examples").glob("*/reconciler.yaml")):
+    for workspace in (path.parent for path in (ROOT / "examples").rglob("reconciler.yaml")):
         ran = reconciler("fmt", "-C", workspace, "--check")
         assert (ran.code, ran.out) == (0, "")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.security.test_output_injection import commands_in
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
@@ -169,6 +171,34 @@ def test_what_was_declared_anywhere_in_the_range_and_is_gone_is_removed(repo: Re
     source = json.loads(saved.read_text())["source"]
     assert (source["base"], source["base_commits"], source["head"]) == (first, 3, repo.git.head())
     assert source["base_time"] == "2026-01-01T12:00:00Z"
+
+
+def test_the_branch_is_shown_and_is_not_in_the_plan_id(repo: Repo) -> None:
+    repo.commit(a={})
+    repo.git.run("switch", "--quiet", "-c", "team/feature")
+    shown = f"→ team/feature&#64;&#8203;{repo.git.head()[:7]} · plan "
+    assert shown in repo.run("plan", "--format", "markdown").out
+    by_git = json.loads(repo.run("plan", "--format", "json").out)
+    assert by_git["source"]["head_ref"] == "team/feature"
+    repo.git.run("switch", "--quiet", "--detach")
+    detached = json.loads(repo.run("plan", "--format", "json").out)
+    assert "head_ref" not in detached["source"]
+    assert detached["plan_id"] == by_git["plan_id"]
+
+
+def test_security_8_a_hostile_branch_of_a_pull_request_is_escaped_and_cut(repo: Repo) -> None:
+    repo.commit(a={})
+    repo.git.run("switch", "--quiet", "--detach")
+    branch = "\u202e::error::x ##[error]y\x1b[2J -->" + "b" * 999
+    job = {"CI": "true", "GITHUB_HEAD_REF": branch}
+    planned = repo.run("plan", "--format", "json", environ=job)
+    assert planned.code == 0
+    head_ref = json.loads(planned.out)["source"]["head_ref"]
+    assert head_ref.startswith("\\u202e::error::x ##[error]y\\x1b[2J -->bbb")
+    assert len(head_ref) == 80
+    ran = repo.run("plan", "--format", "markdown", environ=job)
+    assert commands_in(planned.out + ran.out) == []
+    assert "→ \\u202e" in html.unescape(ran.out)
 
 
 def test_a_plan_in_a_repository_compares_with_head(repo: Repo) -> None:

@@ -136,6 +136,13 @@ def test_the_exit_code_of_a_policy_test(
     assert "2 plans, 1 rule" in ran.err
 
 
+def test_a_policy_test_without_findings_is_not_called_validation(plans: Path) -> None:
+    rules = DENY.replace("delete", "pause")
+    junit = judged(plans, rules, "--format", "junit").out
+    assert '<testsuite name="reconciler policy test" tests="1" failures="0"' in junit
+    assert judged(plans, rules).out == "No plan breaks a rule.\n"
+
+
 def test_sarif_has_the_line_of_the_resource_or_of_the_rule(plans: Path) -> None:
     ran = judged(plans, DENY.replace("delete", "'*'"), "--format", "sarif")
     (run,) = json.loads(ran.out)["runs"]

@@ -8,22 +8,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import yaml
 
-from reconciler.cli import cli
 from reconciler.commands.pipelines import RECIPES
 from tests.conftest import ROOT
-from tests.support.recipes import FILES, FOLDER, commands, documents, scripts
+from tests.support.recipes import FILES, FOLDER, commands, documents, parses, scripts
 
 WORKFLOWS = sorted((FOLDER / "github").glob("*.yml"))
-
-
-def parses(words: list[str]) -> bool:
-    """Return whether a command line names a command and options that exist."""
-    command = cli.get_command(click.Context(cli), words[0])
-    return command is not None and bool(command.make_context(words[0], words[1:]))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -88,6 +80,22 @@ def test_an_apply_is_never_cancelled() -> None:
     assert workflow[True]["push"]["branches"] == ["main"]
 
 
+def test_only_the_keys_of_the_workflow_with_a_secret_store_differ() -> None:
+    (plain,) = documents(FOLDER / "github/reconciler-apply.yml")
+    (store,) = documents(FOLDER / "github/reconciler-apply-oidc.yml")
+    for name, job in store["jobs"].items():
+        expected = plain["jobs"][name]
+        assert job["permissions"].pop("id-token") == "write"
+        assert job.pop("permissions") == expected.pop("permissions", plain["permissions"])
+        job["steps"] = [step for step in job["steps"] if step.get("id") != "aws"]
+        for step, other in zip(job["steps"], expected["steps"], strict=True):
+            if "RECONCILER_API_KEY" in other.pop("env", {}):
+                assert step.pop("env").keys() >= {"AWS_SESSION_TOKEN"}
+                keys_of_store, step["run"] = step["run"].split('<<< "$secret")\n')
+                assert f'/{"write" if name == "apply" else "read"}"' in keys_of_store
+    assert store == plain
+
+
 def test_the_job_that_comments_runs_nothing_of_the_pull_request() -> None:
     (workflow,) = documents(FOLDER / "github/reconciler-comment.yml")
     (step,) = workflow["jobs"]["comment"]["steps"]
@@ -121,40 +129,6 @@ def test_the_action_reads_inputs_as_variables() -> None:
         assert "${{" not in step["run"]
     used = set(re.findall(r"inputs\.(\w+)", yaml.safe_dump(action["runs"])))
     assert used == set(action["inputs"])
-
-
-def test_the_pod_has_few_rights() -> None:
-    (job,) = documents(FOLDER / "kubernetes/base/cronjob.yaml")
-    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "CronJob")
-    assert job["spec"]["concurrencyPolicy"] == "Forbid"
-    assert job["spec"]["jobTemplate"]["spec"]["backoffLimit"] == 0
-    pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    assert pod["automountServiceAccountToken"] is False
-    assert pod["securityContext"]["runAsNonRoot"] is True
-    (container,) = pod["containers"]
-    assert container["securityContext"] == {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
-    assert set(container["resources"]["limits"]) == {"cpu", "memory"}
-    assert "@sha256:" in container["image"]
-    assert parses(container["args"])
-    volumes = {volume["name"] for volume in pod["volumes"]}
-    assert {mount["name"] for mount in container["volumeMounts"]} == volumes
-    (overlay,) = documents(FOLDER / "kubernetes/apply/kustomization.yaml")
-    for patch in yaml.safe_load(overlay["patches"][0]["patch"]):
-        if patch["path"].endswith("/args"):
-            assert parses(patch["value"])
-
-
-@pytest.mark.parametrize("name", ["base", "apply"])
-def test_kustomize_builds_the_resources(name: str) -> None:
-    if shutil.which("kubectl") is None:
-        pytest.skip("kubectl is not installed")
-    built = run("kubectl", "kustomize", str(FOLDER / "kubernetes" / name))
-    resources = list(yaml.safe_load_all(built))
-    assert [item["kind"] for item in resources] == ["ConfigMap", "ConfigMap", "CronJob"]
 
 
 def test_the_image_does_not_run_as_root() -> None:

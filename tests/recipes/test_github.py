@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 from tests.support.gh import BOT
 from tests.support.git import Git
-from tests.support.workflows import Forge, JobResult
+from tests.support.workflows import Forge, JobResult, write_program
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("jq") and shutil.which("bash")), reason="jq or bash is not installed"
@@ -109,7 +111,7 @@ class Team:
 
 
 @pytest.fixture
-def team(tmp_path: Path, emulator: RunningEmulator) -> Iterator[Team]:
+def team(tmp_path: Path, emulator: RunningEmulator, program: str) -> Iterator[Team]:
     git = Git.init(tmp_path / "repo")
     write(git.folder, {"pipelines/reconciler.yaml": SETTINGS})
     git.commit()
@@ -119,6 +121,7 @@ def team(tmp_path: Path, emulator: RunningEmulator) -> Iterator[Team]:
         git.bare(tmp_path / "origin.git"),
         secrets,
         {"POSTHOG_ORGANIZATION": emulator.organization},
+        program,
     )
     yield Team(git, forge, emulator)
     emulator.admin("DELETE", "faults")
@@ -130,22 +133,23 @@ def test_a_merged_plan_is_applied_and_its_commit_is_recorded(team: Team) -> None
     assert applied.code == 0, applied.log
     assert (set(team.service.exports()), team.applied()) == ({"orders"}, first["sha"])
 
-    # A failed apply does not move the applied commit, and the next push repairs it.
+    # An apply that fails in part does not move the applied commit, and the next push repairs it.
     rule = {"match": {"method": "PATCH"}, "fault": "error", "status": 400}
     team.service.admin("PUT", "faults", [rule])
-    second = team.push(orders="day")
+    second = team.push(orders="day", lake="hour")
     assert team.deploy(second).code == 3
+    assert set(team.service.exports()) == {"orders", "lake"}
+    lake = team.service.exports()["lake"]["id"]
     saved = team.forge.folder / "artifacts/reconciler-plan/plan.json"
     old = saved.read_bytes()
     assert team.applied() == first["sha"]
     team.service.admin("DELETE", "faults")
-    third = team.push(orders="day", lake="hour")
+    third = team.push(orders="day", lake="hour", river="week")
     assert team.deploy(third).code == 0
     exports = team.service.exports()
-    assert {name: export["interval"] for name, export in exports.items()} == {
-        "orders": "day",
-        "lake": "hour",
-    }
+    intervals = {name: export["interval"] for name, export in exports.items()}
+    assert intervals == {"orders": "day", "lake": "hour", "river": "week"}
+    assert exports["lake"]["id"] == lake
     assert team.applied() == third["sha"]
 
     # Without changes there is nothing to approve.
@@ -156,6 +160,34 @@ def test_a_merged_plan_is_applied_and_its_commit_is_recorded(team: Team) -> None
     approved = JobResult(outputs={"changes": "true"})
     assert team.run("apply", "apply", second, plan=approved).code == 4
     assert (team.service.exports(), team.applied()) == (exports, third["sha"])
+
+
+def test_keys_come_from_a_secret_store(team: Team) -> None:
+    secrets = {"RECONCILER_API_KEY": team.service.api_key, "PATH": "/nowhere"}
+    password = {"RECONCILER_SECRET_S3": "100%\ntrue"}
+    store = {"read": secrets, "write": {**secrets, **password}}
+    folder = team.forge.folder
+    write(folder, {f"store/{role}": json.dumps(values) for role, values in store.items()})
+    # A role reads its own secret only.
+    words = '"secretsmanager get-secret-value --secret-id reconciler/production/$AWS_SESSION_TOKEN'
+    words += ' --query SecretString --output text"'
+    aws = f'#!/bin/sh\ntest "$*" = {words} && cat "{folder}/store/$AWS_SESSION_TOKEN"\n'
+    write_program(folder / "bin/aws", aws)
+    team.forge.secrets = {}
+    roles = {"AWS_READ_ROLE": "read", "AWS_WRITE_ROLE": "write", "AWS_REGION": "eu-central-1"}
+    team.forge.variables = {**team.forge.variables, **roles}
+    github = team.push(orders="hour")
+    plan = team.run("apply-oidc", "plan", github)
+    assert plan.code == 0, plan.log
+    applied = team.run("apply-oidc", "apply", github, plan=plan)
+    assert applied.code == 0, applied.log
+    assert (set(team.service.exports()), team.applied()) == ({"orders"}, github["sha"])
+    masks = {line for line in applied.log.splitlines() if line.startswith("::add-mask::")}
+    assert masks == {f"::add-mask::{team.service.api_key}", "::add-mask::100%25%0Atrue"}
+    assert applied.log.count(team.service.api_key) == 1
+    # The role that reads is not the one that writes.
+    team.forge.variables = {**team.forge.variables, "AWS_WRITE_ROLE": "read"}
+    assert team.run("apply-oidc", "apply", github, plan=plan).code == 1
 
 
 def test_the_comment_of_a_pull_request_is_updated(team: Team) -> None:
@@ -175,8 +207,11 @@ def test_the_comment_of_a_pull_request_is_updated(team: Team) -> None:
     comments = [(item["user"]["login"], item["body"]) for item in team.forge.state()["comments"]]
     assert [author for author, _ in comments] == ["mallory", BOT]
     assert comments[0][1] == f"{marker}\nx"
-    assert "week" in comments[1][1]
-    assert comments[1][1].startswith("<!-- reconciler: production pipelines -->\n")
+    posted = comments[1][1]
+    assert posted == (team.forge.folder / "artifacts/reconciler-plan/plan.md").read_text()
+    assert "1 to update" in posted
+    assert re.search(r"\| +`?batch_export.orders`? .*hour.*week", posted), posted
+    assert posted.startswith("<!-- reconciler: production pipelines -->\n")
     assert team.service.exports()["orders"]["interval"] == "hour"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
 from tests.support.recipes import FOLDER, documents, scripts
-from tests.support.workflows import outputs_in
+from tests.support.workflows import outputs_in, write_program
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 WORKSPACE = {
@@ -27,13 +26,17 @@ WORKSPACE = {
 }
 
 
-def bash(script: str, folder: Path, environ: Mapping[str, str]) -> int:
-    """Run a script with `reconciler` in its PATH; return its exit code."""
-    programs = folder / "bin"
-    programs.mkdir(exist_ok=True)
-    program = programs / "reconciler"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m reconciler "$@"\n')
-    program.chmod(0o755)
+@pytest.fixture
+def programs(tmp_path: Path, program: str) -> Path:
+    """Return a folder with the program `reconciler`."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    write_program(folder / "reconciler", program)
+    return folder
+
+
+def bash(script: str, folder: Path, environ: Mapping[str, str], programs: Path) -> int:
+    """Run a script with some programs in its PATH; return its exit code."""
     ended = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", script],
         cwd=folder,
@@ -54,7 +57,9 @@ def projects(service: RunningEmulator) -> set[str]:
     return {project["name"] for project in service.state()["projects"]}
 
 
-def test_the_action_applies_what_it_planned(tmp_path: Path, emulator: RunningEmulator) -> None:
+def test_the_action_applies_what_it_planned(
+    tmp_path: Path, emulator: RunningEmulator, programs: Path
+) -> None:
     write(tmp_path / "my pipelines", WORKSPACE)
     (action,) = documents(ROOT / "action.yml")
     outputs, summary = tmp_path / "outputs", tmp_path / "summary"
@@ -70,23 +75,25 @@ def test_the_action_applies_what_it_planned(tmp_path: Path, emulator: RunningEmu
         "ARGS": "--no-base\n\n--project\n$(touch hacked)*",
     }
     script = action["runs"]["steps"][1]["run"]
-    assert bash(script, tmp_path, {**environ, "COMMAND": "plan"}) == 64
+    assert bash(script, tmp_path, {**environ, "COMMAND": "plan"}, programs) == 64
     environ["ARGS"] = "--no-base"
     outputs.write_text("")
-    assert bash(script, tmp_path, {**environ, "COMMAND": "plan"}) == 0
+    assert bash(script, tmp_path, {**environ, "COMMAND": "plan"}, programs) == 0
     known = outputs_in(outputs)
     assert (known["changes"], known["to_add"], known["exit_code"]) == ("true", "1", "2")
     assert "1 to create" in Path(known["markdown_path"]).read_text()
     assert "1 to create" in summary.read_text()
     saved = Path(known["json_plan_path"]).rename(tmp_path / "approved.json")
     apply = {**environ, "COMMAND": "apply", "PLAN": str(saved)}
-    assert bash(script, tmp_path, apply) == 0
+    assert bash(script, tmp_path, apply, programs) == 0
     assert "Web" in projects(emulator)
-    assert bash(script, tmp_path, {**environ, "COMMAND": "destroy"}) == 64
+    assert bash(script, tmp_path, {**environ, "COMMAND": "destroy"}, programs) == 64
     assert not (tmp_path / "hacked").exists()
 
 
-def test_gitlab_applies_what_it_planned(tmp_path: Path, emulator: RunningEmulator) -> None:
+def test_gitlab_applies_what_it_planned(
+    tmp_path: Path, emulator: RunningEmulator, programs: Path
+) -> None:
     git = Git.init(tmp_path / "repo")
     write(git.folder, WORKSPACE)
     git.commit()
@@ -105,13 +112,13 @@ def test_gitlab_applies_what_it_planned(tmp_path: Path, emulator: RunningEmulato
     }
     for job in ("plan", "apply"):
         (script,) = scripts(jobs[f"reconciler{job}"])
-        assert bash(f"{before}\n{script}", git.folder, environ) == 0
+        assert bash(f"{before}\n{script}", git.folder, environ, programs) == 0
     assert "Web" in projects(emulator)
     assert origin.head("refs/reconciler/production") == git.head()
 
 
 def test_a_pod_applies_the_files_of_its_config_map(
-    tmp_path: Path, emulator: RunningEmulator
+    tmp_path: Path, emulator: RunningEmulator, programs: Path
 ) -> None:
     (job,) = documents(FOLDER / "kubernetes/base/cronjob.yaml")
     pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
@@ -125,7 +132,7 @@ def test_a_pod_applies_the_files_of_its_config_map(
             container["command"][2].replace("/config", "config").replace("/workspace", "workspace")
         )
         words = " ".join(arguments).replace("/workspace", "workspace")
-        assert bash(f"set -- {words}\n{script}", tmp_path, emulator.environ()) == code
+        assert bash(f"set -- {words}\n{script}", tmp_path, emulator.environ(), programs) == code
     assert "Web" in projects(emulator)
 
 

@@ -51,6 +51,29 @@ def test_the_option_creates_a_workspace_or_uses_the_existing_one(tmp_path: Path)
     assert "kept .github/workflows/reconciler-apply.yml" in again.err
 
 
+def test_a_second_environment_gets_workflows_of_its_own(tmp_path: Path) -> None:
+    git = Git.init(tmp_path / "repo")
+    for team in ("data", "shop"):
+        (git.folder / team).mkdir()
+    cases = [
+        ("shop", "production", ""),
+        ("shop", "staging", "-staging"),
+        ("data", "staging", "-data-staging"),
+    ]
+    for team, environment, suffix in cases:
+        done = write_recipe("github", git.folder / team, environment)
+        assert f".github/workflows/reconciler-apply{suffix}.yml" in done.written
+        again = write_recipe("github", git.folder / team, environment)
+        assert (again.written, set(again.kept)) == ((), set(done.written))
+    folder = git.folder / ".github/workflows"
+    (plan,) = documents(folder / "reconciler-plan-data-staging.yml")
+    (comment,) = documents(folder / "reconciler-comment-data-staging.yml")
+    # YAML 1.1 reads the key `on` as a boolean.
+    assert comment[True]["workflow_run"]["workflows"] == [plan["name"]]
+    names = [documents(path)[0]["name"] for path in folder.iterdir()]
+    assert len(set(names)) == len(names)
+
+
 def test_existing_files_are_kept(tmp_path: Path) -> None:
     git = Git.init(tmp_path / "repo")
     write(git.folder, {".gitlab-ci.yml": "mine: {}\n"})

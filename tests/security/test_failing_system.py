@@ -19,6 +19,7 @@ import pytest
 from reconciler.authoring.writing import check_regular
 from tests.conftest import LONG
 from tests.support.cli import Ran, reconciler, write
+from tests.support.devices import NEEDS_FULL_DISK
 from tests.support.emulator import RunningEmulator
 
 FILES = {
@@ -189,6 +190,7 @@ def test_a_log_is_not_written_to_a_file_named_as_stdout(workspace: Path, option:
     assert "--format json" in ran.err
 
 
+@NEEDS_FULL_DISK
 def test_experience_25_a_device_is_not_replaced() -> None:
     # Not with the command: where the check is missing, root would replace the device.
     with pytest.raises(OSError, match="it is not a regular file"):
@@ -335,6 +337,7 @@ def with_streams(
     )
 
 
+@NEEDS_FULL_DISK
 @pytest.mark.parametrize("redirection", ["> /dev/full", ">&-", "2>&-", "2> /dev/full", "<&-"])
 def test_experience_18_streams_that_fail(
     workspace: Path, emulator: RunningEmulator, redirection: str

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from signal import SIGHUP, SIGINT, SIGTERM
 from typing import Any
 
 import pytest
@@ -21,7 +20,14 @@ from reconciler.cli import main
 
 TIMEOUT = 120
 """Seconds until a command that does not end fails its test."""
-_INHERITED = ("PATH", "HOME", "LANG", "SYSTEMROOT", "COVERAGE_PROCESS_START")
+_INHERITED = (
+    *("PATH", "HOME", "LANG", "COVERAGE_PROCESS_START"),
+    # Windows finds its libraries and folders by these.
+    *("SYSTEMROOT", "USERPROFILE", "TEMP"),
+)
+_SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
 _SERVING = frozenset({"emulator", "demo"})
 """Commands that serve requests or start services: always a process of their own."""
 
@@ -139,7 +145,7 @@ def _written(stream: _Stream) -> str:
 @contextmanager
 def _isolated(environ: Mapping[str, str]) -> Iterator[pytest.MonkeyPatch]:
     """Set the environment; afterwards restore it, the folder, the streams and signal handlers."""
-    handlers = {number: signal.getsignal(number) for number in (SIGINT, SIGTERM, SIGHUP)}
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
     folder = Path.cwd()
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ.keys() - environ.keys():

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import yaml
 
+from reconciler.cli import cli
 from tests.conftest import ROOT
 
 FOLDER = ROOT / "recipes"
@@ -49,3 +51,9 @@ def commands(script: str) -> Iterator[list[str]]:
         words = [word for word in shlex.split(line) if word not in _LISTS]
         if words:
             yield words
+
+
+def parses(words: list[str]) -> bool:
+    """Return whether a command line names a command and options that exist."""
+    command = cli.get_command(click.Context(cli), words[0])
+    return command is not None and bool(command.make_context(words[0], words[1:]))

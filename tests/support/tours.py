@@ -29,11 +29,13 @@ class Tour:
 
     A block of YAML whose first line is `# FILE` is a file. A difference begins with `+++ FILE`, and
     its parts are separated by lines with @@. `address` is what the page calls the service.
+    `code` is the exit code of the last command of reconciler, which `echo $?` prints.
     """
 
     folder: Path
     environ: dict[str, str]
     address: str
+    code: int = 0
 
     def follow(self, page: str) -> None:
         """Run every block of a text. Raise AssertionError if a command prints other lines."""
@@ -63,8 +65,10 @@ class Tour:
                 os.chdir(self.folder)
             case "reconciler":
                 check_printed(command, printed, self._reconciler(words[1:]))
+            case "echo":
+                assert (words[1:], printed) == (["$?"], f"{self.code}\n"), command
             case program:
-                assert program in ("git", "sed"), command
+                assert program in ("cat", "git", "sed"), command
                 check_printed(command, printed, self._process(words))
 
     def _reconciler(self, words: list[str]) -> str:
@@ -72,6 +76,7 @@ class Tour:
         approval = ["--auto-approve"] if words[0] == "apply" else []
         variables = {"NO_COLOR": "1", "COLUMNS": "100", "TERM": "xterm", **self.environ}
         ran = reconciler(*words, *approval, environ=variables, terminal=True)
+        self.code = ran.code
         # Progress overwrites the last line.
         text = re.sub(r"\r?.*\r\x1b\[K", "", ran.out + ran.err)
         return text.replace(self.environ["RECONCILER_BASE_URL"], self.address)

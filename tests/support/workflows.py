@@ -27,9 +27,15 @@ _OUTPUT = re.compile(
     r"^(?:(?P<name>\w+)=(?P<value>[^\n]*)|(?P<long>\w+)<<(?P<end>\S+)\n(?P<text>.*?)\n(?P=end))$",
     re.MULTILINE | re.DOTALL,
 )
-_SCRIPT = """#!/bin/sh
-exec {program} "$@"
+_SCRIPT = f"""#!/bin/sh
+exec {sys.executable} {{}} "$@"
 """
+
+
+def write_program(path: Path, text: str) -> None:
+    """Write an executable file."""
+    path.write_text(text)
+    path.chmod(0o755)
 
 
 def outputs_in(file: Path) -> dict[str, str]:
@@ -59,6 +65,8 @@ class Forge:
     origin: Git
     secrets: Mapping[str, str]
     variables: Mapping[str, str]
+    program: str
+    """The text of the program `reconciler`."""
     runs: int = 0
 
     def __post_init__(self) -> None:
@@ -67,14 +75,9 @@ class Forge:
         self.save(
             {"artifacts": str(self.folder / "artifacts"), "comments": [], "issue": [], "pr": []}
         )
-        self._program("gh", f"{sys.executable} {ROOT / 'tests/support/gh.py'}")
-        self._program("pipx", "true")
-        self._program("reconciler", f"{sys.executable} -P -m reconciler")
-
-    def _program(self, name: str, program: str) -> None:
-        path = self.folder / "bin" / name
-        path.write_text(_SCRIPT.format(program=program))
-        path.chmod(0o755)
+        write_program(self.folder / "bin/gh", _SCRIPT.format(ROOT / "tests/support/gh.py"))
+        write_program(self.folder / "bin/pipx", "#!/bin/sh\n")
+        write_program(self.folder / "bin/reconciler", self.program)
 
     def save(self, state: dict[str, Any]) -> None:
         """Write comments, issues and pull requests."""
@@ -141,6 +144,11 @@ class _Run:
         elif action == "actions/download-artifact":
             folder = self.forge.folder / "artifacts" / step["with"]["name"]
             shutil.copytree(folder, self._text(step["with"]["path"]), dirs_exist_ok=True)
+        elif action == "aws-actions/configure-aws-credentials":
+            assert self.job["permissions"]["id-token"] == "write"
+            role = self._text(step["with"]["role-to-assume"])
+            parts = ("access-key-id", "secret-access-key", "session-token")
+            self.steps[step["id"]] = {"outputs": {f"aws-{part}": role for part in parts}}
         else:
             raise NotImplementedError(action)
 
@@ -198,7 +206,7 @@ class _Run:
         """Return a literal, or the value of a path such as `github.event.before`."""
         if operand.startswith("'") or operand in ("true", "false"):
             return operand.strip("'")
-        root, *path = re.findall(r"\w+", operand)
+        root, *path = re.findall(r"[\w-]+", operand)
         value: Any = {
             "github": {**self.github, "token": "t", "workflow": self.recipe["name"]},
             "secrets": self.forge.secrets,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeAlias
 
-from msgspec import UNSET, Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from reconciler.errors import Mark
 from reconciler.model.address import Address
@@ -15,6 +15,7 @@ from reconciler.model.change import (
     FieldChange,
     Origin,
     Reason,
+    RecentRun,
     SecretNote,
     SecretUse,
     Severity,
@@ -123,6 +124,15 @@ class ConsequenceForm(Form, frozen=True, kw_only=True):
     """Message."""
 
 
+class RecentRunForm(Form, frozen=True, kw_only=True):
+    """A run of the live object."""
+
+    status: str
+    """Status, in the words of the service."""
+    end: str
+    """End of its interval, ISO 8601, empty if unknown."""
+
+
 class ChangeForm(Form, frozen=True, kw_only=True):
     """One planned action on one address."""
 
@@ -176,6 +186,8 @@ class ChangeForm(Form, frozen=True, kw_only=True):
     """For a delete: live ids of the objects that are deleted with it."""
     at: PlaceForm | None
     """Place of the resource, null without one."""
+    runs: tuple[RecentRunForm, ...] | UnsetType = UNSET
+    """The latest runs of the live object, newest first, for readers. Absent if there are none."""
 
     @classmethod
     def of(cls, change: Change, source: PlanSource) -> ChangeForm:
@@ -197,6 +209,7 @@ class ChangeForm(Form, frozen=True, kw_only=True):
             consequences=tuple(copied(ConsequenceForm, item) for item in change.consequences),
             seen=encode_value(change.seen),
             at=optional(PlaceForm, change.at),
+            runs=tuple(copied(RecentRunForm, run) for run in change.runs) or UNSET,
         )
 
     def value(self) -> Change:
@@ -213,4 +226,5 @@ class ChangeForm(Form, frozen=True, kw_only=True):
             consequences=tuple(copied(Consequence, form) for form in self.consequences),
             seen=decode_value(self.seen),
             at=optional(Mark, self.at),
+            runs=tuple(copied(RecentRun, form) for form in self.runs or ()),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from msgspec import field
+from msgspec import UNSET, UnsetType, field
 
 from reconciler.errors import Mark
 from reconciler.model.address import Address
@@ -47,8 +47,19 @@ class SourceForm(Form, frozen=True, kw_only=True):
     """Time of the base commit, ISO 8601, null without one."""
     head: str | None
     """Commit that is checked out, null outside of git."""
+    head_ref: str | UnsetType = UNSET
+    """Branch of that commit, as git or the CI job names it. Absent if unknown."""
     undoes: str | None
     """Id of the plan that this one undoes, null for any other plan."""
+
+    @classmethod
+    def of(cls, source: PlanSource) -> SourceForm:
+        """Return the form of a source."""
+        return copied(cls, source, head_ref=source.head_ref or UNSET)
+
+    def value(self) -> PlanSource:
+        """Return the source."""
+        return copied(PlanSource, self, head_ref=self.head_ref or None)
 
 
 class SummaryForm(Form, frozen=True, kw_only=True):
@@ -206,7 +217,7 @@ class PlanForm(Form, frozen=True, kw_only=True):
             format_version=FORMAT_VERSION,
             created_at=plan.created_at,
             plan_id=plan_id_of(form.digest for form in changes if form.digest is not None),
-            source=copied(SourceForm, plan.source),
+            source=SourceForm.of(plan.source),
             summary=SummaryForm.of(plan),
             changes=changes,
             unmanaged=tuple(map(ObjectForm.of, plan.unmanaged)),
@@ -219,7 +230,7 @@ class PlanForm(Form, frozen=True, kw_only=True):
     def value(self) -> Plan:
         """Return the plan. Raises ValueError."""
         return Plan(
-            source=copied(PlanSource, self.source),
+            source=self.source.value(),
             changes=tuple(form.value() for form in self.changes),
             unmanaged=tuple(form.value() for form in self.unmanaged),
             ignored=tuple(form.value() for form in self.ignored),

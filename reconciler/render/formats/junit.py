@@ -17,7 +17,7 @@ def diagnostics_as_junit(
     diagnostics: Sequence[Diagnostic], options: RenderOptions = DEFAULTS
 ) -> str:
     """Return a test suite with a case for every diagnostic, or one that passes."""
-    return _suite("reconciler validate", "The configuration is valid", diagnostics, options)
+    return _suite(f"reconciler {options.command}", options.passed, diagnostics, options)
 
 
 def plan_as_junit(plan: Plan, options: RenderOptions = DEFAULTS) -> str:

@@ -112,9 +112,8 @@ def _title(document: Document) -> str:
 def _source(document: Document, options: RenderOptions) -> str:
     """Return what the plan was made from, where it applies, and what it takes."""
     source = document.plan.source
-    head = head_as_text(source)
-    versions = f"base {document.base}"
-    versions += f" → {head}" if head and source.base is not None else ""
+    head = head_as_text(source) if source.base is not None else ""
+    versions = f"{document.base} → {head}" if head else f"base {document.base}"
     where = document.environment.removeprefix(printable(f"{source.environment} · "))
     counts = resources(document.plan)
     undoes = f"undoes {document.undoes}" if document.undoes else ""
@@ -157,10 +156,18 @@ def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
     for entry in entries:
         sign = SIGNS[entry.change.action].text
         remarks = "<br>".join(
-            f"{_ICONS[remark.severity]} {marked_up(shortened(remark.message, _LONGEST_CELL))}"
+            f"{_ICONS[remark.severity]} {marked_up(_words(remark.message))}"
             for remark in entry.remarks
         )
         yield f"| {sign} | {_name(entry)} | {_changed(entry)} | {remarks} |"
+
+
+def _words(text: str) -> str:
+    """Return the first words of a text as far as they fit into a cell."""
+    if len(text) <= _LONGEST_CELL:
+        return text
+    cut = shortened(text, _LONGEST_CELL)
+    return f"{cut.rpartition(' ')[0]} …" if " " in cut else cut
 
 
 def _name(entry: Entry) -> str:

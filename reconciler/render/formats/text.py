@@ -25,7 +25,7 @@ FORMAT = Format(
     "text",
     plan=plan_as_text,
     diagnostics=lambda diagnostics, options: (
-        diagnostics_as_text(diagnostics, options.style) or "The configuration is valid.\n"
+        diagnostics_as_text(diagnostics, options.style) or f"{options.passed}.\n"
     ),
     resolved=lambda resource, _: resolved_as_text(resource),
     imported=lambda imported, options: imported_as_text(imported, options.style),

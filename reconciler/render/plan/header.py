@@ -8,10 +8,11 @@ from uuid import UUID
 from reconciler.model.change import Reason
 from reconciler.model.identity import plan_id
 from reconciler.model.plan import Plan, PlanSource
-from reconciler.model.wording import printable, several
+from reconciler.model.wording import printable, several, shortened
 
 _SHORT_COMMIT = 7
 SHORT_ID = 8
+_LONGEST_BRANCH = 80
 _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 _NOT_USED = "not used: the plan has only what the command requests"
 _NO_BASE = "none: removals, drift and changed secrets are not detected (--base REF)"
@@ -47,8 +48,10 @@ def base_name(source: PlanSource) -> str:
 
 
 def head_as_text(source: PlanSource) -> str:
-    """Return the short commit that was planned, "" if unknown."""
-    return printable((source.head or "")[:_SHORT_COMMIT])
+    """Return `feature@9f8e7d6`, the commit alone without a branch, "" if it is unknown."""
+    commit = printable((source.head or "")[:_SHORT_COMMIT])
+    branch = shortened(printable(source.head_ref or ""), _LONGEST_BRANCH)
+    return f"{branch}@{commit}" if branch and commit else commit
 
 
 def plan_as_id(plan: Plan) -> str:

@@ -11,6 +11,20 @@ import orjson
 
 TRUST_VARIABLE = "RECONCILER_TRUST_REF"
 _REMOTE = "refs/remotes/origin/"
+_HEADS = "refs/heads/"
+_HEAD_VARIABLES = (
+    "GITHUB_HEAD_REF",
+    "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME",
+    "SYSTEM_PULLREQUEST_SOURCEBRANCH",
+    "CHANGE_BRANCH",
+    "GITHUB_REF_NAME",
+    "CI_COMMIT_REF_NAME",
+    "BUILD_SOURCEBRANCH",
+    "BITBUCKET_BRANCH",
+    "BUILDKITE_BRANCH",
+    "BRANCH_NAME",
+)
+"""Variables with the branch of a job. Those of pull requests come first."""
 _JOB_VARIABLES = ("CI", "TF_BUILD", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID")
 """Variables that hosts set in jobs. Most set CI; Azure, TeamCity and CodeBuild do not."""
 _ZEROS = re.compile(r"0+$")
@@ -30,10 +44,21 @@ def target_of(environ: Mapping[str, str]) -> str | None:
         environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"),
         _branch(environ.get("BITBUCKET_PR_DESTINATION_BRANCH")),
         _branch(environ.get("BUILDKITE_PULL_REQUEST_BASE_BRANCH")),
-        _branch((environ.get("SYSTEM_PULLREQUEST_TARGETBRANCH") or "").removeprefix("refs/heads/")),
+        _branch((environ.get("SYSTEM_PULLREQUEST_TARGETBRANCH") or "").removeprefix(_HEADS)),
         _branch(environ.get("CHANGE_TARGET")),
     )
     return next((name for name in candidates if name), None)
+
+
+def head_branch_of(environ: Mapping[str, str]) -> str | None:
+    """Return the branch that a job builds, in a pull request its source, None without one.
+
+    Whoever opens a pull request chooses the name.
+    """
+    if not is_job(environ):
+        return None
+    names = (environ.get(variable, "").removeprefix(_HEADS) for variable in _HEAD_VARIABLES)
+    return next((name for name in names if name), None)
 
 
 def before_push_of(environ: Mapping[str, str]) -> str | None:

@@ -23,6 +23,7 @@ _LINK = "120000"
 """The mode of links in a tree."""
 _SUBMODULE = re.compile(r"\.git/(worktrees/[^/]+/)?modules/")
 """What the `.git` file of a submodule contains."""
+_HEADS = "refs/heads/"
 _PREFIX = re.compile(r"refs/(heads/|tags/|remotes/)?")
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 _ISOLATED = {
@@ -115,6 +116,11 @@ class Repository:
     def head(self) -> str | None:
         """Return the id of HEAD, None before the first commit."""
         return self.commit(HEAD)
+
+    def branch(self) -> str | None:
+        """Return the short name of the branch that is checked out, None for a detached HEAD."""
+        name = self.symbolic_target(HEAD) or HEAD
+        return name.removeprefix(_HEADS) if name.startswith(_HEADS) else None
 
     def merge_base(self, one: str, other: str) -> str | None:
         """Return the best common ancestor of two commits, None without one."""
@@ -276,7 +282,7 @@ def _partial_clone() -> GitUnavailable:
 
 
 def _line(ended: subprocess.CompletedProcess[bytes]) -> str:
-    return ended.stdout.decode().strip()
+    return os.fsdecode(ended.stdout).strip()
 
 
 def _commits(ended: subprocess.CompletedProcess[bytes]) -> Iterator[Commit]:

@@ -18,6 +18,7 @@ from reconciler.model.change import (
     FieldChange,
     Origin,
     Reason,
+    RecentRun,
     SecretNote,
     SecretUse,
     Severity,
@@ -97,6 +98,7 @@ INSIDE = [
 OUTSIDE = [
     ("update", {"reasons": (Reason.DRIFTED,)}),
     ("update", {"at": None}),
+    ("update", {"runs": (RecentRun("Failed", "2026-06-01T11:00:00Z"),)}),
     ("update", {"name": "as shown"}),
     ("update", {"parent": ParentRef(id="1")}),
     ("update", {"fields": tuple(reversed(UPDATE.fields))}),
@@ -136,6 +138,7 @@ def test_every_part_of_a_change_is_judged() -> None:
         ("tool_version", False),
         ("base", False),
         ("head", False),
+        ("head_ref", False),
         ("undoes", False),
     ],
 )

@@ -23,6 +23,7 @@ from reconciler.model.change import (
     FieldChange,
     Origin,
     Reason,
+    RecentRun,
     SecretNote,
     SecretUse,
     Severity,
@@ -92,6 +93,7 @@ changes = st.builds(
     seen=st.none() | bodies,
     inside=st.lists(words, max_size=2).map(tuple),
     at=marks,
+    runs=st.lists(st.builds(RecentRun, texts, texts), max_size=2).map(tuple),
 )
 objects = st.lists(st.builds(Unmanaged, addresses, texts, maybe, maybe), max_size=2).map(tuple)
 globs = st.lists(words, max_size=2).map(tuple)
@@ -103,6 +105,7 @@ plans = st.builds(
         environment=texts,
         dialect=st.none() | st.sampled_from(Dialect),
         base=maybe,
+        head_ref=st.none() | words,
         undoes=maybe,
     ),
     changes=st.lists(changes, max_size=3).map(tuple),

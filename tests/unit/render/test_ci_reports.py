@@ -93,6 +93,13 @@ def test_junit_has_a_case_that_passes_without_problems(text: str) -> None:
     assert len(suite[0]) == 0
 
 
+def test_junit_names_the_command_that_reports() -> None:
+    options = RenderOptions(command="policy test", passed="No plan breaks a rule")
+    suite = ET.fromstring(diagnostics_as_junit([], options))[0]  # noqa: S314
+    assert suite.attrib["name"] == "reconciler policy test"
+    assert suite[0].attrib["name"] == "No plan breaks a rule"
+
+
 def test_violations_of_a_plan_are_failures_and_results() -> None:
     suite = ET.fromstring(plan_as_junit(refused(), ROOT))[0]  # noqa: S314
     assert [case[0].tag for case in suite] == ["failure", "system-out"]

@@ -14,7 +14,7 @@ from reconciler.model.address import Address
 from reconciler.workspace import load
 from reconciler.workspace.git.applied import applied_commit, applied_ref, trusted_ref
 from reconciler.workspace.git.base import base_of_ref, default_base
-from reconciler.workspace.git.ci import before_push_of, target_of
+from reconciler.workspace.git.ci import before_push_of, head_branch_of, target_of
 from reconciler.workspace.git.range import Range
 from reconciler.workspace.git.repository import Repository
 from tests.support.cli import write
@@ -109,6 +109,42 @@ def test_ci_names_the_target_of_a_pull_request(git: Git, tmp_path: Path, variabl
     assert chosen(git, environ) == first
     assert target_of({variable: branch}) is None
     assert base_of_ref(repository_of(git), "origin/main") == (first, "origin/main")
+
+
+@pytest.mark.parametrize(
+    ("environ", "branch"),
+    [
+        ({"GITHUB_HEAD_REF": "feature", "GITHUB_REF_NAME": "7/merge"}, "feature"),
+        ({"GITHUB_HEAD_REF": "", "GITHUB_REF_NAME": "main"}, "main"),
+        (
+            {"CI_MERGE_REQUEST_SOURCE_BRANCH_NAME": "feature", "CI_COMMIT_REF_NAME": "x"},
+            "feature",
+        ),
+        ({"CI_COMMIT_REF_NAME": "main"}, "main"),
+        (
+            {
+                "SYSTEM_PULLREQUEST_SOURCEBRANCH": "refs/heads/feature",
+                "BUILD_SOURCEBRANCH": "refs/pull/7/merge",
+            },
+            "feature",
+        ),
+        ({"BUILD_SOURCEBRANCH": "refs/heads/a/b"}, "a/b"),
+        ({}, None),
+    ],
+)
+def test_ci_names_the_branch_of_a_job(environ: dict[str, str], branch: str | None) -> None:
+    assert head_branch_of({"CI": "true", **environ}) == branch
+    assert head_branch_of(environ) is None
+
+
+def test_only_a_branch_that_is_checked_out_has_a_name(git: Git) -> None:
+    repository = repository_of(git)
+    assert repository.branch() is None
+    commit = git.commit()
+    git.run("switch", "--quiet", "-c", "team/feature")
+    assert repository.branch() == "team/feature"
+    git.run("switch", "--quiet", "--detach", commit)
+    assert repository.branch() is None
 
 
 def test_the_applied_commit_comes_before_what_ci_names(git: Git) -> None:

@@ -1,0 +1,217 @@
+"""Compare the plans of large and unusual situations with expected texts in every format.
+
+Of a long text the beginning and the end are stored, with the size and a digest of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.commands.saved import stale_message
+from reconciler.errors import StalePlan
+from reconciler.model.address import Address
+from reconciler.model.backfill_plan import BackfillEnd, BackfillPlan, BackfillState, PlannedBackfill
+from reconciler.model.change import Consequence, Severity
+from reconciler.model.codec.plan import decode, encode
+from reconciler.model.live import Live
+from reconciler.model.plan import Plan, PlanSource
+from reconciler.model.resource import Desired, State
+from reconciler.planning.saved import compare
+from reconciler.render.backfills import backfills_as_json, backfills_as_text, ends_as_text
+from reconciler.render.formats.github import plan_as_github
+from reconciler.render.formats.gitlab import plan_as_gitlab
+from reconciler.render.formats.markdown import plan_as_markdown
+from reconciler.render.options import RenderOptions
+from reconciler.render.plan.text import plan_as_text
+from reconciler.render.plan_html import plan_as_html
+from reconciler.render.progress import error_as_text
+from reconciler.render.style import PLAIN, Style
+from tests.support.worlds import (
+    KINDS,
+    NOW,
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+    s3,
+)
+
+EXPECTED = Path(__file__).parent / "situations"
+LONGEST = 8_000
+STATUSES = ("Completed", "Completed", "Failed", "Running")
+FORMATS: Mapping[str, Callable[[Plan], str]] = {
+    "80.txt": lambda plan: plan_as_text(plan, RenderOptions(Style(width=80))),
+    "160.txt": lambda plan: plan_as_text(plan, RenderOptions(Style(width=160))),
+    "md": plan_as_markdown,
+    "json": lambda plan: encode(plan).decode(),
+    "html": lambda plan: plan_as_html(plan).partition("<body>")[2].partition("<script>")[0],
+    "github": lambda plan: plan_as_github(plan, RenderOptions(root="infra")),
+    "gitlab.json": plan_as_gitlab,
+}
+
+
+def _runs(number: int) -> list[dict[str, str]]:
+    """Return the latest runs of an export, newest first."""
+    hours = range(number % 4)
+    return [
+        {
+            "id": f"{number}-{hour}",
+            "status": STATUSES[(number + hour) % 4],
+            "data_interval_end": (NOW - timedelta(hours=hour)).isoformat(),
+            "created_at": (NOW - timedelta(hours=hour)).isoformat(),
+        }
+        for hour in hours
+    ]
+
+
+def _world(count: int, change: Callable[[int], dict[str, Any]]) -> tuple[Desired, Live]:
+    """Return exports in two projects, with what `change` returns for a number as the difference."""
+    resources = [project("marketing"), project("shop")]
+    live = [live_project(1, "Marketing"), live_project(2, "Shop")]
+    for number in range(count):
+        parent = 1 + number % 2
+        own = {"parent": ("marketing", "shop")[parent - 1], "destination": _stored(number)}
+        resources.append(export(f"x{number}", **{**own, **change(number)}))
+        body = {"destination": _stored(number), "latest_runs": _runs(number)}
+        live.append(live_export(f"e{number}", f"X{number}", parent=parent, **body))
+    return desired_of(*resources), live_of(*live)
+
+
+def _stored(number: int, region: str = "eu-west-1") -> dict[str, Any]:
+    return s3(region=region, prefix=f"p{number}/")
+
+
+def _mixed(number: int) -> dict[str, Any]:
+    if number % 50 == 0:
+        return {"state": State.ABSENT}
+    if number % 25 == 0:
+        return {"paused": True}
+    if number % 10 == 0:
+        return {"destination": s3(region="eu-west-1", prefix=f"new/{number}/")}
+    if number % 7 == 0:
+        return {"interval": "day"}
+    return {"destination": _stored(number, "eu-central-1")}
+
+
+def five_hundred_changes() -> Plan:
+    desired, live = _world(480, _mixed)
+    new = [export(f"new{number}", parent="shop", destination=_stored(900)) for number in range(20)]
+    return planned(desired_of(*desired.resources.values(), *new), live)
+
+
+def one_danger_among_200() -> Plan:
+    def change(number: int) -> dict[str, Any]:
+        if number == 137:
+            return {"state": State.ABSENT}
+        return {"destination": s3(region="eu-west-1", prefix=f"new/{number}/")}
+
+    return planned(*_world(200, change))
+
+
+def only_drift() -> Plan:
+    desired, live = _world(4, lambda number: {"interval": "day"} if number % 2 else {})
+    return planned(desired, live, base=desired)
+
+
+def grouped() -> Plan:
+    def change(number: int) -> dict[str, Any]:
+        return {"destination": _stored(number, "eu-central-1")} if number < 8 else {}
+
+    plan = planned(*_world(10, change))
+    head = {"base": "1a2b3c4d", "base_ref": "main", "head": "9f8e7d6c", "head_ref": "feature"}
+    return replace(plan, source=replace(plan.source, **head))
+
+
+SITUATIONS = (five_hundred_changes, one_danger_among_200, only_drift, grouped)
+
+
+@pytest.mark.parametrize("make", SITUATIONS, ids=lambda make: make.__name__)
+def test_a_situation_reads_as_expected(
+    make: Callable[[], Plan], golden: Callable[[Path, str], None]
+) -> None:
+    plan = make()
+    assert decode(encode(plan)) == plan
+    for name, write in FORMATS.items():
+        golden(EXPECTED / f"{make.__name__}.{name}", _ends_of(write(plan)))
+
+
+def _ends_of(text: str) -> str:
+    """Return a text, or if it is long, its beginning and its end."""
+    if len(text) <= LONGEST:
+        return text
+    beginning = text[: LONGEST // 2].rpartition("\n")[0]
+    end = text[-LONGEST // 8 :].partition("\n")[2]
+    whole = f"{len(text.splitlines())} lines, sha256 {sha256(text.encode()).hexdigest()}"
+    return f"{beginning}\n… {whole}\n{end}"
+
+
+def test_five_hundred_changes_are_five_hundred() -> None:
+    assert len(five_hundred_changes().effective) == 500
+    assert len(one_danger_among_200().effective) == 200
+
+
+def test_a_stale_plan_reads_as_expected(golden: Callable[[Path, str], None]) -> None:
+    desired, before = _world(6, lambda number: {"paused": number == 0, "interval": "day"})
+    objects = list(before.of("batch_export"))
+    objects[1] = replace(objects[1], body={**objects[1].body, "interval": "week"})
+    objects[2] = replace(objects[2], body={**objects[2].body, "interval": "day"})
+    del objects[3]
+    now = live_of(*before.of("project"), *objects)
+    saved, new = planned(desired, before), planned(desired, now)
+    compared = compare(saved, new, live=now, desired=desired, kinds=KINDS, mask=str)
+    error = StalePlan(stale_message(compared.differences), hint="make a new plan")
+    golden(EXPECTED / "stale.txt", error_as_text(error, PLAIN))
+
+
+def _backfills() -> BackfillPlan:
+    start = NOW - timedelta(days=2)
+    ranges = ((0, 1, True), (1, 10, False), (20, 44, False))
+    return BackfillPlan(
+        source=PlanSource("production", "0188461e", "https://eu.example.com", "test"),
+        address=Address("batch_export", "lake"),
+        name="Events to the lake",
+        live_id="e1",
+        parent_id="1",
+        parent_name="Web shop",
+        backfills=tuple(
+            PlannedBackfill(
+                start + timedelta(hours=first),
+                start + timedelta(hours=last),
+                last - first,
+                0,
+                trial,
+            )
+            for first, last, trial in ranges
+        ),
+        consequences=(Consequence("last-run-failed", Severity.WARNING, "the last run failed"),),
+        notes=("2 intervals failed for billing and are left out",),
+        rows=1_200_000,
+        closes_gaps=True,
+        created_at="2026-06-01T12:00:00Z",
+    )
+
+
+def test_backfills_read_as_expected(golden: Callable[[Path, str], None]) -> None:
+    plan = _backfills()
+    states = (BackfillState.COMPLETED, BackfillState.STARTED, BackfillState.UNKNOWN)
+    ends = [
+        BackfillEnd(item, state, id=f"b{number}")
+        for number, (item, state) in enumerate(zip(plan.backfills, states, strict=True))
+    ]
+    for width in (80, 160):
+        style = Style(width=width)
+        text = backfills_as_text(plan, RenderOptions(style, cost="5 calls, about 1 s"))
+        assert max(map(len, text.splitlines())) <= width
+        golden(EXPECTED / f"backfills.{width}.txt", text)
+    golden(EXPECTED / "backfills.ends.txt", ends_as_text(plan, ends, PLAIN))
+    golden(EXPECTED / "backfills.json", backfills_as_json(plan))

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.support import command_server
+
+
+@pytest.fixture(scope="session")
+def program() -> Iterator[str]:
+    """Return the text of a program `reconciler` that starts fast."""
+    # The path of a socket has about 100 characters at most, so not in the folder of the tests.
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "socket"))
+        server = subprocess.Popen(
+            [sys.executable, "-P", ROOT / "tests/support/command_server.py", path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={},
+            start_new_session=True,
+        )
+        with server:
+            assert server.stdout
+            assert server.stdout.readline() == b"ready\n"
+            yield command_server.client(path)
+            # With a command that hangs.
+            os.killpg(server.pid, signal.SIGKILL)
