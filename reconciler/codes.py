@@ -6,12 +6,11 @@ SARIF and docs/reference/diagnostics.md show them apart from the messages.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(NamedTuple):
     """What a code means.
 
     `hint` is the default hint of its diagnostics. `fix` is the general advice for a code whose

@@ -134,7 +134,8 @@ class DiagnosticCollector:
     @property
     def failed(self) -> bool:
         """Whether an error was recorded."""
-        return any(diagnostic.level is Level.ERROR for diagnostic in self.diagnostics)
+        # Usually asked after one: the latest come first, since there may be many warnings.
+        return any(diagnostic.level is Level.ERROR for diagnostic in reversed(self.diagnostics))
 
     def in_order(self, environments: Collection[str] = ()) -> tuple[Diagnostic, ...]:
         """Return the diagnostics by file and line, without duplicates.

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from zoneinfo import available_timezones
 
-from reconciler.model.change import Action, Severity
+from reconciler.model.action import Action
+from reconciler.model.change import Severity
+from reconciler.model.dialect import Dialect
 from reconciler.model.kind import Kind, Variant
-from reconciler.model.live import Dialect
 from reconciler.model.schema_files import known_schema
 
 Schema = dict[str, Any]

@@ -13,8 +13,8 @@ from reconciler.api.workspace import Workspace, options_of, runtime_of
 if TYPE_CHECKING:
     from reconciler.commands.backfills import Backfilled
     from reconciler.commands.pausing import Paused
+    from reconciler.model.action import Action
     from reconciler.model.backfill_plan import BackfillPlan
-    from reconciler.model.change import Action
     from reconciler.model.gaps import GapReport
     from reconciler.model.plan import Plan
     from reconciler.model.run_report import LogReport, RunReport
@@ -174,7 +174,7 @@ async def pause(
 
     Raises what `apply` raises, and BadUsage for a name that matches nothing.
     """
-    from reconciler.model.change import Action
+    from reconciler.model.action import Action
 
     return await _toggle(workspace, names, Action.PAUSE, approve, write=write, log_file=log_file)
 
@@ -191,7 +191,7 @@ async def unpause(
 
     `write` also sets `paused:` in the files. Raises what `pause` raises.
     """
-    from reconciler.model.change import Action
+    from reconciler.model.action import Action
 
     return await _toggle(workspace, names, Action.UNPAUSE, approve, write=write, log_file=log_file)
 

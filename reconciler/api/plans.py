@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from reconciler.model.compared import EnvironmentComparison
     from reconciler.model.imported import Imported
     from reconciler.model.plan import Plan
-    from reconciler.workspace import Loaded
+    from reconciler.workspace.loading import Loaded
 
 
 async def load(workspace: Workspace) -> Loaded:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from reconciler.commands.runtime import PlanRequest, Runtime, WorkspaceOptions
+    from reconciler.commands.options import WorkspaceOptions
+    from reconciler.commands.plan_request import PlanRequest
+    from reconciler.commands.runtime import Runtime
     from reconciler.model.event import Event
 
 
@@ -79,7 +81,7 @@ def run(work: Coroutine[Any, Any, _T]) -> _T:
 
 def options_of(workspace: Workspace) -> WorkspaceOptions:
     """Return the options of the use cases."""
-    from reconciler.commands.runtime import WorkspaceOptions
+    from reconciler.commands.options import WorkspaceOptions
 
     return WorkspaceOptions(
         Path(workspace.folder),
@@ -98,9 +100,8 @@ def runtime_of(workspace: Workspace) -> Runtime:
 
 def plan_request_of(workspace: Workspace, scope: PlanScope | None) -> PlanRequest:
     """Return the request for a plan of some resources, of all without a scope."""
-    from reconciler.commands.runtime import PlanRequest
-    from reconciler.model.plan import Selection
-    from reconciler.planning.planner import PlanOptions
+    from reconciler.commands.plan_request import PlanRequest
+    from reconciler.model.plan_options import PlanOptions, Selection
 
     scope = scope or PlanScope()
     selection = Selection(

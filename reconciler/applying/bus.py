@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
 from reconciler.errors import ReconcilerError
+from reconciler.model.change import Change
 from reconciler.model.event import Event, Listener, Planned, Record, RunInfo
 from reconciler.model.plan_redaction import redact_event
 from reconciler.model.redaction import Mask
@@ -36,7 +37,8 @@ class Output:
 class Bus:
     """The listener to which a run sends its events, and which passes them on to its outputs.
 
-    An output that fails gets no more events; the run continues. `problems` reports it.
+    An output that fails gets no more events; the run continues. `problems` reports it. The changes
+    of the plan are masked with the plan: every secret that they send is resolved before.
 
     Raises on the first event:
         ReconcilerError: a required output can't be written; nothing was sent.
@@ -48,13 +50,17 @@ class Bus:
     now: Callable[[], datetime]
     run: RunInfo
     _sequence: int = 0
+    _changes: Mapping[str, Change] = field(default_factory=dict)
     _failures: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def __call__(self, event: Event) -> None:
         """Pass an event on to every output that has not failed."""
         self._sequence += 1
         time = self.now().isoformat()
-        record = Record(self.run, self._sequence, time, redact_event(event, self.mask))
+        masked = redact_event(event, self.mask, self._changes)
+        if isinstance(masked, Planned):
+            self._changes = {change.id: change for change in masked.plan.changes}
+        record = Record(self.run, self._sequence, time, masked)
         for output in self.outputs:
             if output.name not in self._failures:
                 self._pass(record, output)

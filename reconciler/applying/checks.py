@@ -9,7 +9,8 @@ from reconciler.applying.change_run import ChangeRun
 from reconciler.applying.staleness import modifications
 from reconciler.client import Permit, Transport
 from reconciler.errors import NotFound, StalePlan
-from reconciler.model.change import Action, Change
+from reconciler.model.action import Action
+from reconciler.model.change import Change
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.redaction import Mask

@@ -7,7 +7,7 @@ from traceback import extract_tb
 
 from reconciler.applying.change_run import ChangeRun
 from reconciler.errors import AmbiguousOutcome, ReconcilerError, StalePlan
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.event import Failed, Skipped
 from reconciler.model.redaction import Mask
 

@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from reconciler.applying.change_run import ChangeRun
 from reconciler.applying.checks import Checks
@@ -103,8 +104,8 @@ class _Run:
 
     unknown
         Creates whose outcome is unknown, with the error.
-    unchecked
-        Creates whose scope was not checked for duplicates since.
+    unchecked, unchecked_since
+        Creates whose scope was not checked for duplicates since, and when the first was sent.
     just_checked, to_check_again
         Creates that were checked: after the last changes, and before.
     waiting
@@ -124,6 +125,7 @@ class _Run:
     twins: dict[str, Twins] = field(default_factory=dict)
     unknown: list[tuple[ChangeRun, ReconcilerError]] = field(default_factory=list)
     unchecked: list[ChangeRun] = field(default_factory=list)
+    unchecked_since: float = inf
     just_checked: list[ChangeRun] = field(default_factory=list)
     to_check_again: list[ChangeRun] = field(default_factory=list)
     waiting: list[ChangeRun] = field(default_factory=list)
@@ -199,8 +201,14 @@ class _Run:
                 task.cancel()
 
     def _is_check_due(self) -> bool:
-        sent = [run.creation.sent_at for run in self.unchecked if run.creation is not None]
-        return bool(sent) and self.transport.clock() - min(sent) > CHECKED_WITHIN
+        return self.transport.clock() - self.unchecked_since > CHECKED_WITHIN
+
+    def _to_check(self, runs: Sequence[ChangeRun]) -> None:
+        """Note creates whose scope is to be checked for duplicates."""
+        self.unchecked += runs
+        for creation in (run.creation for run in runs):
+            if creation is not None:
+                self.unchecked_since = min(creation.sent_at, self.unchecked_since)
 
     def _obstacle(self, change: Change) -> str | None:
         """Return why a change can't be started, None if it can."""
@@ -251,12 +259,12 @@ class _Run:
             else:
                 self.waiting.append(run)
         if run.creation is not known and run.live_id is not None:
-            self.unchecked.append(run)
+            self._to_check([run])
 
     async def _settle(self) -> None:
         """Search for what is unknown, check for duplicates, finish the replacements."""
         await self._search()
-        created, self.unchecked = self.unchecked, []
+        created, self.unchecked, self.unchecked_since = self.unchecked, [], inf
         await self._check(created)
         self.just_checked += [run for run in created if self._is_done(run)]
         waiting, self.waiting = self.waiting, []
@@ -283,7 +291,7 @@ class _Run:
                 problem = problems.get(run.change.id, NOT_SEARCHED)
                 self._end(unknown_create(run, self.mask(f"{cause.message}; {problem}")))
         adopted = [run for run in runs if not run.outcome_unknown]
-        self.unchecked += adopted
+        self._to_check(adopted)
         await self._work(deque(adopted))
 
     async def _check(self, runs: Sequence[ChangeRun]) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from reconciler.model.change import Action, Change
+from reconciler.model.action import Action
+from reconciler.model.change import Change
 from reconciler.model.replacement import marked_name
 from reconciler.model.values import JSONObject
 

@@ -5,6 +5,8 @@ Servers ignore unknown fields and overwrite some at creation (docs/service.md, 1
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from reconciler.model.comparison import is_equal
 from reconciler.model.kind import Kind
 from reconciler.model.leaves import field_leaves
@@ -24,16 +26,18 @@ def altered_paths(kind: Kind, sent: JSONObject, stored: JSONObject) -> tuple[Pat
     )
 
 
-def body_of_altered(kind: Kind, sent: JSONObject, stored: JSONObject) -> dict[str, JSON]:
+def body_of_altered(kind: Kind, sent: JSONObject, altered: Collection[Path]) -> dict[str, JSON]:
     """Return the top-level fields of a body that read back different, to send them again."""
-    altered = {path[0] for path in altered_paths(kind, sent, stored)}
-    return {name: value for name, value in sent.items() if _field_name(kind, name) in altered}
+    names = {path[0] for path in altered}
+    return {name: value for name, value in sent.items() if _field_name(kind, name) in names}
 
 
-def lacks_fields(kind: Kind, sent: JSONObject, stored: JSONObject) -> bool:
-    """Return whether a body lacks a sent field: then it is not the whole object."""
+def lacks_fields(kind: Kind, stored: JSONObject, altered: Collection[Path]) -> bool:
+    """Return whether a body lacks an altered field: then it is not the whole object."""
+    if not altered:
+        return False
     shown = {leaf.path for leaf in field_leaves(kind.fields, stored, live=True)}
-    return any(path not in shown for path in altered_paths(kind, sent, stored))
+    return any(path not in shown for path in altered)
 
 
 def _field_name(kind: Kind, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
@@ -33,14 +33,15 @@ from reconciler.errors import (
     NotFound,
     ServiceError,
 )
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Change
 from reconciler.model.kind import Kind
 from reconciler.model.live import id_text
 from reconciler.model.redaction import Mask
 from reconciler.model.request import Answer, Repeat, Request
 from reconciler.model.routes import Routes
-from reconciler.model.values import JSON, JSONObject, path_text, secret_refs
+from reconciler.model.values import JSON, JSONObject, Path, path_text, secret_refs
 from reconciler.model.wording import printable
 
 _TRIES = 5
@@ -238,13 +239,12 @@ class Worker:
         if creation is None or creation.live_id is None:
             return
         kind, live_id = creation.routes.kind, creation.live_id
-        stored = _whole(kind, creation.stored, live_id, sent=step.sent)
-        if stored is None:
-            stored = (await self.checks.read(run, creation.routes, live_id)).body
-        patch = {**body_of_altered(kind, step.sent, stored), **step.more}
+        creation.stored, altered = await self._compared(
+            run, creation.routes, creation.stored, sent=step.sent
+        )
+        patch = {**body_of_altered(kind, step.sent, altered), **step.more}
         if run.adopted:
             patch |= {name: value for name, value in step.sent.items() if secret_refs(value)}
-        creation.stored = stored
         if patch:
             answer = await self._write(run, creation.routes.patch(live_id, patch), None)
             sent = {**step.sent, **patch}
@@ -256,22 +256,33 @@ class Worker:
     ) -> JSONObject | None:
         """Return the object after a PATCH, and note what the server did not keep.
 
-        It is read if the answer lacks a field. If it can't be read, it is None: the PATCH was
-        acknowledged.
+        If it can't be read, it is None: the PATCH was acknowledged.
         """
-        live_id = run.live_id or ""
-        stored = _whole(routes.kind, answer.body, live_id, sent=sent)
         try:
-            if stored is None:
-                stored = (await self.checks.read(run, routes, live_id)).body
+            stored, altered = await self._compared(run, routes, answer.body, sent=sent)
         except (ServiceError, Interrupted) as error:
             run.notices.append(f"not compared with what was sent: {self.mask(error.message)}")
             return None
         run.notices += [
             f"the server ignored or altered {path_text(path)}: it reads back different"
-            for path in altered_paths(routes.kind, sent, stored)
+            for path in altered
         ]
         return stored
+
+    async def _compared(
+        self, run: ChangeRun, routes: Routes, answer: JSON, *, sent: JSONObject
+    ) -> tuple[JSONObject, Collection[Path]]:
+        """Return the object after a write, and the paths of sent fields that it alters.
+
+        It is read if the answer lacks a field. Raises ServiceError.
+        """
+        kind, live_id = routes.kind, run.live_id or ""
+        if isinstance(answer, Mapping) and id_text(answer.get("id")) == live_id:
+            altered = altered_paths(kind, sent, answer)
+            if not lacks_fields(kind, answer, altered):
+                return answer, altered
+        stored = (await self.checks.read(run, routes, live_id)).body
+        return stored, altered_paths(kind, sent, stored)
 
     async def _took_effect(self, run: ChangeRun, step: Step) -> bool:
         """Return whether a write without a clear answer reads back as done.
@@ -302,10 +313,3 @@ class Worker:
         answer = await self.transport.send(request, change_id=run.change.id, permit=permit)
         run.writing = False
         return answer
-
-
-def _whole(kind: Kind, body: JSON, live_id: str, *, sent: JSONObject) -> JSONObject | None:
-    """Return the answer to a write if it shows everything that was sent, else None."""
-    if not isinstance(body, Mapping) or id_text(body.get("id")) != live_id:
-        return None
-    return None if lacks_fields(kind, sent, body) else body

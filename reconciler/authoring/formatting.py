@@ -171,13 +171,13 @@ class _Formatting:
             return entries
         order = {name: position for position, name in enumerate(node.get("properties", {}))}
         last = len(order)
-
-        def place(entry: Entry) -> int:
-            return -1 if entry.key.tag == MERGE_TAG else order.get(entry.name, last)
-
-        ordered = sorted(entries, key=place)
-        moved = any(entry is not was for entry, was in zip(ordered, entries, strict=True))
-        return entries if moved and _separates_alias(ordered) else ordered
+        places = [
+            -1 if entry.key.tag == MERGE_TAG else order.get(entry.name, last) for entry in entries
+        ]
+        if places == sorted(places):
+            return entries
+        ordered = [entries[at] for at in sorted(range(len(entries)), key=places.__getitem__)]
+        return entries if _separates_alias(ordered) else ordered
 
     def _entry(
         self, entry: Entry, node: Schema, path: Path, *, column: int, indent: int
@@ -218,6 +218,8 @@ class _Formatting:
     def _comments(self, start: int, end: int, indent: int) -> list[str]:
         """Return comments at the column of their key, and blank lines without repetition."""
         kept: list[str] = []
+        if start >= end:
+            return kept
         for line in self.lines[start:end]:
             text = line.strip()
             if text:

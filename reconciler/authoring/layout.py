@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import yaml
 
@@ -20,12 +21,13 @@ _KEEPS_EMPTY_LINES = re.compile(r"[|>][0-9]*\+")
 """The header of a block scalar that includes the blank lines below."""
 _SETS_INDENT = re.compile(r"[|>][-+]?[0-9]")
 _ITEM = re.compile(r"\s*#\s*-\s")
+_NOT_PLAIN = ("&", "!", "*", "? ")
+"""What a key begins with that is not only its text."""
 _PINNED = ("# yaml-language-server:", "---", "%")
 """Lines that stay at the top of a file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One key of a block mapping. Lines count from 0, `end` is exclusive.
 
     `start` is the first of the comment and blank lines above the key, `line` that of the key.
@@ -67,35 +69,33 @@ def block_of(node: Node | None, lines: Sequence[str], *, start: int, end: int) -
     """
     if not isinstance(node, yaml.MappingNode) or node.flow_style or not node.value:
         return None
-    keys = [key for key, _ in node.value]
-    column = keys[0].start_mark.column
-    at = [key.start_mark.line for key in keys]
+    column = node.value[0][0].start_mark.column
+    at = [key.start_mark.line for key, _ in node.value]
     if at[0] < start or at[-1] >= end or at != sorted(set(at)):
-        return None
-    if not all(_is_plain(key, lines[line], column) for key, line in zip(keys, at, strict=True)):
         return None
     entries: list[Entry] = []
     begin = start
-    for position, (key, value) in enumerate(node.value):
-        limit = at[position + 1] if position + 1 < len(keys) else end
+    for (key, value), line, limit in zip(node.value, at, [*at[1:], end], strict=True):
+        if not _is_plain(key, lines[line], column):
+            return None
         body_end = until = limit
-        if limit > at[position] + 1:
-            body_end = _body_end(value, lines, line=at[position], limit=limit)
+        if limit > line + 1:
+            body_end = _body_end(value, lines, line=line, limit=limit)
             until = _with_own_comments(value, lines, column, start=body_end, end=limit)
-        entries.append(Entry(key, value, begin, at[position], body_end, until))
+        entries.append(Entry(key, value, begin, line, body_end, until))
         begin = until
     return Block(tuple(entries), column, begin, end)
 
 
 def _is_plain(key: Node, line: str, column: int) -> bool:
     """Return whether a key is the first text of its line, in a column, and ends in that line."""
+    start = key.start_mark
     return (
         key.__class__ is yaml.ScalarNode
-        and key.start_mark.column == column
-        and line[:column].isspace() == (column > 0)
-        and line[column : column + 1] not in "&!*"
-        and key.end_mark.line == key.start_mark.line
-        and not line.startswith("? ", column)
+        and start.column == column
+        and key.end_mark.line == start.line
+        and not line[:column].strip()
+        and not line.startswith(_NOT_PLAIN, column)
     )
 
 

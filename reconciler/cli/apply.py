@@ -6,7 +6,7 @@ import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,31 +24,20 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import (
-    cost_of,
-    print_warnings,
-    progress,
-    read_line,
-    render_options,
-    runtime,
-    shown,
-)
+from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.signals import run, stop_on_signals
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_plan, write_report
-from reconciler.commands.applying import Applied, ApplyRequest, Screen, apply
-from reconciler.commands.backfills import BackfillRequest
-from reconciler.commands.planning import PlanResult
-from reconciler.commands.recording import Outputs
-from reconciler.commands.runtime import Runtime
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.model.event import Event, Planned, Report
-from reconciler.model.plan import Plan
 from reconciler.model.wording import quoted
-from reconciler.planning.approval import approval_of
 from reconciler.render.options import RenderOptions
-from reconciler.render.plan.text import plan_as_text, unverified_as_text
-from reconciler.render.progress import Progress, error_as_text
-from reconciler.render.report import report_as_text
+
+if TYPE_CHECKING:
+    from reconciler.commands.applying import Applied
+    from reconciler.commands.planning import PlanResult
+    from reconciler.commands.runtime import Runtime
+    from reconciler.model.event import Event, Report
+    from reconciler.model.plan import Plan
+    from reconciler.render.progress import Progress
 
 EXAMPLES = (
     ("apply", "Show the plan, ask, and apply it"),
@@ -114,6 +103,11 @@ def execute(
     file of `backfill --out`.
     Without a terminal, --auto-approve, --plan-id or a plan file is needed.
     """
+    from reconciler.cli.running import progress, shown
+    from reconciler.commands.applying import ApplyRequest, Screen, apply
+    from reconciler.commands.backfills import BackfillRequest
+    from reconciler.commands.recording import Outputs
+
     names = ("plan_file", "undo", "shared", "auto_approve", "plan_id", "verify", "mark", "rollback")
     is_json = output_format == "json"
     backfills = saved_backfills(options["plan_file"])
@@ -146,6 +140,9 @@ class Terminal:
 
     def show(self, result: PlanResult) -> None:
         """Show a plan, and what applying it takes."""
+        from reconciler.cli.running import cost_of
+        from reconciler.render.plan.text import plan_as_text
+
         self.progress.clear()
         print_warnings(result.diagnostics)
         cost = cost_of(result)
@@ -156,6 +153,9 @@ class Terminal:
 
     async def approve(self, plan: Plan) -> bool:
         """Ask for approval."""
+        from reconciler.cli.running import read_line
+        from reconciler.planning.approval import approval_of
+
         self.progress.clear()
         approval = approval_of(plan)
         write_message(f"\n{approval.question}")
@@ -163,6 +163,8 @@ class Terminal:
 
     def report(self, report: Report) -> None:
         """Show how the changes ended."""
+        from reconciler.render.report import report_as_text
+
         self.progress.clear()
         if self.how is not None:
             write_report(report_as_text(report))
@@ -170,6 +172,9 @@ class Terminal:
 
 def run_runtime(listener: Progress) -> Runtime:
     """Return a runtime that prints progress. When a run starts, signals begin to request a stop."""
+    from reconciler.cli.running import runtime
+    from reconciler.model.event import Planned
+
     plain = runtime()
 
     def listen(event: Event) -> None:
@@ -182,6 +187,8 @@ def run_runtime(listener: Progress) -> Runtime:
 
 def finish(applied: Applied) -> int:
     """Print what remains after the report, and return the exit code."""
+    from reconciler.render.plan.text import unverified_as_text
+
     write_note(f"{applied.calls} API calls\n")
     for difference in applied.left_out:
         write_message(f"not applied, not in both plans: {difference}\n")
@@ -199,4 +206,6 @@ def finish(applied: Applied) -> int:
 
 
 def _print_error(message: str, error: ReconcilerError) -> None:
+    from reconciler.render.progress import error_as_text
+
     write_message(error_as_text(ReconcilerError(message, hint=error.hint)))

@@ -11,7 +11,6 @@ from reconciler.cli.exit_codes import exit_code_of_audit
 from reconciler.cli.options import format_option
 from reconciler.cli.output import render_options
 from reconciler.cli.streams import write_result
-from reconciler.commands.auditing import audit
 from reconciler.render.formats import writer_of
 
 EXAMPLES = (
@@ -33,6 +32,8 @@ def execute(file: Path, *, run: str | None, output_format: str) -> int:
     Shows how each change of a run ended, what is unknown, and requests without an answer.
     Exits with 3 if the run that is shown has unknown outcomes or twins.
     """
+    from reconciler.commands.auditing import audit
+
     result = audit(file, run)
     write_result(writer_of(output_format, "audit")(result, render_options()))
     return exit_code_of_audit(result)

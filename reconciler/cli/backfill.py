@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,22 +20,19 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import progress, read_line, render_options, runtime, shown
+from reconciler.cli.output import render_options
 from reconciler.cli.signals import run, stop_on_signals
 from reconciler.cli.streams import write_message, write_note, write_plan, write_report, write_result
-from reconciler.client.estimate import Estimate
-from reconciler.client.stop import Stop
-from reconciler.commands.backfills import Backfilled, BackfillRequest, Screen, backfill, cancel
-from reconciler.commands.files import read_file, write_private
-from reconciler.commands.recording import Outputs
 from reconciler.errors import BadUsage, ExitCode
-from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.moments import duration_of
 from reconciler.model.wording import printable, several
-from reconciler.planning.backfills import approval_of_backfills
-from reconciler.render.backfills import backfills_as_json, backfills_as_text, ends_as_text
-from reconciler.render.durations import estimate_as_text
-from reconciler.render.progress import Progress
+
+if TYPE_CHECKING:
+    from reconciler.client.estimate import Estimate
+    from reconciler.client.stop import Stop
+    from reconciler.commands.backfills import Backfilled, BackfillRequest
+    from reconciler.model.backfill_plan import BackfillPlan
+    from reconciler.render.progress import Progress
 
 EXAMPLES = (
     ("backfill lake --gaps --wait", "Close the gaps of the last seven days, and wait"),
@@ -75,6 +72,10 @@ def execute(name: str, **options: Any) -> ExitCode:
     intervals; times without an offset are UTC. Each backfill is sent once. If the last run failed,
     one interval is tried first. Exits with 3 if a backfill was not started or did not complete.
     """
+    from reconciler.cli.running import runtime
+    from reconciler.commands.backfills import BackfillRequest, cancel
+    from reconciler.commands.recording import Outputs
+
     workspace = workspace_of(options)
     if options["cancelled"]:
         ids = run(cancel(name, options["row_id"], workspace, runtime()))
@@ -101,6 +102,8 @@ def execute(name: str, **options: Any) -> ExitCode:
 
 def saved_backfills(file: Path | None) -> BackfillPlan | None:
     """Return the backfills of a saved plan, None for another file. Raises ReconcilerError."""
+    from reconciler.commands.files import read_file
+
     if file is None or not file.is_file():
         return None
     data = read_file(file)
@@ -116,6 +119,10 @@ def started(
     request: BackfillRequest, *, is_json: bool = False, out: Path | None = None
 ) -> ExitCode:
     """Plan, show, approve and start backfills; print how they ended; return the exit code."""
+    from reconciler.cli.running import progress, runtime, shown
+    from reconciler.commands.backfills import Screen, backfill
+    from reconciler.render.backfills import backfills_as_json, ends_as_text
+
     listener, world = progress(), runtime()
     terminal = _Terminal(listener, world.stop, is_json=is_json or out == STDOUT)
     screen = Screen(terminal.show, terminal.approve, terminal.begin)
@@ -139,6 +146,9 @@ class _Terminal:
     is_json: bool
 
     def show(self, plan: BackfillPlan, estimate: Estimate) -> None:
+        from reconciler.render.backfills import backfills_as_text
+        from reconciler.render.durations import estimate_as_text
+
         self.progress.clear()
         cost = ""
         if plan.backfills:
@@ -150,6 +160,9 @@ class _Terminal:
             write_plan(text)
 
     async def approve(self, plan: BackfillPlan) -> bool:
+        from reconciler.cli.running import read_line
+        from reconciler.planning.backfills import approval_of_backfills
+
         self.progress.clear()
         approval = approval_of_backfills(plan)
         write_message(f"\n{approval.question}")
@@ -160,6 +173,9 @@ class _Terminal:
 
 
 def _save(plan: BackfillPlan, out: Path) -> None:
+    from reconciler.commands.files import write_private
+    from reconciler.render.backfills import backfills_as_json
+
     text = backfills_as_json(plan)
     if out == STDOUT:
         write_result(text)

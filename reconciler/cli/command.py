@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import click
 
 from reconciler.cli.settings import current
-from reconciler.cli.tracing import traced
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -84,6 +83,9 @@ class Command(HasCommonOptions):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, and export its trace if one is wanted."""
+        # Only a command that runs may be traced, not --version and --help.
+        from reconciler.cli.tracing import traced
+
         with traced(self.name or "") as running:
             result = super().invoke(ctx)
             running.exit_code = int(result or 0)

@@ -15,9 +15,8 @@ from reconciler.cli.options import (
     format_option,
     workspace_of,
 )
-from reconciler.cli.output import print_warnings, render_options, run_shown, runtime
+from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.streams import write_note, write_result
-from reconciler.commands.comparing import CompareRequest, compare
 from reconciler.errors import ExitCode
 from reconciler.render.formats import writer_of
 
@@ -52,6 +51,9 @@ def execute(
     comes from a reference such as ${var:bucket}, if both environments override the field, or if it
     is a name, an id or a secret. Exits with 2 if there are other differences.
     """
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.commands.comparing import CompareRequest, compare
+
     request = CompareRequest(workspace_of(options), first, second, live, names)
     result = run_shown(lambda world: compare(request, world), runtime())
     print_warnings(result.diagnostics)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 
 from reconciler.cli.command import command
-from reconciler.cli.output import runtime, style_of
+from reconciler.cli.output import style_of
 from reconciler.cli.streams import write_result
-from reconciler.commands.demonstrating import demo
-from reconciler.render.progress import demo_line
 
 EXAMPLES = (
     ("demo", "Plan, apply, cause drift and repair it, on the embedded service"),
@@ -22,5 +20,9 @@ def execute() -> None:
 
     Starts the embedded service on a free loopback port and needs no network and no account.
     """
+    from reconciler.cli.running import runtime
+    from reconciler.commands.demonstrating import demo
+    from reconciler.render.progress import demo_line
+
     style = style_of(sys.stdout)
     demo(runtime(), lambda text: write_result(f"{demo_line(text, style)}\n"))

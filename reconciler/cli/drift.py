@@ -17,11 +17,9 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options, run_shown, runtime
+from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.streams import write_note, write_result
-from reconciler.commands.drifting import DriftRequest, drift
-from reconciler.commands.files import path_in_repository
-from reconciler.commands.runtime import PlanRequest
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.errors import ExitCode
 from reconciler.render.formats import writer_of
 
@@ -52,6 +50,10 @@ def execute(
     the files is not drift. Exits with 2 if there is drift. Write it into the files with `pull`, or
     set it back with `apply`.
     """
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.commands.drifting import DriftRequest, drift
+    from reconciler.commands.files import path_in_repository
+
     workspace = workspace_of(options)
     request = DriftRequest(PlanRequest(workspace, base=base), names, attribute=attribute)
     result = run_shown(partial(drift, request), runtime())

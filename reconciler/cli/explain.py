@@ -8,7 +8,6 @@ from reconciler.cli.command import command
 from reconciler.cli.options import format_option
 from reconciler.cli.output import render_options
 from reconciler.cli.streams import write_result
-from reconciler.commands.explaining import explain, overview
 from reconciler.render.formats import writer_of
 
 EXAMPLES = (
@@ -27,5 +26,7 @@ def execute(name: str | None, output_format: str) -> None:
     NAME is a path of fields such as batch_export.destination.S3.prefix or policy.prune, or a code
     or id. Without NAME, list the first words of paths. Needs no workspace and no network.
     """
+    from reconciler.commands.explaining import explain, overview
+
     explanation = overview() if name is None else explain(name)
     write_result(writer_of(output_format, "explanation")(explanation, render_options()))

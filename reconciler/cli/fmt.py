@@ -12,10 +12,7 @@ from reconciler.cli.exit_codes import exit_code_of_format
 from reconciler.cli.options import folder_of, folder_option
 from reconciler.cli.output import print_warnings, style_of
 from reconciler.cli.streams import write_content, write_note, write_result
-from reconciler.commands.formatting import format_text, format_workspace
 from reconciler.errors import BadUsage
-from reconciler.render.difference import format_summary, formatted_as_text
-from reconciler.workspace.limits import MAX_FILE_BYTES
 
 STDIN = Path("-")
 
@@ -46,6 +43,10 @@ def execute(
     every file of the workspace; a folder means all files in it. Prints the names of the files that
     change. With - as the only file, formats stdin to stdout and needs no workspace.
     """
+    from reconciler.commands.formatting import format_text, format_workspace
+    from reconciler.render.difference import format_summary, formatted_as_text
+    from reconciler.workspace.limits import MAX_FILE_BYTES
+
     write = not (check or diff)
     if STDIN in files:
         if len(files) > 1:

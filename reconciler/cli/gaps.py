@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import client_options, format_option, workspace_of, workspace_options
-from reconciler.cli.output import render_options, run_shown, runtime
+from reconciler.cli.output import render_options
 from reconciler.cli.streams import write_note, write_result
-from reconciler.client.estimate import Estimate
-from reconciler.commands.gaps import GapRequest, gaps
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.moments import duration_of, moment_of
-from reconciler.render.durations import estimate_as_text
 from reconciler.render.formats import writer_of
+
+if TYPE_CHECKING:
+    from reconciler.client.estimate import Estimate
 
 EXAMPLES = (
     ("gaps", "Look for gaps of the last seven days in every export"),
@@ -41,6 +41,9 @@ def execute(names: tuple[str, ...], output_format: str, **options: Any) -> ExitC
     2 if there are gaps. What can't be known, for example because of an earlier pause, is `unknown`
     and no gap.
     """
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.commands.gaps import GapRequest, gaps
+
     request = GapRequest(workspace_of(options), names, **window_options(options))
     result = run_shown(lambda world: gaps(request, world, announce), runtime())
     write_result(writer_of(output_format, "gaps")(result.report, render_options()))
@@ -62,6 +65,8 @@ def window_options(options: dict[str, Any]) -> dict[str, Any]:
 
 def announce(estimate: Estimate) -> None:
     """Print how many calls reading the runs takes, before they are made."""
+    from reconciler.render.durations import estimate_as_text
+
     cost = estimate_as_text(
         estimate.calls,
         estimate.seconds,

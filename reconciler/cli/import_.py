@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,14 +17,14 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import render_options, run_shown, runtime
+from reconciler.cli.output import render_options
 from reconciler.cli.streams import write_message, write_result
-from reconciler.commands.importing import ImportOptions, import_live
-from reconciler.importing.choosing import Choice
 from reconciler.importing.placing import Layout
 from reconciler.kinds import all_kinds
 from reconciler.render.formats import DEFAULT, writer_of
-from reconciler.render.imports import remarks_on_import
+
+if TYPE_CHECKING:
+    from reconciler.commands.importing import ImportOptions
 
 layout_option = option(
     "--layout",
@@ -72,6 +72,9 @@ def execute(*, output_format: str, **options: Any) -> int:
     The API hides secrets: each becomes a reference to an environment variable, and these are
     listed. Exits with 1 if an object can't be imported; the others are.
     """
+    from reconciler.commands.importing import ImportOptions
+    from reconciler.importing.choosing import Choice
+
     request = ImportOptions(
         workspace=workspace_of(options),
         choice=Choice(
@@ -90,6 +93,10 @@ def execute(*, output_format: str, **options: Any) -> int:
 
 def import_and_print(request: ImportOptions, output_format: str = DEFAULT) -> int:
     """Import, print what was done and what was not, and return the exit code."""
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.commands.importing import import_live
+    from reconciler.render.imports import remarks_on_import
+
     imported = run_shown(lambda world: import_live(request, world), runtime())
     write = writer_of(output_format, "imported")
     write_result(write(imported, render_options()))

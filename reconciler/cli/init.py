@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reconciler.cli.command import command, option
 from reconciler.cli.import_ import import_and_print, layout_option
 from reconciler.cli.options import new_folder_option
-from reconciler.cli.output import runtime
 from reconciler.cli.streams import write_note, write_result
-from reconciler.commands.importing import ImportOptions
-from reconciler.commands.initialising import InitOptions, has_workspace, initialise, refresh_schemas
-from reconciler.commands.pipelines import RECIPES, write_recipe
-from reconciler.commands.runtime import WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.pipelines import RECIPES
 from reconciler.errors import ExitCode
-from reconciler.importing.placing import Layout
 from reconciler.model.wording import printable
+
+if TYPE_CHECKING:
+    from reconciler.commands.initialising import InitOptions
+    from reconciler.importing.placing import Layout
 
 EXAMPLES = (
     (
@@ -64,6 +64,15 @@ def execute(*, schemas: bool, layout: Layout | None, host: str | None, **options
     The schemas for editors go into .reconciler/, and the files refer to them. Existing files are
     not overwritten.
     """
+    from reconciler.cli.running import runtime
+    from reconciler.commands.importing import ImportOptions
+    from reconciler.commands.initialising import (
+        InitOptions,
+        has_workspace,
+        initialise,
+        refresh_schemas,
+    )
+
     workspace = InitOptions(**options)
     if schemas:
         _print_files(refresh_schemas(workspace.folder))
@@ -83,6 +92,8 @@ def execute(*, schemas: bool, layout: Layout | None, host: str | None, **options
 
 
 def _print_recipe(host: str, workspace: InitOptions) -> None:
+    from reconciler.commands.pipelines import write_recipe
+
     recipe = write_recipe(host, workspace.folder, workspace.environment)
     _print_files(recipe.written)
     for name in recipe.kept:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,16 +16,15 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import render_options, run_shown, runtime, style_of
+from reconciler.cli.output import render_options, style_of
 from reconciler.cli.runs import check_follow, window_of
 from reconciler.cli.streams import write_result
-from reconciler.commands.log_reading import LogsRequest, follow_logs, logs
 from reconciler.errors import BadUsage
-from reconciler.model.run import LogEntry
-from reconciler.model.run_report import LEVELS, levels_from
-from reconciler.operations.log_pages import LogFilter
+from reconciler.model.run_report import LEVELS
 from reconciler.render.formats import writer_of
-from reconciler.render.logs import entry_as_text
+
+if TYPE_CHECKING:
+    from reconciler.model.run import LogEntry
 
 EXAMPLES = (
     ("logs lake", "The newest 100 entries of an export"),
@@ -60,6 +59,12 @@ def execute(name: str, output_format: str, *, follow: bool, links: bool, **optio
     runs: with --run, entries are matched by the interval in their messages, or by time, and the
     output says which. With --follow, json prints a line for each entry.
     """
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.commands.log_reading import LogsRequest, follow_logs, logs
+    from reconciler.model.run_report import levels_from
+    from reconciler.operations.log_pages import LogFilter
+    from reconciler.render.logs import entry_as_text
+
     first, last = window_of(options)
     level, run = options["level"], options["run"]
     request = LogsRequest(

@@ -13,8 +13,6 @@ from reconciler.cli.command import command, option
 from reconciler.cli.options import folder_of, folder_option
 from reconciler.cli.output import style_of
 from reconciler.cli.streams import write_note, write_result
-from reconciler.commands.moving import MoveOptions, move
-from reconciler.render.difference import move_summary, moved_as_text
 
 EXAMPLES = (
     ("mv web shop", "Rename the key of a resource in all files"),
@@ -39,6 +37,9 @@ def execute(
     `prune`. Everything else in the files stays as it is, comments too. If the plan could not
     recognize the object by a new name, the old one is added to `lifecycle.renamed_from`.
     """
+    from reconciler.commands.moving import MoveOptions, move
+    from reconciler.render.difference import move_summary, moved_as_text
+
     moved = move(MoveOptions(folder_of(folder), old, new, name, write=not diff), os.environ)
     write_result(moved_as_text(moved, diff=diff, style=style_of(sys.stdout)))
     write_note(move_summary(moved))

@@ -7,23 +7,22 @@ from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from reconciler.cli import completing
-from reconciler.cli.command import OUTPUT, option
+from reconciler.cli.command import OUTPUT, GroupedOption, option
 from reconciler.cli.streams import write_note
-from reconciler.commands.runtime import PlanRequest, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import BadUsage
-from reconciler.kinds import all_kinds
 from reconciler.model.client_options import ClientOptions, duration, how_to_write, rate
-from reconciler.model.naming import kinds_named
-from reconciler.model.plan import Selection
-from reconciler.planning.planner import PlanOptions
 from reconciler.render.formats import DEFAULT, Result, formats_of
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.sources import WORKSPACE_FILE, workspace_above
+
+if TYPE_CHECKING:
+    from reconciler.commands.plan_request import PlanRequest
 
 _Value = TypeVar("_Value")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -46,6 +45,9 @@ def _known_kinds(
     _: click.Context, __: click.Parameter, written: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return the texts as written. Raises BadUsage for an unknown kind, before anything is read."""
+    from reconciler.kinds import all_kinds
+    from reconciler.model.naming import kinds_named
+
     for text in written:
         kinds_named(text, all_kinds())
     return written
@@ -219,16 +221,43 @@ client_options = _all(
 )
 
 
+class _Formats(click.Choice):  # type: ignore[type-arg]  # not generic before click 8.4
+    """The formats of a result, imported only if another than the default is given or listed."""
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+        self.case_sensitive = True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        return formats_of(self.result)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return DEFAULT if value == DEFAULT else super().convert(value, param, ctx)
+
+
+class _FormatOption(GroupedOption):
+    """An option whose help lists the formats."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return its names, and the formats."""
+        if isinstance(self.type, _Formats):
+            self.help = f"Output format: {', '.join(self.type.choices)}."
+        return super().get_help_record(ctx)
+
+
 def format_option(result: Result) -> Callable[[_Function], _Function]:
     """Add --format of a result."""
-    return output_option(
+    return click.option(
         "--format",
         "output_format",
-        type=click.Choice(formats_of(result)),
+        cls=_FormatOption,
+        group=OUTPUT,
+        type=_Formats(result),
         default=DEFAULT,
         show_default=True,
         metavar="FORMAT",
-        help=f"Output format: {', '.join(formats_of(result))}.",
+        help="Output format.",
     )
 
 
@@ -290,6 +319,9 @@ def workspace_of(options: dict[str, Any]) -> WorkspaceOptions:
 
 def plan_request(options: dict[str, Any]) -> PlanRequest:
     """Return the request for a plan. Raises BadUsage for options that exclude each other."""
+    from reconciler.commands.plan_request import PlanRequest
+    from reconciler.model.plan_options import PlanOptions, Selection
+
     if options["base"] is not None and options["no_base"]:
         raise BadUsage("--base and --no-base exclude each other")
     return PlanRequest(

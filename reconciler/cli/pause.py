@@ -6,7 +6,6 @@ from typing import Any
 
 from reconciler.cli.command import command
 from reconciler.cli.pausing import pausing_options, toggled
-from reconciler.model.change import Action
 
 EXAMPLES = (
     ("pause lake", "Pause an export"),
@@ -24,5 +23,7 @@ def execute(names: tuple[str, ...], **options: Any) -> int:
     claims. Paused exports skip their runs. --write sets the field in the files for this
     environment, so that the next apply keeps it.
     """
+    from reconciler.model.action import Action
+
     _, _, code = toggled(Action.PAUSE, names, options)
     return code

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,18 +14,17 @@ from reconciler.cli import completing
 from reconciler.cli.apply import Terminal, finish, run_runtime
 from reconciler.cli.command import option
 from reconciler.cli.options import client_options, log_option, workspace_of, workspace_options
-from reconciler.cli.output import progress, render_options, shown, style_of
+from reconciler.cli.output import render_options, style_of
 from reconciler.cli.signals import run
 from reconciler.cli.streams import ByteOutput, write_note, write_report
-from reconciler.commands.applying import Screen
-from reconciler.commands.pausing import Paused, PauseRequest, pause
-from reconciler.commands.planning import PlanResult
-from reconciler.commands.recording import Outputs
 from reconciler.errors import BadUsage
-from reconciler.model.change import Action
-from reconciler.model.event import Report
 from reconciler.model.wording import listed, printable
-from reconciler.render.difference import differences_as_text
+
+if TYPE_CHECKING:
+    from reconciler.commands.pausing import Paused, PauseRequest
+    from reconciler.commands.planning import PlanResult
+    from reconciler.model.action import Action
+    from reconciler.model.event import Report
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _MOST_LISTED = 10
@@ -61,6 +60,12 @@ def toggled(
     action: Action, names: tuple[str, ...], options: dict[str, Any]
 ) -> tuple[Paused, PauseRequest, int]:
     """Pause or unpause objects; return how that ended, the request, and the exit code."""
+    from reconciler.cli.running import progress, shown
+    from reconciler.commands.applying import Screen
+    from reconciler.commands.pausing import PauseRequest, pause
+    from reconciler.commands.recording import Outputs
+    from reconciler.render.difference import differences_as_text
+
     is_json = options["output_format"] == "json"
     log_file: Path | None = options["log_file"]
     if options["reason"] is not None and log_file is None and not is_json:

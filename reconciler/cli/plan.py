@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,23 +24,20 @@ from reconciler.cli.options import (
     summary_option,
     unmanaged_option,
 )
-from reconciler.cli.output import cost_of, print_warnings, render_options, run_shown, runtime
-from reconciler.cli.plan_several import plan_several
-from reconciler.cli.runner_files import write_runner_files
+from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_result
-from reconciler.commands.files import path_in_repository, write_private
-from reconciler.commands.planning import PlanResult, plan
-from reconciler.commands.planning_many import are_several
-from reconciler.commands.runtime import PlanRequest, Runtime
-from reconciler.commands.undoing import plan_undo
+from reconciler.commands.options import are_several
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.errors import BadUsage, ExitCode
-from reconciler.model.codec.plan import encode
-from reconciler.model.plan import Plan
-from reconciler.model.rehearsal import Rehearsal
 from reconciler.model.wording import printable
 from reconciler.render.formats import DEFAULT, writer_of
 from reconciler.render.options import RenderOptions
-from reconciler.render.rehearsal import rehearsal_as_text
+
+if TYPE_CHECKING:
+    from reconciler.commands.planning import PlanResult
+    from reconciler.commands.runtime import Runtime
+    from reconciler.model.plan import Plan
+    from reconciler.model.rehearsal import Rehearsal
 
 EXAMPLES = (
     ("plan", "Show what would change"),
@@ -86,6 +83,9 @@ def execute(
     Exits with 5 if the policy refuses the plan. Several environments are planned in one run, and
     the exit code is the worst: 130, 1, 64, 5, 2, 0. One that fails does not stop the others.
     """
+    from reconciler.cli.running import cost_of, run_shown, runtime
+    from reconciler.commands.files import path_in_repository
+
     if rehearsed and (are_several(environment) or undo is not None or output_format != DEFAULT):
         raise BadUsage(
             "--rehearse takes one environment and excludes --undo and other formats than text",
@@ -105,6 +105,8 @@ def execute(
         root=path_in_repository(request.workspace.folder, os.environ),
     )
     if are_several(environment):
+        from reconciler.cli.plan_several import plan_several
+
         return plan_several(
             request, environment, output_format, how, out=out, detailed=detailed_exitcode
         )
@@ -116,6 +118,8 @@ def execute(
     _show(result.plan, output_format, replace(how, cost=cost_of(result)), out)
     write_note(f"{result.calls} API calls\n")
     if rehearsal is not None and not result.plan.empty:
+        from reconciler.render.rehearsal import rehearsal_as_text
+
         show = write_message if out == STDOUT else write_result
         show(f"\n{rehearsal_as_text(rehearsal, how)}")
     code = rehearsal.exit_code if rehearsal is not None else ExitCode.FINE
@@ -125,17 +129,26 @@ def execute(
 def _show(plan: Plan, output_format: str, how: RenderOptions, out: Path | None) -> None:
     """Print a plan, save it, and write the files of the CI job."""
     shown = writer_of(output_format, "plan")(plan, how)
-    if out == STDOUT:
-        write_message(shown)
-        ByteOutput().write(encode(plan))
-    else:
-        write_result(shown)
-    if out is not None and out != STDOUT:
-        write_private(out, encode(plan))
-        file = printable(str(out))
-        write_note(f"saved to {file}; apply it with: reconciler apply {file}\n")
+    (write_message if out == STDOUT else write_result)(shown)
+    if out is not None:
+        _save(plan, out)
     if output_format == "github":
+        from reconciler.cli.runner_files import write_runner_files
+
         write_runner_files(plan, how, saved=out if out != STDOUT else None)
+
+
+def _save(plan: Plan, out: Path) -> None:
+    """Save a plan for `apply FILE`."""
+    from reconciler.commands.files import write_private
+    from reconciler.model.codec.plan import encode
+
+    if out == STDOUT:
+        ByteOutput().write(encode(plan))
+        return
+    write_private(out, encode(plan))
+    file = printable(str(out))
+    write_note(f"saved to {file}; apply it with: reconciler apply {file}\n")
 
 
 async def _planned(
@@ -143,10 +156,13 @@ async def _planned(
 ) -> tuple[PlanResult, Rehearsal | None]:
     """Return the plan, and how it would be applied if that is wanted."""
     if undo is not None:
+        from reconciler.commands.undoing import plan_undo
+
         return await plan_undo(request, undo, world), None
     if not rehearsed:
+        from reconciler.commands.planning import plan
+
         return await plan(request, world), None
-    # Imported here since it also imports what applies a plan.
     from reconciler.commands.rehearsing import RehearseRequest, rehearse
 
     result = await rehearse(RehearseRequest(request), world)

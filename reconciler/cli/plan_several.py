@@ -6,21 +6,21 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from reconciler.cli.exit_codes import exit_code_of_plan, worst_of
-from reconciler.cli.output import cost_of, print_warnings, run_shown, runtime, style_of
+from reconciler.cli.output import print_warnings, style_of
 from reconciler.cli.streams import write_message, write_note, write_result
-from reconciler.commands.files import write_private
-from reconciler.commands.planning_many import PlannedEnvironment, chosen_environments, plan_many
-from reconciler.commands.runtime import PlanRequest
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.errors import Diagnostic, ExitCode, system_error
-from reconciler.model.codec.plan import encode
-from reconciler.model.planned import EnvironmentPlan
 from reconciler.model.wording import printable
 from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
-from reconciler.render.progress import error_as_text
+
+if TYPE_CHECKING:
+    from reconciler.commands.planning_many import PlannedEnvironment
+    from reconciler.model.planned import EnvironmentPlan
 
 
 def plan_several(
@@ -33,6 +33,9 @@ def plan_several(
     detailed: bool,
 ) -> ExitCode:
     """Plan environments, print one document, save a plan for each into the folder `out`."""
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.commands.planning_many import chosen_environments, plan_many
+
     write = writer_of(output_format, "plans")
     environments = chosen_environments(request.workspace.folder, names)
     planned = run_shown(lambda world: plan_many(request, environments, world), runtime())
@@ -48,6 +51,9 @@ def plan_several(
 
 
 def _shown(item: PlannedEnvironment, *, detailed: bool) -> EnvironmentPlan:
+    from reconciler.cli.running import cost_of
+    from reconciler.model.planned import EnvironmentPlan
+
     if item.result is None:
         code = item.error.exit_code if item.error is not None else ExitCode.ERROR
         return EnvironmentPlan(item.environment, code, error=item.error)
@@ -62,6 +68,8 @@ def _once(groups: Iterable[Sequence[Diagnostic]]) -> tuple[Diagnostic, ...]:
 
 def _print_errors(planned: Sequence[PlannedEnvironment]) -> None:
     """Print each error once, with the environments that have it."""
+    from reconciler.render.progress import error_as_text
+
     texts: dict[str, list[str]] = defaultdict(list)
     for item in planned:
         if item.error is not None:
@@ -72,6 +80,9 @@ def _print_errors(planned: Sequence[PlannedEnvironment]) -> None:
 
 def _save(plans: Sequence[EnvironmentPlan], out: Path) -> None:
     """Write the plan of each environment, and remove an earlier one where there is none now."""
+    from reconciler.commands.files import write_private
+    from reconciler.model.codec.plan import encode
+
     try:
         out.mkdir(parents=True, exist_ok=True)
         for item in plans:

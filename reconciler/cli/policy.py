@@ -18,10 +18,8 @@ from reconciler.cli.options import (
     format_option,
     workspace_of,
 )
-from reconciler.cli.output import render_options, runtime
+from reconciler.cli.output import render_options
 from reconciler.cli.streams import write_note, write_result
-from reconciler.commands.files import path_in_repository
-from reconciler.commands.policy_testing import PolicyTestRequest, judge_plans
 from reconciler.errors import BadUsage
 from reconciler.model.wording import listed, several
 from reconciler.render.formats import writer_of
@@ -58,6 +56,10 @@ def execute(
     a plan breaks a rule that denies changes, or differs from what `expect:` of the file of rules
     says.
     """
+    from reconciler.cli.running import runtime
+    from reconciler.commands.files import path_in_repository
+    from reconciler.commands.policy_testing import PolicyTestRequest, judge_plans
+
     del action
     if rules is not None and options["folder"] is not None:
         raise BadUsage("--rules and -C exclude each other")

@@ -10,10 +10,9 @@ import click
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import client_options, format_option, workspace_of, workspace_options
-from reconciler.cli.output import progress, read_line, render_options, runtime, shown
+from reconciler.cli.output import render_options
 from reconciler.cli.signals import run
 from reconciler.cli.streams import write_message, write_result
-from reconciler.commands.preflighting import PreflightRequest, preflight
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.wording import several
 from reconciler.render.formats import writer_of
@@ -39,6 +38,9 @@ def execute(names: tuple[str, ...], output_format: str, *, yes: bool, **options:
     for other exports the files, the policy and the secrets are checked. Exits with 1 if a test
     failed.
     """
+    from reconciler.cli.running import progress, read_line, runtime, shown
+    from reconciler.commands.preflighting import PreflightRequest, preflight
+
     listener = progress()
 
     async def approve(count: int) -> bool:

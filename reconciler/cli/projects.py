@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,24 +18,18 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import read_line, render_options, run_shown, runtime
+from reconciler.cli.output import render_options
 from reconciler.cli.signals import stop_on_signals
 from reconciler.cli.streams import write_message, write_report, write_result
-from reconciler.commands.projects import (
-    ProjectRequest,
-    ProjectsRequest,
-    ResetRequest,
-    project,
-    project_activity,
-    project_demo_data,
-    projects,
-    reset_token,
-)
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.projects import project, project_activity, project_demo_data
 from reconciler.errors import BadUsage
-from reconciler.model.project_report import ProjectDetails
 from reconciler.model.wording import printable, quoted
 from reconciler.render.formats import writer_of
+
+if TYPE_CHECKING:
+    from reconciler.commands.projects import ProjectRequest
+    from reconciler.commands.runtime import Runtime
+    from reconciler.model.project_report import ProjectDetails
 
 EXAMPLES = (
     ("projects list -e production", "List the projects, with the number of their exports"),
@@ -74,6 +68,9 @@ def execute(action: str, name: str | None, output_format: str, **options: Any) -
     reset-token asks for the name of the project. The request is sent once. If its answer is lost,
     the project is read to see whether the token changed.
     """
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.commands.projects import ProjectRequest, ProjectsRequest, projects
+
     _check_options(action, name, options)
     workspace = workspace_of(options)
     how = render_options()
@@ -92,6 +89,9 @@ def execute(action: str, name: str | None, output_format: str, **options: Any) -
 
 
 def _reset(request: ProjectRequest, out: Path | None, *, asks: bool) -> ProjectDetails:
+    from reconciler.cli.running import read_line, run_shown, runtime
+    from reconciler.commands.projects import ResetRequest, reset_token
+
     world = runtime()
     if asks and not world.interactive:
         raise BadUsage(

@@ -12,22 +12,10 @@ from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.exit_codes import exit_code_of_plan
 from reconciler.cli.options import client_options, files_options, folder_option, workspace_of
-from reconciler.cli.output import (
-    cost_of,
-    print_warnings,
-    render_options,
-    run_shown,
-    runtime,
-    style_of,
-)
+from reconciler.cli.output import print_warnings, render_options, style_of
 from reconciler.cli.streams import write_note, write_result
-from reconciler.commands.planning import plan
-from reconciler.commands.promoting import PromoteRequest, promote
-from reconciler.commands.runtime import PlanRequest
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.errors import ExitCode
-from reconciler.render.difference import differences_as_text
-from reconciler.render.plan.text import plan_as_text
-from reconciler.render.promoted import promotion_summary
 
 EXAMPLES = (
     ("promote --from staging --to production", "Give production what staging has"),
@@ -75,6 +63,13 @@ def execute(
     has, removes those that only B has, and adds B to `environments:` of resources that only A has.
     Intended differences stay: references, fields that both override, names, ids and secrets.
     """
+    from reconciler.cli.running import cost_of, run_shown, runtime
+    from reconciler.commands.planning import plan
+    from reconciler.commands.promoting import PromoteRequest, promote
+    from reconciler.render.difference import differences_as_text
+    from reconciler.render.plan.text import plan_as_text
+    from reconciler.render.promoted import promotion_summary
+
     workspace = workspace_of(options)
     world = runtime()
     promoted = promote(

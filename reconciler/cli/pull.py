@@ -11,21 +11,12 @@ import click
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import base_option, client_options, workspace_of, workspace_options
-from reconciler.cli.output import (
-    print_warnings,
-    progress,
-    read_line,
-    runtime,
-    shown,
-    style_of,
-)
+from reconciler.cli.output import print_warnings, style_of
 from reconciler.cli.signals import run
 from reconciler.cli.streams import write_message, write_note, write_result
-from reconciler.commands.pulling import PullRequest, pull
-from reconciler.commands.runtime import PlanRequest
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.wording import printable
-from reconciler.render.drift import pull_summary, pulled_as_json, pulled_as_text
 
 EXAMPLES = (
     ("pull --diff", "Show what would change in the files"),
@@ -65,6 +56,10 @@ def execute(
     overrides of the environment. For a value that comes from a reference, a terminal is asked.
     Exits with 3 if something is left out. Secrets cannot be read, so they are never written.
     """
+    from reconciler.cli.running import progress, read_line, runtime, shown
+    from reconciler.commands.pulling import PullRequest, pull
+    from reconciler.render.drift import pull_summary, pulled_as_json, pulled_as_text
+
     if diff and commit:
         raise BadUsage("--diff and --commit exclude each other")
     world = runtime()

@@ -14,9 +14,9 @@ from reconciler.cli.options import (
     plan_request,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options, run_shown, runtime
+from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.streams import write_note, write_result
-from reconciler.commands.rehearsing import MOST_KILLS, RehearseRequest, rehearse
+from reconciler.commands.rehearsing import MOST_KILLS
 from reconciler.errors import ExitCode
 from reconciler.render.formats import writer_of
 
@@ -46,6 +46,9 @@ def execute(output_format: str, *, kills: int | None, **options: Any) -> ExitCod
     is enough. Exits with 3 if a change would not be made, and with 5 if the policy refuses the
     plan.
     """
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.commands.rehearsing import RehearseRequest, rehearse
+
     request = RehearseRequest(plan_request(options), kills or 0)
     result = run_shown(lambda world: rehearse(request, world), runtime())
     print_warnings(result.planned.diagnostics)

@@ -7,15 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
+from typing import TYPE_CHECKING
 
 from reconciler.cli.streams import write_message
 from reconciler.errors import ReconcilerError
 from reconciler.model.identity import plan_id
-from reconciler.model.plan import Plan
 from reconciler.model.workflow import safe_output
-from reconciler.render.formats.markdown import plan_as_markdown
 from reconciler.render.options import RenderOptions
-from reconciler.render.plan.totals import totals_of
+
+if TYPE_CHECKING:
+    from reconciler.model.plan import Plan
 
 SUMMARY_LIMIT = 1_024 * 1_024
 """Bytes of the summary of a step. GitHub discards a longer one."""
@@ -30,6 +31,8 @@ def write_runner_files(plan: Plan, options: RenderOptions, *, saved: Path | None
 
     `saved` is the file of the plan. Raises ReconcilerError.
     """
+    from reconciler.render.plan_markdown import plan_as_markdown
+
     outputs, summary = os.environ.get(_OUTPUTS), os.environ.get(_SUMMARY)
     if outputs:
         lines = "".join(_output(*item) for item in outputs_of(plan, saved).items())
@@ -42,6 +45,8 @@ def write_runner_files(plan: Plan, options: RenderOptions, *, saved: Path | None
 
 def outputs_of(plan: Plan, saved: Path | None = None) -> dict[str, str]:
     """Return the outputs of a step by name."""
+    from reconciler.render.plan.totals import totals_of
+
     totals = totals_of(plan)
     outputs = {
         "changes": str(not plan.empty).lower(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,14 +17,15 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import render_options, run_shown, runtime, style_of
+from reconciler.cli.output import render_options, style_of
 from reconciler.cli.streams import write_result
-from reconciler.commands.running import RunsRequest, follow_runs, runs
 from reconciler.errors import BadUsage
 from reconciler.model.moments import moment_or_ago
-from reconciler.model.run_report import STATUSES, RunChange, RunOrder
+from reconciler.model.run_report import STATUSES, RunOrder
 from reconciler.render.formats import writer_of
-from reconciler.render.runs import change_as_text
+
+if TYPE_CHECKING:
+    from reconciler.model.run_report import RunChange
 
 EXAMPLES = (
     ("runs lake", "The newest 20 runs of an export"),
@@ -69,6 +70,10 @@ def execute(
     UTC. With --follow and a RUN it ends when the run has ended; json then prints a line for each
     change.
     """
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.commands.running import RunsRequest, follow_runs, runs
+    from reconciler.render.runs import change_as_text
+
     request = RunsRequest(
         workspace_of(options),
         name,
@@ -93,6 +98,8 @@ def execute(
 
 def window_of(options: dict[str, Any]) -> tuple[datetime | None, datetime | None]:
     """Return the times of --since and --until. Raises BadUsage."""
+    from reconciler.cli.running import runtime
+
     now = runtime().now()
     first, last = (
         None if text is None else moment_or_ago(text, now, option=f"--{name}")

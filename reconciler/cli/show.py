@@ -17,12 +17,8 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options, runtime
-from reconciler.cli.runner_files import write_runner_files
+from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.streams import write_result
-from reconciler.commands.files import path_in_repository
-from reconciler.commands.showing import show
-from reconciler.model.plan import Plan
 from reconciler.render.formats import writer_of
 
 EXAMPLES = (
@@ -64,6 +60,12 @@ def execute(
     and each field shows where it comes from. No network, secret or API key is needed. With a plan,
     -C is the folder that paths of the output begin at, as with `plan -C`.
     """
+    from reconciler.cli.runner_files import write_runner_files
+    from reconciler.cli.running import runtime
+    from reconciler.commands.files import path_in_repository
+    from reconciler.commands.showing import show
+    from reconciler.model.plan import Plan
+
     write = writer_of(output_format, "plan" if address is None else "resolved")
     # A plan file needs no workspace, so none is searched.
     folder = options["folder"] or (Path() if address is None else None)

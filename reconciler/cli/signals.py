@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -69,12 +68,12 @@ def _call_on_signals(callback: Callable[[], object]) -> None:
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(callback))
 
 
-@dataclass(slots=True)
 class _Cancel:
     """Cancels a task at the first signal, and ends the process at the second."""
 
-    task: asyncio.Task[Any] | None
-    is_requested: bool = False
+    def __init__(self, task: asyncio.Task[Any] | None) -> None:
+        self.task = task
+        self.is_requested = False
 
     def __call__(self) -> None:
         if self.is_requested:

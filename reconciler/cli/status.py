@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,20 +22,15 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options, run_shown, runtime
+from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.signals import run
 from reconciler.cli.streams import write_message, write_note, write_result, write_screen
-from reconciler.commands.files import write_private
-from reconciler.commands.status import StatusRequest, status
 from reconciler.errors import BadUsage, ExitCode, ServiceError
-from reconciler.model.naming import parts
-from reconciler.model.status import State, StatusReport
-from reconciler.model.suggestion import choice
 from reconciler.model.wording import quoted
 from reconciler.render.formats import DEFAULT, writer_of
-from reconciler.render.progress import error_as_text
-from reconciler.render.status import as_ascii
-from reconciler.render.style import PLAIN
+
+if TYPE_CHECKING:
+    from reconciler.model.status import State, StatusReport
 
 _PAUSE = 60
 """Seconds between two reports of --watch."""
@@ -48,6 +43,10 @@ EXAMPLES = (
 
 def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) -> frozenset[State]:
     """Return the states that comma lists name. Raises BadUsage for an unknown one."""
+    from reconciler.model.naming import parts
+    from reconciler.model.status import State
+    from reconciler.model.suggestion import choice
+
     words = [part for text in written for part in parts(text)]
     for word in words:
         if word not in list(State):
@@ -95,6 +94,9 @@ def execute(
     Shows all exports of the organization, or those that NAME selects: address, id, key, name or
     glob. Reads only the lists. Ctrl-C ends --watch with the exit code of the last report.
     """
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.commands.status import StatusRequest, status
+
     request = StatusRequest(workspace_of(options), names, options["project"])
     how = render_options()
     listed = bool(how.verbose or options["show_all"] or names)
@@ -126,6 +128,9 @@ def _watched(show: Callable[[], ExitCode], seconds: int) -> ExitCode:
     """
     import asyncio
 
+    from reconciler.render.progress import error_as_text
+    from reconciler.render.style import PLAIN
+
     code = show()
     while True:
         try:
@@ -140,6 +145,8 @@ def _watched(show: Callable[[], ExitCode], seconds: int) -> ExitCode:
 
 def _encodable(text: str) -> str:
     """Return text with signs of ASCII where the encoding of the output lacks the others."""
+    from reconciler.render.status import as_ascii
+
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -148,6 +155,7 @@ def _encodable(text: str) -> str:
 
 
 def _write_page(file: Path, report: StatusReport) -> None:
+    from reconciler.commands.files import write_private
     from reconciler.render.status_html import status_as_html
 
     write_private(file, status_as_html(report).encode())

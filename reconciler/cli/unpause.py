@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reconciler.cli.backfill import started
 from reconciler.cli.command import command, option
 from reconciler.cli.pausing import pausing_options, toggled
 from reconciler.cli.streams import write_message, write_note
-from reconciler.commands.backfills import BackfillRequest
-from reconciler.commands.pausing import PauseRequest
 from reconciler.errors import BadUsage, ExitCode, ReconcilerError
 from reconciler.model.address import Address
-from reconciler.model.change import Action
-from reconciler.render.progress import error_as_text
+
+if TYPE_CHECKING:
+    from reconciler.commands.pausing import PauseRequest
 
 EXAMPLES = (
     ("unpause lake", "Unpause an export; its skipped runs are not made up for"),
@@ -31,6 +30,8 @@ def execute(names: tuple[str, ...], *, backfill: bool, **options: Any) -> int:
     claims. With --backfill, the whole intervals that the pause left out are backfilled afterwards:
     they are shown and approved like those of `backfill --since-pause`.
     """
+    from reconciler.model.action import Action
+
     if backfill and options["output_format"] == "json":
         raise BadUsage("--backfill does not support --format json")
     paused, request, code = toggled(Action.UNPAUSE, names, options)
@@ -43,6 +44,9 @@ def execute(names: tuple[str, ...], *, backfill: bool, **options: Any) -> int:
 
 def _backfilled(address: Address, live_id: str, request: PauseRequest) -> int:
     """Backfill what the pause of an export left out, and return the exit code."""
+    from reconciler.commands.backfills import BackfillRequest
+    from reconciler.render.progress import error_as_text
+
     try:
         return started(
             BackfillRequest(

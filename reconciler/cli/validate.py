@@ -8,10 +8,8 @@ from typing import Any
 from reconciler.cli.command import command
 from reconciler.cli.exit_codes import exit_code_of_diagnostics
 from reconciler.cli.options import format_option, workspace_of, workspace_options
-from reconciler.cli.output import render_options, runtime
+from reconciler.cli.output import is_interactive, render_options
 from reconciler.cli.streams import write_result
-from reconciler.commands.files import path_in_repository
-from reconciler.commands.validating import validate
 from reconciler.render.formats import writer_of
 
 EXAMPLES = (
@@ -29,8 +27,11 @@ def execute(output_format: str, **options: Any) -> int:
 
     Without -e, every environment is checked. No secret and no API key is needed.
     """
+    from reconciler.commands.files import path_in_repository
+    from reconciler.commands.validating import validate
+
     workspace = workspace_of(options)
-    diagnostics = validate(workspace, runtime())
+    diagnostics = validate(workspace, os.environ, interactive=is_interactive())
     root = path_in_repository(workspace.folder, os.environ)
     write = writer_of(output_format, "diagnostics")
     write_result(write(diagnostics, render_options(root=root)))

@@ -77,7 +77,10 @@ class Admission:
         """Hold so many calls, or as many as the limits let one caller hold; release the rest."""
         permit = Permit()
         try:
-            await self.waits.wait(self._held(permit, calls))
+            if self._is_free(calls):
+                self._hold(permit, calls)
+            else:
+                await self.waits.wait(self._held(permit, calls))
             yield permit
         finally:
             self._change_held(-permit.calls)
@@ -127,8 +130,16 @@ class Admission:
             await self._until(lambda: self._hold_delay(calls), None)
             async with self._queue:
                 await self._until(lambda: self._room_delay(calls), None)
-                permit.calls = 0 if self._hold_delay(calls) else self._holdable(calls)
-                self._change_held(permit.calls)
+                self._hold(permit, calls)
+
+    def _is_free(self, calls: int) -> bool:
+        """Return whether so many calls can be held now, and no request waits for any."""
+        waiting = self._holders.locked() or self._queue.locked()
+        return not (waiting or self._hold_delay(calls) or self._room_delay(calls))
+
+    def _hold(self, permit: Permit, calls: int) -> None:
+        permit.calls = 0 if self._hold_delay(calls) else self._holdable(calls)
+        self._change_held(permit.calls)
 
     def _holdable(self, calls: int) -> int:
         return min(limiter.holdable(calls) for limiter in self.limiters)

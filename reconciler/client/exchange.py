@@ -28,6 +28,7 @@ MOST_VALUES = 1_000_000
 MOST_LEVELS = 100
 """The deepest nesting of a response body: what walks through it must not run out of stack."""
 _WITH_GZIP_HEADER = 16
+_CONTAINERS: frozenset[type] = frozenset({dict, list})
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +161,13 @@ class _Body:
 
 def _too_deep(value: JSON) -> bool:
     """Return whether a value is nested deeper than MOST_LEVELS."""
-    level = [value]
+    level: list[JSON] = [value] if value.__class__ in _CONTAINERS else []
     for _ in range(MOST_LEVELS):
         level = [
             inner
             for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
+            for inner in (outer.values() if outer.__class__ is dict else outer)
+            if inner.__class__ in _CONTAINERS
         ]
         if not level:
             return False

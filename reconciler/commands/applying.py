@@ -13,9 +13,10 @@ from reconciler.applying.bus import Bus
 from reconciler.client import Transport
 from reconciler.commands.lock import only_apply
 from reconciler.commands.marking import check_before, mark
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.recording import Outputs, recording
-from reconciler.commands.runtime import PlanRequest, Runtime
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.saved import SavedPlan, saved_plan
 from reconciler.commands.session import Session
 from reconciler.commands.verifying import Verification, verify

@@ -11,8 +11,9 @@ from reconciler.client import Transport
 from reconciler.client.estimate import Estimate
 from reconciler.commands.gaps import gaps_in, rows_of_a_run
 from reconciler.commands.lock import only_apply
+from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.recording import Outputs, recording
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import Target, Targets, read_targets
 from reconciler.errors import BadUsage, ReconcilerError, StalePlan
@@ -217,7 +218,7 @@ class _Planner:
         tried = with_trial(schedule, chosen, latest)
         warnings = consequences_of(tried, schedule, gaps, latest) if tried else ()
         if tried:
-            warnings += target.kind.backfill_warnings(target.live.body)
+            warnings += target.kind.behaviour().backfill_warnings(target.live.body)
         return BackfillPlan(
             self._source(),
             target.address,

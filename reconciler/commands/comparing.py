@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.client import Transport, together
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, Diagnostic
 from reconciler.kinds import all_kinds
@@ -27,7 +28,7 @@ from reconciler.model.values import JSON, Path, SecretRef, value_at
 from reconciler.planning.comparison import EnvironmentSide, field_differences
 from reconciler.planning.live_comparison import LiveSide, compare_live, needed_in_full
 from reconciler.planning.matcher import match
-from reconciler.workspace import Loaded
+from reconciler.workspace.loading import Loaded
 from reconciler.workspace.origins import LITERAL_SECRET
 
 

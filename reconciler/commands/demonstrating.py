@@ -15,18 +15,18 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from importlib.resources import as_file, files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 from reconciler.commands.embedded_service import embedded_service
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.request import Repeat
 from reconciler.model.routes import Routes
+from reconciler.packaged import packaged
 
 _EXAMPLE = "acme"
 _MOST_LINES = 30
@@ -49,9 +49,8 @@ def demo(runtime: Runtime, say: Callable[[str], None]) -> None:
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reconciler-demo-")))
-        example = stack.enter_context(as_file(_example()))
         workspace = folder / _EXAMPLE
-        shutil.copytree(example, workspace)
+        shutil.copytree(packaged("examples") / _EXAMPLE, workspace)
         service = stack.enter_context(embedded_service())
         environ = {
             **{name: value for name, value in os.environ.items() if not _changes_output(name)},
@@ -143,10 +142,3 @@ async def _drift(demo: _Demo) -> None:
         moved, routes = exports["Web events to S3"]
         body: dict[str, Any] = {"destination": {"type": "S3", "config": {"prefix": "oops/"}}}
         await transport.send(routes.patch(moved, body))
-
-
-def _example() -> Traversable:
-    """Return the example workspace, in the package or in the repository."""
-    package = files("reconciler")
-    packaged = package.joinpath("examples", _EXAMPLE)
-    return packaged if packaged.is_dir() else package.joinpath("..", "examples", _EXAMPLE)

@@ -16,7 +16,8 @@ from platform import python_version
 
 from reconciler.commands.diagnosing_access import access_checks
 from reconciler.commands.diagnosing_network import network_checks
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import GitUnavailable, InvalidConfiguration, ReconcilerError
 from reconciler.model.client_options import ClientOptions

@@ -9,8 +9,8 @@ from reconciler.client import Transport
 from reconciler.commands.session import Session
 from reconciler.errors import Forbidden, ReconcilerError, Unauthorized
 from reconciler.kinds import all_kinds
+from reconciler.model.dialect import Dialect
 from reconciler.model.health import Check
-from reconciler.model.live import Dialect
 from reconciler.model.scopes import ALL, missing_scopes, read_scope, write_scope
 from reconciler.model.wording import listed, printable, quoted
 from reconciler.reading.access import KeyAccess, read_key, read_organizations, read_visible

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from reconciler.client import Transport
-from reconciler.commands.runtime import PlanRequest, Runtime
+from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import Diagnostic, GitUnavailable
 from reconciler.kinds import all_kinds

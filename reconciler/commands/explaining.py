@@ -9,9 +9,9 @@ from reconciler.authoring.yaml_text import yaml_text
 from reconciler.codes import codes
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
+from reconciler.model.dialect import Dialect
 from reconciler.model.explanation import Explanation, Mention, Topic
 from reconciler.model.kind import Kind
-from reconciler.model.live import Dialect
 from reconciler.model.rule import KnownRefusal, Rule
 from reconciler.model.suggestion import nearest
 from reconciler.model.values import JSON, MISSING, put_at

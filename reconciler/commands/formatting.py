@@ -13,8 +13,8 @@ from reconciler.kinds import all_kinds
 from reconciler.model.file_change import FileChange, Formatted
 from reconciler.workspace.foreign import Recognition
 from reconciler.workspace.redact_file import side_of
-from reconciler.workspace.redact_lines import with_lines
 from reconciler.workspace.resource_files import ResourceFiles
+from reconciler.workspace.source_lines import with_lines
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
 from reconciler.workspace.workspace_file import read_workspace
 from reconciler.workspace.yaml.document import Document
@@ -61,18 +61,18 @@ def _formatted(
     documents: dict[str, Document] = {}
     changed: dict[str, str] = {}
     changes: dict[str, FileChange] = {}
-    for name, raw in texts.items():
-        known = len(collector.diagnostics)
-        # Nodes are freed without the collector.
-        with collector_paused():
+    # The nodes of a file are freed without the collector, which would walk through them.
+    with collector_paused():
+        for name, raw in texts.items():
+            known = len(collector.diagnostics)
             before, after = format_file(raw, name, all_kinds(), collector)
-        if len(collector.diagnostics) > known:
-            # Other documents are not kept: their nodes take most of the memory.
-            documents[name] = before
-        if after is not None and after.text.encode() != raw:
-            changed[name] = after.text
-            if diff:
-                changes[name] = FileChange(side_of(before), side_of(after))
+            if len(collector.diagnostics) > known:
+                # Other documents are not kept: their nodes take most of the memory.
+                documents[name] = before
+            if after is not None and after.text.encode() != raw:
+                changed[name] = after.text
+                if diff:
+                    changes[name] = FileChange(side_of(before), side_of(after))
     diagnostics = with_lines(collector.in_order(), documents)
     if collector.failed:
         raise InvalidConfiguration(diagnostics)

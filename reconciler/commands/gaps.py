@@ -9,7 +9,8 @@ from statistics import median
 
 from reconciler.client import Transport, together
 from reconciler.client.estimate import Estimate
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import Target, Targets, read_targets
 from reconciler.errors import BadUsage

@@ -14,14 +14,16 @@ from reconciler.model.plan import Note
 from reconciler.model.resource import Desired
 from reconciler.model.wording import listed, printable, shortened
 from reconciler.planning.base import Base
-from reconciler.workspace import Loaded, Snapshots, load_at
 from reconciler.workspace.git.applied import Applied, applied_commit, applied_ref
 from reconciler.workspace.git.base import BaseCommit, base_of_ref, default_base
 from reconciler.workspace.git.ci import head_branch_of, target_of
 from reconciler.workspace.git.range import Range
 from reconciler.workspace.git.repository import Commit, Repository
 from reconciler.workspace.git.source import Blobs, GitSource
+from reconciler.workspace.loading import Loaded, load_at
+from reconciler.workspace.parsed_files import ParsedFiles
 from reconciler.workspace.patterns import files_by_glob
+from reconciler.workspace.snapshots import Snapshots
 from reconciler.workspace.sources import digest_of_file
 from reconciler.workspace.unloaded import keys_in_unloaded
 
@@ -116,7 +118,7 @@ class WorkspaceHistory:
 
         Raises GitUnavailable for errors in the files of the base.
         """
-        snapshots = Snapshots()
+        snapshots = Snapshots(ParsedFiles(self.loaded.documents))
         configurations: list[Desired] = []
         invalid: list[str] = []
         for commit, source in commits.sources():

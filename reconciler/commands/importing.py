@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.authoring.writing import write_files
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.importing import effects
 from reconciler.importing.adopting import Adoption, adoptions
@@ -20,10 +21,11 @@ from reconciler.model.imported import Adopted, Imported, Left
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.naming import kinds_named, parts
 from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions
 from reconciler.planning.matcher import Matching, match
-from reconciler.planning.planner import PlanOptions
 from reconciler.reading import Depth, read_live
-from reconciler.workspace import FolderSource, Loaded
+from reconciler.workspace.loading import Loaded
+from reconciler.workspace.sources import FolderSource
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ import orjson
 
 from reconciler.authoring.writing import write_files
 from reconciler.authoring.yaml_text import yaml_text
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, InvalidConfiguration, ReconcilerError
 from reconciler.importing.placing import SCHEMA_FILE

@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.running import POLL, Opened, masked_run, opened, read_run
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
-from reconciler.model.live import Dialect
+from reconciler.commands.runtime import Runtime
+from reconciler.model.dialect import Dialect
 from reconciler.model.redaction import Mask
 from reconciler.model.run import LogEntry, Run
 from reconciler.model.run_report import LogReport, Matched

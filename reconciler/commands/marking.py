@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from reconciler.commands.history import WorkspaceHistory
-from reconciler.commands.runtime import PlanRequest
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, GitUnavailable, ReconcilerError, StalePlan
-from reconciler.model.plan import Selection
+from reconciler.model.plan_options import Selection
 from reconciler.model.wording import listed
 from reconciler.workspace.git.applied import REMOTE, fetch_command, trusted_ref
 

@@ -24,10 +24,10 @@ from reconciler.model.file_change import FileChange, Moved
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names
 from reconciler.model.wording import quoted
-from reconciler.workspace import load_all
 from reconciler.workspace.declarations import Declaration, declarations, is_key
 from reconciler.workspace.foreign import Recognition
 from reconciler.workspace.git.repository import Repository
+from reconciler.workspace.loading import load_all
 from reconciler.workspace.redact_file import side_of
 from reconciler.workspace.resource_files import ResourceFiles
 from reconciler.workspace.sources import FolderSource

@@ -10,13 +10,15 @@ from reconciler.authoring.writing import write_files
 from reconciler.client import Transport
 from reconciler.commands.applying import Applied, ApplyRequest, Screen, apply
 from reconciler.commands.edited_files import edited_texts, file_changes, placing_of
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.recording import Outputs
-from reconciler.commands.runtime import PlanRequest, Runtime, WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import read_targets
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.file_change import FileChange
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan

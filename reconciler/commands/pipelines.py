@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
 
 from reconciler.authoring.writing import write_files
 from reconciler.commands.files import path_in_repository
 from reconciler.errors import BadUsage
 from reconciler.model.wording import quoted
+from reconciler.packaged import packaged
 from reconciler.version import __version__
 
 _WORKFLOWS = ("plan", "comment", "apply", "drift")
@@ -68,7 +67,7 @@ def write_recipe(host: str, folder: Path, environment: str) -> WrittenRecipe:
     }
     kept = tuple(name for name in sources if (root / name).exists())
     texts = {
-        name: _filled(_folder().joinpath(*source.split("/")), path, environment, suffix)
+        name: _filled(packaged("recipes").joinpath(source), path, environment, suffix)
         for name, source in sources.items()
         if name not in kept
     }
@@ -101,7 +100,7 @@ def _is_for(workflow: Path, path: str, environment: str) -> bool:
     )
 
 
-def _filled(recipe: Traversable, path: str, environment: str, suffix: str) -> str:
+def _filled(recipe: Path, path: str, environment: str, suffix: str) -> str:
     """Return the text of a recipe for a workspace. Values are quoted: `no` is a name, too."""
     text = recipe.read_text(encoding="utf-8")
     # The name and the file of a workflow, also where another one refers to them.
@@ -119,10 +118,3 @@ def _filled(recipe: Traversable, path: str, environment: str, suffix: str) -> st
     ):
         text = re.sub(_SETTING.format(name, default), rf'\g<1>"{value}"', text)
     return text.replace("`production`", f"`{environment}`")
-
-
-def _folder() -> Traversable:
-    """Return the folder inside an installed package, or beside it in the repository."""
-    package = files("reconciler")
-    packaged = package.joinpath("recipes")
-    return packaged if packaged.is_dir() else package.joinpath("..", "recipes")

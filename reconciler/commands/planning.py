@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from reconciler.client import Transport
 from reconciler.client.estimate import Estimate
-from reconciler.commands.runtime import PlanRequest, Runtime
+from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import Diagnostic
 from reconciler.kinds import all_kinds

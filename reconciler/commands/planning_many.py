@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reconciler.client import together
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.planning import PlanResult, plan
-from reconciler.commands.runtime import PlanRequest, Runtime
+from reconciler.commands.runtime import Runtime
 from reconciler.errors import (
     BadUsage,
     DiagnosticCollector,
@@ -20,7 +21,8 @@ from reconciler.errors import (
 from reconciler.model.event import Event, Listener, Noted, Reading
 from reconciler.model.globs import fits_any
 from reconciler.model.suggestion import choice
-from reconciler.workspace.redact_lines import with_lines
+from reconciler.workspace.parsed_files import ParsedFiles
+from reconciler.workspace.source_lines import with_lines
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.workspace_file import IMPLICIT_ENVIRONMENT, read_workspace
 
@@ -35,11 +37,6 @@ class PlannedEnvironment:
     environment: str
     result: PlanResult | None = None
     error: ReconcilerError | None = None
-
-
-def are_several(names: Sequence[str]) -> bool:
-    """Return whether options may select more than one environment."""
-    return len(set(names)) > 1 or any(character in name for name in names for character in "*?[")
 
 
 def chosen_environments(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
@@ -67,12 +64,13 @@ async def plan_many(
 
     Raises Interrupted.
     """
-    turns = asyncio.Semaphore(_AT_ONCE)
+    turns, parsed = asyncio.Semaphore(_AT_ONCE), ParsedFiles()
 
     async def planned(environment: str) -> PlannedEnvironment:
         async with turns:
             workspace = replace(request.workspace, environment=environment)
-            world = replace(runtime, listen=_naming(environment, runtime.listen))
+            listen = _naming(environment, runtime.listen)
+            world = replace(runtime, listen=listen, parsed=parsed)
             try:
                 result = await plan(replace(request, workspace=workspace), world)
             except Interrupted:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.commands.files import read_file
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.errors import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.kinds import all_kinds
 from reconciler.model.codec.plan import decode
@@ -19,9 +20,9 @@ from reconciler.model.policy_rule import RULE_PREFIX, PolicyRule, RuleBreach, ru
 from reconciler.model.wording import listed
 from reconciler.planning.rules import breaches, message_of
 from reconciler.workspace.checks.rules import check_rule_words, check_rules
-from reconciler.workspace.redact_lines import with_lines
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.settings import Deciding
+from reconciler.workspace.source_lines import with_lines
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
 from reconciler.workspace.trust import TrustedBase, trusted_base
 from reconciler.workspace.workspace_file import Workspace, policy_of, read_workspace

@@ -10,15 +10,18 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 
 from reconciler.client import Transport, together
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import kind_with
 from reconciler.errors import ReconcilerError, SecretUnavailable, ServiceError
-from reconciler.model.change import Action, Change
+from reconciler.model.action import Action
+from reconciler.model.change import Change
 from reconciler.model.kind import Kind, Variant
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan, Refusal
+from reconciler.model.plan_options import PlanOptions
 from reconciler.model.preflight import Preflight, PreflightReport
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import Resource
@@ -26,7 +29,6 @@ from reconciler.model.values import secret_refs, value_at
 from reconciler.operations.calls import NotOffered, ObjectCalls
 from reconciler.operations.destination_tests import count_steps, run_steps
 from reconciler.planning.bodies import create_body
-from reconciler.planning.planner import PlanOptions
 
 _OPERATION = "run_test_step_new"
 _NEW = (Action.CREATE, Action.REPLACE)

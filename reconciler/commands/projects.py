@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from reconciler.client import Transport
 from reconciler.commands.files import write_private
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import Target, read_targets
 from reconciler.errors import (

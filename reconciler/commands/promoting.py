@@ -10,14 +10,15 @@ from reconciler.authoring.editing import Edit
 from reconciler.authoring.writing import write_files
 from reconciler.commands.comparing import Pair, compare_files
 from reconciler.commands.edited_files import edited_texts, file_changes
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.errors import InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.promoted import Promoted
 from reconciler.planning.comparison import promotions
-from reconciler.workspace import load_all
 from reconciler.workspace.declarations import Declaration
+from reconciler.workspace.loading import load_all
 
 
 @dataclass(frozen=True, slots=True)

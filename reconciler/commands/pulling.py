@@ -12,7 +12,8 @@ from reconciler.authoring.yaml_text import reads_back
 from reconciler.commands.committing import Committer
 from reconciler.commands.drifting import required_base, selected
 from reconciler.commands.edited_files import edited_texts, file_changes, placing_of
-from reconciler.commands.runtime import PlanRequest, Runtime
+from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import Diagnostic, InvalidConfiguration, ReconcilerError
 from reconciler.importing.writable import doubtful_paths

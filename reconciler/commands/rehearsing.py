@@ -23,24 +23,26 @@ from reconciler.client import ClientSettings, Transport
 from reconciler.client.placeholders import Placeholders
 from reconciler.commands.embedded_service import embedded_service
 from reconciler.commands.files import write_private
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.planning import PlanResult
-from reconciler.commands.runtime import PlanRequest, Runtime
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.verifying import verify
 from reconciler.errors import Interrupted
 from reconciler.kinds import all_kinds
 from reconciler.model.client_options import ClientOptions
 from reconciler.model.connection import Connection
+from reconciler.model.dialect import Dialect
 from reconciler.model.event import Event, Report, Sent
-from reconciler.model.live import Dialect, Live
+from reconciler.model.live import Live
 from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions
 from reconciler.model.plan_redaction import redact_report
 from reconciler.model.rehearsal import Kill, Rehearsal
 from reconciler.model.request import Repeat, Request
 from reconciler.model.values import SecretRef
 from reconciler.planning.base import Base
 from reconciler.planning.copying import EndState, copy_of, end_state, sample
-from reconciler.planning.planner import PlanOptions
 from reconciler.planning.rehearsal import different, problems_of
 
 MOST_KILLS = 50

@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 from reconciler.client import Transport
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import Target, read_targets
 from reconciler.errors import BadUsage, NotFound
+from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import Instant
-from reconciler.model.live import Dialect, id_text
+from reconciler.model.live import id_text
 from reconciler.model.redaction import Mask
 from reconciler.model.request import Query
 from reconciler.model.run import Run

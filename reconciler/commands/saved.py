@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reconciler.client import Transport
 from reconciler.commands.files import read_file
-from reconciler.commands.runtime import PlanRequest
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.session import Session
 from reconciler.commands.undoing import undo_of
 from reconciler.errors import BadUsage, StalePlan
@@ -21,7 +21,7 @@ from reconciler.model.wording import printable, several
 from reconciler.planning.base import Base
 from reconciler.planning.details import touched_by
 from reconciler.planning.saved import compare
-from reconciler.workspace import Loaded
+from reconciler.workspace.loading import Loaded
 
 _MOST_LISTED = 20
 _NEW_PLAN = "make a new plan and have it reviewed"

@@ -11,7 +11,10 @@ from typing import TypeVar
 
 from reconciler.client import ClientSettings, SecretResolver, Transport, open_transport
 from reconciler.commands.history import WorkspaceHistory
-from reconciler.commands.runtime import PlanRequest, Runtime, WorkspaceOptions
+from reconciler.commands.loading import load_workspace
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.runtime import Runtime
 from reconciler.errors import (
     AmbiguousIdentity,
     GitUnavailable,
@@ -22,19 +25,18 @@ from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions
 from reconciler.model.plan_redaction import redact_event
 from reconciler.model.policy import Policy
 from reconciler.model.redaction import Mask
-from reconciler.model.values import secret_refs
 from reconciler.model.wording import several
 from reconciler.planning.base import Base
 from reconciler.planning.details import Identity, needed_details, short_forms
-from reconciler.planning.planner import PlanContext, PlanOptions, make_plan
+from reconciler.planning.planner import PlanContext, make_plan
 from reconciler.planning.trust import with_violations
 from reconciler.reading import Depth, read_details, read_live
 from reconciler.version import __version__
-from reconciler.workspace import Loaded, load
-from reconciler.workspace.trust import trusted_base
+from reconciler.workspace.loading import Loaded
 from reconciler.workspace.yaml.loader import collector_paused
 
 _Result = TypeVar("_Result")
@@ -68,26 +70,18 @@ class Session:
 
         Raises InvalidConfiguration with all diagnostics.
         """
-        base = None
-        if not options.trust_workspace:
-            interactive = runtime.interactive
-            base = trusted_base(options.folder, runtime.environ, interactive=interactive)
-        loaded = load(
-            options.folder,
-            kinds=all_kinds(),
-            environment=options.environment,
-            environ=runtime.environ,
-            strict=options.strict,
+        loaded, base = load_workspace(
+            options,
+            runtime.environ,
+            interactive=runtime.interactive,
             drafts=drafts,
-            lenient=options.lenient,
-            base=base,
+            parsed=runtime.parsed,
         )
         secrets = SecretResolver(loaded.secrets, runtime.environ, plain=loaded.desired.plain_texts)
         if loaded.connection is not None:
             secrets.resolve_effortless(loaded.connection.api_key, for_api_key=True)
-        for resource in loaded.desired.in_order():
-            for _, ref in secret_refs(resource.spec):
-                secrets.resolve_effortless(ref)
+        for ref in loaded.desired.secret_users:
+            secrets.resolve_effortless(ref)
         history = WorkspaceHistory.of(options.folder, loaded, runtime.environ)
         session = cls(options, loaded, secrets, runtime, history)
         session.note(f"reconciler {__version__}, Python {python_version()}, {sys.platform}")

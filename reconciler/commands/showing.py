@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from reconciler.commands.files import read_file
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, Diagnostic, ReconcilerError
 from reconciler.kinds import all_kinds
@@ -21,8 +22,8 @@ from reconciler.model.plan import Plan
 from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.resolved import ResolvedField, ResolvedParent, ResolvedResource
 from reconciler.model.resource import Resource
-from reconciler.workspace import Loaded
 from reconciler.workspace.declarations import Declaration
+from reconciler.workspace.loading import Loaded
 from reconciler.workspace.origins import OriginContext, fields_with_origin
 
 

@@ -6,18 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import Target, Targets, read_targets
 from reconciler.errors import Diagnostic
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action
 from reconciler.model.live import LiveObject
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions
 from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.status import StatusReport
-from reconciler.planning.planner import PlanOptions
 from reconciler.planning.status import Judged, status_of, worst_first
 
 

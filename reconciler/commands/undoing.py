@@ -7,21 +7,22 @@ from pathlib import Path
 
 from reconciler.client import Transport
 from reconciler.commands.files import read_file
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.planning import PlanResult
-from reconciler.commands.runtime import PlanRequest, Runtime
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, StalePlan
 from reconciler.kinds import all_kinds
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.codec.log import read_log
 from reconciler.model.codec.plan import decode
 from reconciler.model.live import Live
 from reconciler.model.logged_run import Ending, LoggedChange, LoggedRun
 from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions
 from reconciler.planning.details import touched_by
-from reconciler.planning.planner import PlanOptions
 from reconciler.planning.undo import AppliedPlan, undo_plan
-from reconciler.workspace import Loaded
+from reconciler.workspace.loading import Loaded
 
 
 def applied_plan(data: bytes, *, name: str) -> AppliedPlan:

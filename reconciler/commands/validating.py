@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
-from reconciler.commands.session import Session
+from collections.abc import Mapping
+
+from reconciler.commands.loading import load_workspace
+from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
-from reconciler.workspace import load_all
+from reconciler.workspace.loading import load_all
 
 
-def validate(options: WorkspaceOptions, runtime: Runtime) -> tuple[Diagnostic, ...]:
-    """Return all diagnostics of one environment, or of every environment if none is named."""
+def validate(
+    options: WorkspaceOptions, environ: Mapping[str, str], *, interactive: bool = False
+) -> tuple[Diagnostic, ...]:
+    """Return all diagnostics of one environment, or of every environment if none is named.
+
+    `interactive`: a person runs the command.
+    """
     if options.environment is None:
-        return load_all(
-            options.folder, kinds=all_kinds(), environ=runtime.environ, strict=options.strict
-        )
+        return load_all(options.folder, kinds=all_kinds(), environ=environ, strict=options.strict)
     try:
-        return Session.open(options, runtime).loaded.diagnostics
+        loaded, _ = load_workspace(options, environ, interactive=interactive)
     except InvalidConfiguration as invalid:
         return invalid.diagnostics
+    return loaded.diagnostics

@@ -9,8 +9,9 @@ from typing import TypeAlias
 from reconciler.client import Transport
 from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Change
 from reconciler.model.event import Report
 from reconciler.model.plan import Plan
 from reconciler.model.plan_redaction import redact_plan

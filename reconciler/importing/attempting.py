@@ -15,13 +15,14 @@ from reconciler.importing.adopting import Adoption
 from reconciler.importing.context import ImportContext
 from reconciler.importing.drafting import Drafting
 from reconciler.importing.placing import Placing
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Change
 from reconciler.model.imported import Left
 from reconciler.model.kind import Kind
 from reconciler.model.plan import Plan
 from reconciler.model.values import Path, path_text, secret_refs
-from reconciler.workspace import Loaded
+from reconciler.workspace.loading import Loaded
 
 _ROUNDS = 4
 """How often fields with a change are left out before import gives up."""

@@ -16,7 +16,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.redaction import redact_line
 from reconciler.model.reference import references_in
 from reconciler.model.values import JSON, path_text, secret_refs
-from reconciler.workspace import Loaded
+from reconciler.workspace.loading import Loaded
 from reconciler.workspace.redact_file import redact_file
 from reconciler.workspace.yaml.loader import parse
 

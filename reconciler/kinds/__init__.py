@@ -12,13 +12,13 @@ from pkgutil import iter_modules
 
 from reconciler.model.described import kind_of
 from reconciler.model.kind import Kind
-from reconciler.model.schema_files import known_schema, schema_names
+from reconciler.model.schema_files import kind_names
 
 
 @cache
 def all_kinds() -> tuple[Kind, ...]:
     """Return every kind in a fixed order, parents first."""
-    kinds = {name: _kind(name) for name in schema_names() if "x-kind" in known_schema(name)}
+    kinds = {name: _kind(name) for name in kind_names()}
     sorter = TopologicalSorter(
         {name: {kind.parent} if kind.parent else set() for name, kind in kinds.items()}
     )

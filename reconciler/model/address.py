@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from reconciler.model.globs import fits_any
 
@@ -11,9 +11,11 @@ UNMANAGED_PREFIX = "id:"
 """Starts the key in the address of an unmanaged object: `<kind>.id:<id>`."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Address:
-    """A kind and a key. Sorts by kind, then key."""
+class Address(NamedTuple):
+    """A kind and a key. Sorts by kind, then key.
+
+    A tuple, since plans hash and compare addresses many times.
+    """
 
     kind: str
     key: str

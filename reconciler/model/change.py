@@ -5,27 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reconciler.errors import Mark
+from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.resource import ParentRef
 from reconciler.model.term import Term
 from reconciler.model.values import JSON, JSONObject, Path, SecretRef
-
-
-class Action(Term):
-    """What is done to an object."""
-
-    CREATE = "create", "Create the object, which does not exist yet."
-    UPDATE = "update", "Change it in place with one PATCH."
-    REPLACE = "replace", "Create a new one, then delete the old: a field can't change in place."
-    PAUSE = "pause", "Pause it by a call of its own."
-    UNPAUSE = "unpause", "Unpause it by a call of its own."
-    DELETE = "delete", "Delete it."
-    NO_OP = "no-op", "Live state matches the configuration."
-
-    @property
-    def destructive(self) -> bool:
-        """Whether data or history is lost."""
-        return self in (Action.DELETE, Action.REPLACE)
 
 
 class Reason(Term):

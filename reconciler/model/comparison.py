@@ -97,10 +97,10 @@ def is_identical(kind: Kind, spec: JSONObject, body: JSONObject) -> bool:
 
 
 def _is_identical_variant(variant: Variant, declared: JSON, live: JSON) -> bool:
-    if not (isinstance(declared, Mapping) and isinstance(live, Mapping)):
+    if not (isinstance(declared, (dict, Mapping)) and isinstance(live, (dict, Mapping))):
         return False
     inner, live_inner = declared.get(variant.body, {}), live.get(variant.body)
-    if not (isinstance(inner, Mapping) and isinstance(live_inner, Mapping)):
+    if not (isinstance(inner, (dict, Mapping)) and isinstance(live_inner, (dict, Mapping))):
         return False
     return all(
         live.get(name, MISSING) == value for name, value in declared.items() if name != variant.body

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import (
     FROM_SCHEMA,
     Boolean,
@@ -18,7 +19,6 @@ from reconciler.model.field_types import (
     Text,
 )
 from reconciler.model.kind import Field, Kind, Paths, Variant
-from reconciler.model.live import Dialect
 from reconciler.model.schema_files import known_schema, own_properties
 from reconciler.model.values import JSON, MISSING, Missing
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reconciler.model.live import Dialect
+from reconciler.model.dialect import Dialect
 from reconciler.model.term import Term
 from reconciler.model.values import JSON, MISSING, Missing
 

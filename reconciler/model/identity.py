@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import orjson
 
-from reconciler.model.change import Action, Change
+from reconciler.model.action import Action
+from reconciler.model.change import Change
 from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.values import JSON, MISSING, SecretRef, path_text
 

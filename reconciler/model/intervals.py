@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from reconciler.model.live import Dialect
-from reconciler.model.values import JSON, JSONObject
+from reconciler.model.dialect import Dialect
+from reconciler.model.interval_step import step_of
+from reconciler.model.values import JSONObject
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
-_STEPS = {"hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY}
-_MINUTES = re.compile(r"every ([1-9][0-9]{0,3}) minutes")
 _JITTER = {
     "hour": timedelta(minutes=15),
     "day": timedelta(minutes=20),
@@ -36,12 +34,6 @@ class Interval:
 
     start: datetime
     end: datetime
-
-
-def step_of(interval: JSON) -> timedelta | None:
-    """Return the nominal length of an interval, None if it is unknown."""
-    minutes = _MINUTES.fullmatch(str(interval))
-    return timedelta(minutes=int(minutes[1])) if minutes else _STEPS.get(str(interval))
 
 
 @dataclass(frozen=True, slots=True)

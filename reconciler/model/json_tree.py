@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Any, TypeAlias
@@ -16,33 +16,6 @@ Path: TypeAlias = tuple[str | int, ...]
 """The path of a value inside a resource, for example ("destination", "config", "prefix")."""
 
 
-def walk(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
-    """Yield a value and everything inside it with its path, containers before their content."""
-    yield path, value
-    if isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from walk(item, (*path, name))
-    elif isinstance(value, (list, tuple)):
-        for position, item in enumerate(value):
-            yield from walk(item, (*path, position))
-
-
-def leaves(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
-    """Yield every value that is neither a mapping nor a list, with its path."""
-    for place, item in walk(value, path):
-        if not isinstance(item, (Mapping, list, tuple)):
-            yield place, item
-
-
-def mapped_leaves(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
-    """Yield every value that is not a mapping, and empty mappings, with their paths."""
-    if isinstance(value, Mapping) and value:
-        for name, item in value.items():
-            yield from mapped_leaves(item, (*path, name))
-    else:
-        yield path, value
-
-
 @cache
 def _form(kind: type) -> type | None:
     """Return dict or list for a container's class. Cached, since abstract classes are slow."""
@@ -53,6 +26,54 @@ def _form(kind: type) -> type | None:
 
 PLAIN: AbstractSet[type] = frozenset({str, int, bool, float, type(None)})
 """The classes of plain JSON leaves: neither secret nor unknown."""
+
+
+def _items(value: JSON) -> Iterable[tuple[str | int, JSON]] | None:
+    """Return the parts of a container with their names or positions, None for a leaf."""
+    form = None if value.__class__ in PLAIN else _form(value.__class__)
+    if form is None:
+        return None
+    items: Iterable[tuple[str | int, JSON]] = value.items() if form is dict else enumerate(value)
+    return items
+
+
+def parts_of(value: JSON) -> Iterable[JSON]:
+    """Return the values directly inside a container, nothing for a leaf."""
+    return (item for _, item in _items(value) or ())
+
+
+def walk(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
+    """Yield a value and everything inside it with its path, containers before their content."""
+    yield path, value
+    for name, item in _items(value) or ():
+        yield from walk(item, (*path, name))
+
+
+def leaves(
+    value: JSON, path: Path = (), *, skip: AbstractSet[type] = frozenset()
+) -> Iterator[tuple[Path, JSON]]:
+    """Yield every value that is neither a mapping nor a list, with its path.
+
+    Leaves whose class is in `skip` are left out, which saves most of the time.
+    """
+    if value.__class__ in skip:
+        return
+    items = _items(value)
+    if items is None:
+        yield path, value
+        return
+    for name, item in items:
+        if item.__class__ not in skip:
+            yield from leaves(item, (*path, name), skip=skip)
+
+
+def mapped_leaves(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
+    """Yield every value that is not a mapping, and empty mappings, with their paths."""
+    if isinstance(value, Mapping) and value:
+        for name, item in value.items():
+            yield from mapped_leaves(item, (*path, name))
+    else:
+        yield path, value
 
 
 def map_leaves(

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from reconciler.model.change import Action, Consequence
-from reconciler.model.copied import Copied
+from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import FROM_SCHEMA, FieldType, Text
-from reconciler.model.live import Dialect
-from reconciler.model.operation import Operation
-from reconciler.model.rule import KnownRefusal, Rule
 from reconciler.model.secret_names import looks_secret
 from reconciler.model.values import JSON, MISSING, JSONObject, Missing, Path, value_at
+
+if TYPE_CHECKING:
+    from reconciler.model.action import Action
+    from reconciler.model.behaviour import Behaviour
+    from reconciler.model.operation import Operation
+    from reconciler.model.rule import KnownRefusal, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +226,10 @@ def _unknown(*_: object) -> None:
     return None
 
 
-def _no_warnings(_: JSONObject) -> tuple[Consequence, ...]:
-    return ()
+def _plain() -> Behaviour:
+    from reconciler.model.behaviour import Behaviour
+
+    return Behaviour()
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +251,11 @@ class Kind:
         Whether lists have a short form, so that managed objects are read one by one.
     pending_deletion
         Return whether an object is pending deletion (docs/service.md 4.3).
-    backfill_warnings
-        Return the consequences of backfilling an object, by its live body.
-    copied
-        Return an object of a copy of the service, by its live body and what a plan sends to it.
     activity
         The path inside a live body of its last activity, which distinguishes duplicates.
+    behaviour
+        Return its rules, operations and copies. Their modules are imported by the first call, since
+        loading files needs none of them.
     page
         The path of an object's page on the service, with `{parent}` and `{id}`; "" if unknown.
     """
@@ -270,11 +274,22 @@ class Kind:
     dialect_of: Callable[[JSONObject], Dialect | None] = _unknown
     activity: Path = ()
     page: str = ""
-    backfill_warnings: Callable[[JSONObject], tuple[Consequence, ...]] = _no_warnings
-    copied: Callable[[JSONObject, JSONObject], Copied] = Copied.plain
-    operations: tuple[Operation, ...] = ()
-    rules: tuple[Rule, ...] = ()
-    refusals: tuple[KnownRefusal, ...] = ()
+    behaviour: Callable[[], Behaviour] = _plain
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """The operations besides create, read, update and delete."""
+        return self.behaviour().operations
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that find consequences of changes."""
+        return self.behaviour().rules
+
+    @property
+    def refusals(self) -> tuple[KnownRefusal, ...]:
+        """The changes that the server is known to refuse."""
+        return self.behaviour().refusals
 
     def operation(self, name: str) -> Operation:
         """Return the operation of a name. Raises KeyError."""

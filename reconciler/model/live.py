@@ -5,34 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
+from reconciler.model.dialect import Dialect
 from reconciler.model.values import JSON
 
 _ID = re.compile(r"[A-Za-z0-9_-]+")
-
-
-class Dialect(StrEnum):
-    """The server versions, in order of release (docs/service.md)."""
-
-    INTERFACE = "interface"
-    V2025 = "2025"
-    V2026 = "2026"
-
-    def is_since(self, first: Dialect) -> bool:
-        """Return whether it is `first` or later."""
-        order = tuple(Dialect)
-        return order.index(self) >= order.index(first)
-
-    @classmethod
-    def between(cls, since: Dialect | None, until: Dialect | None) -> tuple[Dialect, ...]:
-        """Return the dialects from `since` to `until`, both included. None is an open end."""
-        return tuple(
-            dialect
-            for dialect in cls
-            if (since is None or dialect.is_since(since))
-            and (until is None or until.is_since(dialect))
-        )
 
 
 def id_text(value: JSON) -> str | None:

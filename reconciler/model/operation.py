@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from reconciler.model.live import Dialect
+from reconciler.model.dialect import Dialect
 from reconciler.model.request import Repeat
 
 

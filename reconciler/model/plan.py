@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reconciler.errors import Mark
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
-from reconciler.model.live import Dialect
+from reconciler.model.change import Change
+from reconciler.model.dialect import Dialect
+from reconciler.model.plan_options import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +73,6 @@ class PlanSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """The options that narrow the plan. Empty selects the whole workspace."""
-
-    targets: tuple[str, ...] = ()
-    excludes: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    parents: tuple[str, ...] = ()
-
-    @property
-    def partial(self) -> bool:
-        """Whether something may be excluded."""
-        return bool(self.targets or self.excludes or self.kinds or self.parents)
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """The plan: changes in the order in which they can be made, then no-ops by address."""
 
@@ -95,7 +82,7 @@ class Plan:
     ignored: tuple[Unmanaged, ...] = ()
     notes: tuple[Note, ...] = ()
     refusals: tuple[Refusal, ...] = ()
-    selection: Selection = Selection()
+    selection: Selection = field(default_factory=Selection)
     created_at: str = ""
 
     @property

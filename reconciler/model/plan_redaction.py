@@ -6,7 +6,9 @@ escape or a line break could hide a secret.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from reconciler.model.change import Change, Consequence, FieldChange, RecentRun
@@ -51,8 +53,13 @@ def redact_plan(plan: Plan, mask: Mask) -> Plan:
     )
 
 
-def redact_event(event: _Event, mask: Mask) -> _Event:
-    """Return the event with every known secret masked."""
+def redact_event(
+    event: _Event, mask: Mask, changes: Mapping[str, Change] = MappingProxyType({})
+) -> _Event:
+    """Return the event with every known secret masked.
+
+    `changes` are those that are masked already, by id.
+    """
     parts: dict[str, Any] = {
         name: _masked_text(getattr(event, name), mask) for name in _TEXTS if hasattr(event, name)
     }
@@ -62,7 +69,8 @@ def redact_event(event: _Event, mask: Mask) -> _Event:
         case Ended(report):
             parts["report"] = redact_report(report, mask)
         case Started() | Done() | Failed() | Skipped() | Withdrawing() | Withdrawn() | Twins():
-            parts["change"] = _change(event.change, mask)
+            change = event.change
+            parts["change"] = changes.get(change.id) or _change(change, mask)
     return replace(event, **parts)
 
 
@@ -83,8 +91,12 @@ def _masked_text(value: str | tuple[str, ...] | None, mask: Mask) -> str | tuple
 
 
 def _change(change: Change, mask: Mask) -> Change:
+    names = ("name", "body", "after_create", "parent_name", "old_parent_name")
+    masked = _masked(change, mask, *names)
+    if not (change.fields or change.consequences or change.seen):
+        return masked
     return replace(
-        _masked(change, mask, "name", "body", "after_create", "parent_name", "old_parent_name"),
+        masked,
         fields=tuple(_masked(field, mask, "before", "after") for field in change.fields),
         consequences=tuple(_masked(item, mask, "message") for item in change.consequences),
         runs=tuple(_masked(run, mask, "status") for run in change.runs),
@@ -93,5 +105,8 @@ def _change(change: Change, mask: Mask) -> Change:
 
 
 def _masked(source: _T, mask: Mask, *names: str) -> _T:
-    """Return a copy with every known secret masked in the values of these names."""
-    return replace(source, **{name: redact_value(getattr(source, name), mask) for name in names})
+    """Return it with every known secret masked in the values of these names: a copy if any is."""
+    values = {name: getattr(source, name) for name in names}
+    masked = {name: redact_value(value, mask) for name, value in values.items() if value}
+    masked = {name: value for name, value in masked.items() if value != values[name]}
+    return replace(source, **masked) if masked else source

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from reconciler.model.change import Change
 from reconciler.model.values import JSON, JSONObject
+
+if TYPE_CHECKING:
+    from reconciler.model.change import Change
 
 RULE_PREFIX: Final = "rules."
 """What the codes of violations and notes begin with, so that no id of a user equals one of ours."""

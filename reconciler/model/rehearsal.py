@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.errors import ExitCode, Mark
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action
-from reconciler.model.live import Dialect
+from reconciler.model.dialect import Dialect
 from reconciler.model.plan import Refusal
 from reconciler.model.term import Term
 

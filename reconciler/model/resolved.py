@@ -6,19 +6,8 @@ from dataclasses import dataclass
 
 from reconciler.errors import Mark
 from reconciler.model.address import Address
+from reconciler.model.field_origin import FieldOrigin
 from reconciler.model.values import JSON, MISSING, Path
-
-
-@dataclass(frozen=True, slots=True)
-class FieldOrigin:
-    """A place that sets a field.
-
-    `layer` is "resource", "override <environment>" or "defaults"; for a reference, it is the
-    mapping of the variables, "environment", "default" or "file". `at` is None outside of files.
-    """
-
-    layer: str
-    at: Mark | None
 
 
 @dataclass(frozen=True, slots=True)

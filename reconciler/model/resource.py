@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 from reconciler.errors import Mark
 from reconciler.model.address import Address
-from reconciler.model.json_tree import leaves
-from reconciler.model.values import JSON, Path
+from reconciler.model.json_tree import parts_of
+from reconciler.model.values import JSON, Path, SecretRef, secret_refs
 
 
 class State(StrEnum):
@@ -82,7 +83,8 @@ class Resource:
         return self.mark
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots, since cached properties need a dict.
+@dataclass(frozen=True)
 class Desired:
     """All resources of one environment, by address.
 
@@ -96,11 +98,23 @@ class Desired:
 
     def in_order(self) -> tuple[Resource, ...]:
         """Return the resources sorted by address."""
-        # By tuples, since comparing addresses is several times slower.
-        place = sorted(self.resources, key=lambda resource: (resource.kind, resource.key))
-        return tuple(self.resources[address] for address in place)
+        return tuple(self.resources[address] for address in sorted(self.resources))
+
+    @cached_property
+    def secret_users(self) -> Mapping[SecretRef, Sequence[Address]]:
+        """The addresses that use each secret reference, in order."""
+        users: dict[SecretRef, list[Address]] = {}
+        for resource in self.in_order():
+            for _, ref in secret_refs(resource.spec):
+                users.setdefault(ref, []).append(resource.address)
+        return users
 
     def plain_texts(self) -> Iterator[str]:
         """Yield every text of the resources that is not secret."""
-        for resource in self.resources.values():
-            yield from (text for _, text in leaves(resource.spec) if isinstance(text, str))
+        pending: list[JSON] = [resource.spec for resource in self.resources.values()]
+        while pending:
+            value = pending.pop()
+            if isinstance(value, str):
+                yield value
+            else:
+                pending += parts_of(value)

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change, Consequence, FieldChange, Severity
-from reconciler.model.live import Dialect, LiveObject
+from reconciler.model.change import Change, Consequence, FieldChange, Severity
+from reconciler.model.dialect import Dialect
+from reconciler.model.live import LiveObject
 from reconciler.model.resource import Resource
 from reconciler.model.values import JSON, MISSING, Path, value_at
 

@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from reconciler.model.live import id_text
+from reconciler.model.run_status import BILLING, COMPLETED
 from reconciler.model.values import JSON, JSONObject
 from reconciler.model.wording import json_shown
 
-COMPLETED = "Completed"
-BILLING = "FailedBilling"
 _PENDING = frozenset({"Starting", "Running"})
 FAILED = frozenset({"Failed", "FailedRetryable", BILLING, "TimedOut", "Terminated"})
 

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Any
 
 import orjson
 
+from reconciler.packaged import packaged
+
 _SUFFIX = ".schema.json"
 _PARTS = "parts/"
 _RESOURCE = "resource"
+_KIND = b'"x-kind"'
+_REFERENCES = (b'"x-parts"', b'"x-variants"')
+"""The words that refer to other files. A schema without them is complete."""
 _WORD = re.compile(r"[a-z]+")
-
-
-def _folder() -> Traversable:
-    """Return the folder inside an installed package, or beside it in the repository."""
-    package = files("reconciler")
-    packaged = package.joinpath("schemas")
-    return packaged if packaged.is_dir() else package.joinpath("..", "schemas")
 
 
 @cache
@@ -31,7 +26,11 @@ def schema(name: str) -> dict[str, Any] | None:
 
     Names come from files of users (the type of a destination), so only known ones are opened.
     """
-    return _composed(_read(name)) if name in schema_names() else None
+    if name not in schema_names():
+        return None
+    content = _bytes(name)
+    node: dict[str, Any] = orjson.loads(content)
+    return _composed(node) if any(word in content for word in _REFERENCES) else node
 
 
 def known_schema(name: str) -> dict[str, Any]:
@@ -57,9 +56,12 @@ def common_properties() -> Mapping[str, Any]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    place = _folder().joinpath(*f"{name}{_SUFFIX}".split("/"))
-    content: dict[str, Any] = orjson.loads(place.read_bytes())
+    content: dict[str, Any] = orjson.loads(_bytes(name))
     return content
+
+
+def _bytes(name: str) -> bytes:
+    return packaged("schemas").joinpath(f"{name}{_SUFFIX}").read_bytes()
 
 
 def _composed(node: Any) -> Any:
@@ -125,7 +127,17 @@ def member_schema(
 @cache
 def schema_names() -> tuple[str, ...]:
     """Return all names, sorted, without parts."""
-    return tuple(name for name in sorted(_names(_folder(), "")) if not name.startswith(_PARTS))
+    folder = packaged("schemas")
+    files = folder.rglob(f"*{_SUFFIX}")
+    names = (file.relative_to(folder).as_posix().removesuffix(_SUFFIX) for file in files)
+    return tuple(name for name in sorted(names) if not name.startswith(_PARTS))
+
+
+@cache
+def kind_names() -> tuple[str, ...]:
+    """Return the names of the schemas of kinds, sorted."""
+    candidates = (name for name in schema_names() if _KIND in _bytes(name))
+    return tuple(name for name in candidates if "x-kind" in known_schema(name))
 
 
 @cache
@@ -137,16 +149,10 @@ def schema_words() -> frozenset[str]:
 
 def nearest_schema(name: str) -> str | None:
     """Return the closest name, whole or by its last part, whatever its case."""
+    from difflib import get_close_matches
+
     names = schema_names()
     known = {full.rpartition("/")[2].casefold(): full for full in names}
     known |= {full.casefold(): full for full in names}
     close = get_close_matches(name.casefold(), known, n=1)
     return known[close[0]] if close else None
-
-
-def _names(folder: Traversable, prefix: str) -> Iterator[str]:
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            yield from _names(entry, f"{prefix}{entry.name}/")
-        elif entry.name.endswith(_SUFFIX):
-            yield f"{prefix}{entry.name.removesuffix(_SUFFIX)}"

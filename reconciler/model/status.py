@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import takewhile
 
 from reconciler.model.address import Address
 from reconciler.model.plan import Note
 from reconciler.model.run import Run
 from reconciler.model.term import Term
-
-FAILURES_OF_A_PAUSE = 3
-"""The least number of failures after which servers pause an export (docs/service.md, 14)."""
-COUNTED_FAILURE = "Failed"
-"""The status of a run that counts for an automatic pause."""
 
 
 class State(Term):
@@ -96,11 +89,6 @@ class StatusReport:
     def of(self, state: State) -> tuple[ExportStatus, ...]:
         """Return the exports in a state."""
         return tuple(export for export in self.exports if export.state is state)
-
-
-def failures_in_a_row(statuses: Iterable[str]) -> int:
-    """Return how many of the newest runs failed in a way that counts for an automatic pause."""
-    return sum(1 for _ in takewhile(COUNTED_FAILURE.__eq__, statuses))
 
 
 def rough_duration(duration: timedelta) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
+from typing import NamedTuple, TypeAlias
 
 from reconciler.model.values import JSON
 
@@ -16,15 +15,24 @@ _MANY = 100
 """Names from which only similar ones are compared: comparing takes about 30 microseconds."""
 _LONGEST = 60
 
+_Known: TypeAlias = tuple[str, ...] | frozenset[str]
 
-def nearest(given: str, known: Sequence[str]) -> str | None:
-    """Return the known name closest to the given one, which may be cut short or misspelt."""
-    return _nearest(given, tuple(known))
+
+def nearest(given: str, known: Iterable[str]) -> str | None:
+    """Return the known name closest to the given one, which may be cut short or misspelt.
+
+    Pass the same frozenset again where there may be many names: it knows its hash.
+    """
+    return _nearest(given, _frozen(known))
+
+
+def _frozen(known: Iterable[str]) -> _Known:
+    return known if isinstance(known, frozenset) else tuple(known)
 
 
 # Cached, since the same mistake is often in many resources.
 @lru_cache(maxsize=10_000)
-def _nearest(given: str, known: tuple[str, ...]) -> str | None:
+def _nearest(given: str, known: _Known) -> str | None:
     names = _names(known)
     wanted = _plain(given)
     if wanted in names.plain:
@@ -32,14 +40,19 @@ def _nearest(given: str, known: tuple[str, ...]) -> str | None:
     position = bisect_left(names.ordered, wanted)
     after = names.ordered[position : position + 2]
     longer = [name for name in after if len(wanted) > 2 and name.startswith(wanted)]
+    from difflib import get_close_matches
+
     close = longer if len(longer) == 1 else get_close_matches(wanted, names.similar(wanted), n=1)
     return names.plain[close[0]] if close else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """Known names by their plain form, in order, and by what is left without a character."""
+class _Names(NamedTuple):
+    """Known names: as listed, by plain form, in order, and by what is left without a character.
 
+    A set is listed in alphabetical order.
+    """
+
+    listed: Sequence[str]
     plain: Mapping[str, str]
     ordered: Sequence[str]
     shortened: Mapping[str, Sequence[str]]
@@ -53,14 +66,15 @@ class _Names:
 
 
 @lru_cache(maxsize=100)
-def _names(known: tuple[str, ...]) -> _Names:
-    plain = {_plain(name): name for name in known}
+def _names(known: _Known) -> _Names:
+    listed = sorted(known) if isinstance(known, frozenset) else tuple(known)
+    plain = {_plain(name): name for name in listed}
     shortened: dict[str, list[str]] = defaultdict(list)
     if len(plain) > _MANY:
         for name in plain:
             for form in _without_a_character(name):
                 shortened[form].append(name)
-    return _Names(plain, sorted(plain), shortened)
+    return _Names(listed, plain, sorted(plain), shortened)
 
 
 def _without_a_character(name: str) -> set[str]:
@@ -84,9 +98,9 @@ def joined(*hints: str | None) -> str:
 
 def choice(given: JSON, known: Iterable[str], word: str = "allowed") -> str:
     """Return a hint: the closest known name, or a list of the known names."""
-    known = tuple(known)
+    known = _frozen(known)
     close = _nearest(str(given), known)
     if close is not None:
         return f"did you mean '{close}'?"
     more = f" and {len(known) - _MOST_LISTED} more" if len(known) > _MOST_LISTED else ""
-    return f"{word}: {', '.join(known[:_MOST_LISTED])}{more}"
+    return f"{word}: {', '.join(_names(known).listed[:_MOST_LISTED])}{more}"

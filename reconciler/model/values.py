@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal, NoReturn
 
-from reconciler.model.json_tree import JSON, JSONObject, Path, leaves
+from reconciler.model.json_tree import JSON, PLAIN, JSONObject, Path, leaves
 from reconciler.model.reference import Reference
 
 
@@ -166,5 +166,6 @@ def put_at(values: dict[str, JSON], path: Path, value: JSON) -> None:
 
 def secret_refs(value: JSON, path: Path = ()) -> tuple[tuple[Path, SecretRef], ...]:
     """Return every secret reference inside a value with its path, in a fixed order."""
-    refs = [(place, leaf) for place, leaf in leaves(value, path) if isinstance(leaf, SecretRef)]
+    others = leaves(value, path, skip=PLAIN)
+    refs = [(place, leaf) for place, leaf in others if isinstance(leaf, SecretRef)]
     return tuple(sorted(refs, key=lambda ref: ref[0]))

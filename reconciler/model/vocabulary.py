@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from reconciler.model.live import Dialect
+from reconciler.model.dialect import Dialect
 from reconciler.model.schema_files import known_schema, variant_schema
 from reconciler.model.values import JSON, Path
 

@@ -5,7 +5,6 @@ Unescaped, such a name could forge lines of output, control the terminal or reve
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -72,6 +71,8 @@ def json_shown(value: object) -> str:
         return "an object"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "a list"
+    import json
+
     text = json.dumps(value)
     if len(text) <= _LONGEST_VALUE:
         return text
@@ -94,4 +95,6 @@ def _escaped(match: re.Match[str]) -> str:
         return character
     if "\ud800" <= character <= "\udfff":
         return f"\\\\u{ord(character):04x}"
+    import json
+
     return json.dumps(character)[1:-1]

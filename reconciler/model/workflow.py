@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from reconciler.model.wording import COMMAND, printable
 
@@ -18,8 +18,7 @@ _AT_START = re.compile(rf"((?:^|[{_BREAK}])(?:[^\S{_BREAK}]|\x1b\[[\d;]*[A-Za-z]
 _CONTROL = re.compile(r"\x1b\[[\d;]*m|\r\x1b\[K|\r\n|[^ -~\n\t]")
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command that we mean: an annotation of GitHub. Each item of `message` is a line of it."""
 
     name: str

@@ -20,7 +20,8 @@ from reconciler.errors import (
 from reconciler.model.backfill_plan import BackfillEnd, BackfillState, PlannedBackfill
 from reconciler.model.field_types import Instant
 from reconciler.model.intervals import Schedule
-from reconciler.model.run import COMPLETED, BackfillRow, Run
+from reconciler.model.run import BackfillRow, Run
+from reconciler.model.run_status import COMPLETED
 from reconciler.model.values import JSONObject
 from reconciler.operations.calls import ObjectCalls
 from reconciler.operations.run_history import backfill_id, read_backfills, read_runs, valid

@@ -8,8 +8,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 from reconciler.client import Transport
 from reconciler.errors import InvalidResponse, ReconcilerError
+from reconciler.model.dialect import Dialect
 from reconciler.model.kind import Kind
-from reconciler.model.live import Dialect, LiveObject
+from reconciler.model.live import LiveObject
 from reconciler.model.operation import Operation, Paging
 from reconciler.model.request import Query, Request
 from reconciler.model.routes import Routes

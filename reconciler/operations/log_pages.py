@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from reconciler.errors import Forbidden, InvalidResponse
+from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import Instant
-from reconciler.model.live import Dialect
 from reconciler.model.request import Query
 from reconciler.model.run import LogEntry
 from reconciler.operations.calls import NotOffered, ObjectCalls

@@ -12,7 +12,8 @@ from reconciler.model.change import Consequence, Severity
 from reconciler.model.gaps import Gap, GapState
 from reconciler.model.intervals import Interval, Schedule
 from reconciler.model.moments import is_date, moment_of
-from reconciler.model.run import BILLING, Run
+from reconciler.model.run import Run
+from reconciler.model.run_status import BILLING
 from reconciler.model.wording import printable, quoted, several
 from reconciler.planning.approval import Approval
 

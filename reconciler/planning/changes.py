@@ -6,15 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from reconciler.model.change import (
-    Action,
-    Change,
-    FieldChange,
-    Origin,
-    Reason,
-    SecretNote,
-    SecretUse,
-)
+from reconciler.model.action import Action
+from reconciler.model.change import Change, FieldChange, Origin, Reason, SecretNote, SecretUse
 from reconciler.model.comparison import display_value, is_default, is_identical
 from reconciler.model.leaves import field_leaves
 from reconciler.model.live import LiveObject

@@ -38,16 +38,17 @@ def copy_of(plan: Plan, live: Live, kinds: Sequence[Kind]) -> ServiceCopy:
     others: set[str] = set()
     for kind in kinds:
         for item in live.of(kind.name):
-            copied = kind.copied(item.body, sent.get((kind.name, item.id), {}))
+            copied = kind.behaviour().copied(item.body, sent.get((kind.name, item.id), {}))
             bodies[kind.name, item.id] = copied.body
             others |= {*copied.assumed}
-            _add(known, kind.copied(item.body, {}).related, kind, item.parent_id)
+            _add(known, kind.behaviour().copied(item.body, {}).related, kind, item.parent_id)
             _add(named, copied.related, kind, item.parent_id)
     by_name = {kind.name: kind for kind in kinds}
     for change in plan.effective:
         if change.parent_id is not None:
             kind = by_name[change.address.kind]
-            _add(named, kind.copied({}, change.body or {}).related, kind, change.parent_id)
+            related = kind.behaviour().copied({}, change.body or {}).related
+            _add(named, related, kind, change.parent_id)
     assumed = {key: body for key, body in named.items() if key not in known}
     seed = {
         "organizations": [{"id": plan.source.organization, **_nested(live, kinds, bodies)}],

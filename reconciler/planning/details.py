@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan

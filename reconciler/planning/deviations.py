@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from reconciler.model.change import Action, Change, FieldChange
+from reconciler.model.action import Action
+from reconciler.model.change import Change, FieldChange
 from reconciler.model.field_types import canonical_text
 from reconciler.model.values import JSON, MISSING, path_text
 from reconciler.model.wording import printable, shortened

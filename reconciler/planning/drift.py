@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change, FieldChange, Origin
+from reconciler.model.change import Change, FieldChange, Origin
 from reconciler.model.drift import Drift, DriftedField, DriftedObject
 from reconciler.model.plan import Plan
 from reconciler.planning.base import Base

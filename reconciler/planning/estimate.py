@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import ceil
 
-from reconciler.model.change import Action, Change
+from reconciler.model.action import Action
+from reconciler.model.change import Change
 from reconciler.model.kind import Kind
 from reconciler.model.plan import Plan
 

@@ -11,11 +11,13 @@ from datetime import UTC, datetime
 from itertools import permutations
 from typing import TypeAlias
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change, FieldChange
+from reconciler.model.change import Change, FieldChange
+from reconciler.model.dialect import Dialect
 from reconciler.model.json_tree import JSONObject
 from reconciler.model.kind import Kind
-from reconciler.model.live import Dialect, LiveObject
+from reconciler.model.live import LiveObject
 from reconciler.model.resource import Resource
 from reconciler.model.rule import KnownRefusal, Rule, RuleContext
 from reconciler.model.values import JSON, MISSING, Path, put_at

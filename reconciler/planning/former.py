@@ -55,6 +55,8 @@ class FormerObjects:
     current: Callable[[Address], LiveObject | None]
     known_as: dict[tuple[str, str], list[LiveObject]] = field(default_factory=dict)
     """Objects of today's resources by kind and the names that they had."""
+    _declared: dict[tuple[str, str, int], tuple[str, ...]] = field(default_factory=dict)
+    """The ids of declared parents by kind, key and commit. Children come after all parents."""
 
     def remember(self, resource: Resource, live: LiveObject | None) -> None:
         """Remember the names that an object of today had."""
@@ -94,7 +96,11 @@ class FormerObjects:
         if ref.name is not None:
             objects = self.names[kind.parent].by_name.get((None, ref.name.strip()), ())
             return tuple(item.id for item in objects)
-        return tuple(item.id for item in self._parents(kind.parent, ref, version.parent(kind)))
+        place = (kind.parent, ref.key or "", id(version.desired))
+        if place not in self._declared:
+            parents = self._parents(kind.parent, ref, version.parent(kind))
+            self._declared[place] = tuple(item.id for item in parents)
+        return self._declared[place]
 
     def _parents(self, kind: str, ref: ParentRef, parent: Version | None) -> list[LiveObject]:
         """Return the objects of a declared parent: of the base, and of the same key today."""

@@ -12,7 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.model.gaps import Gap, GapState
 from reconciler.model.intervals import Interval, Schedule
-from reconciler.model.run import BILLING, COMPLETED, BackfillRow, Run
+from reconciler.model.run import BackfillRow, Run
+from reconciler.model.run_status import BILLING, COMPLETED
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 

@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import TypeAlias
 
 from reconciler.errors import Mark
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Change
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Refusal

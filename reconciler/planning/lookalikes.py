@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import NamedTuple, TypeAlias
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Change
 from reconciler.model.comparison import comparable, is_default, is_equal
 from reconciler.model.kind import Kind
 from reconciler.model.leaves import field_leaves

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reconciler.model.change import Action, Change, SecretUse
+from reconciler.model.action import Action
+from reconciler.model.change import Change, SecretUse
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note

@@ -15,8 +15,9 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import TypeAlias
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Change
 from reconciler.model.kind import Kind
 
 _PHASES = {

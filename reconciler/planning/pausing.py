@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Reason
+from reconciler.model.change import Reason
 from reconciler.model.kind import Field, Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan

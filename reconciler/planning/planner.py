@@ -7,11 +7,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Change
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Note, Plan, PlanSource, Selection, Unmanaged
+from reconciler.model.plan import Note, Plan, PlanSource, Unmanaged
+from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
 from reconciler.planning.base import Base, History
@@ -23,23 +25,6 @@ from reconciler.planning.notes import NoteContext, notes_of
 from reconciler.planning.ordering import Ordered, in_order
 from reconciler.planning.pruning import PrunedObject, to_prune
 from reconciler.planning.selection import Candidates, Selected, select
-
-
-@dataclass(frozen=True, slots=True)
-class PlanOptions:
-    """The options of a plan.
-
-    `rotate` names the resources whose secrets are sent again; ("*",) means all. `only` limits the
-    plan to some addresses without making it a partial plan for the reader, as undo needs it.
-    `planned_before` are the addresses of an earlier plan of the same selection, which are selected
-    again although their names may have changed.
-    """
-
-    rotate: tuple[str, ...] = ()
-    allow_replace: bool = False
-    selection: Selection = field(default_factory=Selection)
-    only: frozenset[Address] | None = None
-    planned_before: frozenset[Address] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +151,13 @@ def _decided(
     notes = list(selected.notes)
     addresses = matching.matches.keys() & selected.addresses
     for address in sorted(addresses if only is None else addresses & only):
-        decided, resource_notes = resource_changes(matching.matches[address], context)
-        mark = matching.matches[address].resource.mark
+        pair = matching.matches[address]
+        decided, resource_notes = resource_changes(pair, context)
         for change in decided:
             if change.action is Action.NO_OP:
                 no_ops.append(change)
             else:
-                changes.append(replace(change, at=mark))
+                changes.append(replace(change, at=pair.resource.mark))
         notes += resource_notes
     changes += (
         deletion_of(item.match, item.live, item.reason, context)

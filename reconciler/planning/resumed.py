@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change, FieldChange, SecretUse
+from reconciler.model.change import Change, FieldChange, SecretUse
 from reconciler.model.comparison import is_equal
 from reconciler.model.kind import Kind
 from reconciler.model.leaves import Leaf, field_leaves, unknown_field

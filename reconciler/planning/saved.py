@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from reconciler.model.change import Action, Change
+from reconciler.model.action import Action
+from reconciler.model.change import Change
 from reconciler.model.identity import digest_of
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live

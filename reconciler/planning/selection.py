@@ -14,7 +14,8 @@ from reconciler.errors import BadUsage
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names, kinds_named
-from reconciler.model.plan import Note, Selection
+from reconciler.model.plan import Note
+from reconciler.model.plan_options import Selection
 from reconciler.model.values import secret_refs
 from reconciler.model.wording import listed, printable
 from reconciler.planning.matcher import Match, Matching

@@ -12,17 +12,13 @@ from functools import cached_property
 from statistics import median
 
 from reconciler.model.address import Address
+from reconciler.model.dialect import Dialect
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
-from reconciler.model.live import Dialect, LiveObject
+from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note
-from reconciler.model.run import BILLING, InvalidRun, Run, moment_at
-from reconciler.model.status import (
-    FAILURES_OF_A_PAUSE,
-    ExportStatus,
-    State,
-    failures_in_a_row,
-    rough_duration,
-)
+from reconciler.model.run import InvalidRun, Run, moment_at
+from reconciler.model.run_status import BILLING, FAILURES_OF_A_PAUSE, failures_in_a_row
+from reconciler.model.status import ExportStatus, State, rough_duration
 from reconciler.model.values import JSONObject
 from reconciler.model.wording import several
 

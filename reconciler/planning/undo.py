@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change, FieldChange, Reason
+from reconciler.model.change import Change, FieldChange, Reason
 from reconciler.model.comparison import is_equal, live_values
 from reconciler.model.field_types import MergedObject
 from reconciler.model.identity import plan_id

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 from reconciler.errors import SecretUnavailable
+from reconciler.model.field_origin import FieldOrigin
 from reconciler.model.reference import with_default
-from reconciler.model.resolved import FieldOrigin
 from reconciler.model.secret_names import looks_secret
 from reconciler.model.suggestion import nearest
 from reconciler.model.trust import Trusted
@@ -91,7 +91,7 @@ def _branch(trusted: Trusted) -> str:
 def _how_to_list(key: str, name: str, listed: frozenset[str]) -> str:
     if not listed:
         return f"add `{key}: [{name}]` to reconciler.yaml"
-    close = nearest(name, sorted(listed))
+    close = nearest(name, listed)
     suggestion = f"did you mean '{close}'? " if close is not None else ""
     return f"{suggestion}add {name} to the list `{key}:` of reconciler.yaml"
 

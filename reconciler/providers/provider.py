@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from reconciler.model.connection import SecretSettings
-from reconciler.model.resolved import FieldOrigin
+from reconciler.model.field_origin import FieldOrigin
 from reconciler.model.trust import Trusted
 from reconciler.model.values import JSON, SecretSource
 
@@ -18,8 +18,8 @@ class FillContext:
 
     environ
         The environment variables.
-    variables
-        The variables of the workspace and the environment, as written.
+    variables, variable_names
+        The variables of the workspace and the environment, as written, and their names.
     allow_exec
         Whether the policy allows secrets from commands.
     assume_env
@@ -53,6 +53,7 @@ class FillContext:
 
     environ: Mapping[str, str]
     variables: Mapping[str, JSON]
+    variable_names: frozenset[str]
     allow_exec: bool
     assume_env: bool
     declared: Trusted

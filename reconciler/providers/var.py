@@ -17,9 +17,8 @@ def _fill(name: str, context: FillContext) -> JSON:
             "set one of them to a value without a reference",
         )
     if name not in context.variables:
-        known = sorted(context.variables) or ["none"]
         hint = (
-            choice(name, known, "variables")
+            choice(name, context.variable_names or ["none"], "variables")
             if with_default(name)[1] is None
             else "remove the default, and set the value in `vars:`"
         )

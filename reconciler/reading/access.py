@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from reconciler.client import Transport
 from reconciler.errors import InvalidResponse, NotFound
+from reconciler.model.dialect import Dialect
 from reconciler.model.kind import Kind
-from reconciler.model.live import Dialect
 from reconciler.model.request import Repeat, Request
 from reconciler.model.routes import Routes
 from reconciler.model.values import JSON

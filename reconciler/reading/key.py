@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reconciler.client import Transport
 from reconciler.errors import ServiceError
-from reconciler.model.live import Dialect
+from reconciler.model.dialect import Dialect
 from reconciler.model.request import Repeat, Request
 from reconciler.model.values import JSON
 

@@ -13,8 +13,9 @@ from functools import partial
 
 from reconciler.client import Transport, together
 from reconciler.errors import Forbidden, NotFound
+from reconciler.model.dialect import Dialect
 from reconciler.model.kind import Kind
-from reconciler.model.live import Dialect, Live, LiveObject, id_text
+from reconciler.model.live import Live, LiveObject, id_text
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.reading.details import read_details
 from reconciler.reading.key import dialect_of_key

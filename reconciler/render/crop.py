@@ -6,7 +6,7 @@ combining one, several for a control character, which is shown as an escape.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from reconciler.model.wording import printable
 from reconciler.render.style import width_of
@@ -16,8 +16,7 @@ _CUT = "…"
 _FAR = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Cropped:
+class Cropped(NamedTuple):
     """The visible part of a line. `start` and `length` of the marked place count cells, from 0."""
 
     text: str

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from reconciler.model.change import Action, Change
+from reconciler.model.action import Action
+from reconciler.model.change import Change
 from reconciler.model.drift import (
     Attribution,
     Drift,

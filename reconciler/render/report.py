@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.event import (
     Done,
     Event,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from reconciler.model.field_origin import FieldOrigin
 from reconciler.model.reference import UNSET
 from reconciler.model.resolved import (
-    FieldOrigin,
     FilledReference,
     ResolvedField,
     ResolvedParent,

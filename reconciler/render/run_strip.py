@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from reconciler.model.change import RecentRun
-from reconciler.model.run import COMPLETED, FAILED
+from reconciler.model.run import FAILED
+from reconciler.model.run_status import COMPLETED
 from reconciler.model.wording import printable, several, shortened
 from reconciler.render.page import text
 

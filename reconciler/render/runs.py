@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from reconciler.model.run import BILLING, Run
+from reconciler.model.run import Run
 from reconciler.model.run_report import NO_END, RunChange, RunReport, Subject, duration_of_run
+from reconciler.model.run_status import BILLING
 from reconciler.model.wording import printable, quoted, several, shortened
 from reconciler.render.counts import short_count
 from reconciler.render.durations import duration_as_text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -44,7 +43,9 @@ class Style:
 
     def wrapped(self, text: str, prefix: str, indent: str) -> list[str]:
         """Return text in lines, the first after `prefix`, the others after `indent`."""
-        return textwrap.wrap(
+        from textwrap import wrap
+
+        return wrap(
             text,
             width=max(NARROWEST, self.width),
             initial_indent=prefix,

@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 from reconciler.errors import DiagnosticCollector
 from reconciler.model.connection import Connection, is_loopback
-from reconciler.model.plan import Refusal
 from reconciler.model.values import JSON, SecretRef, value_at
 from reconciler.model.wording import quoted
 from reconciler.workspace.references import References
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Unknown
+
+if TYPE_CHECKING:
+    from reconciler.model.plan import Refusal
 
 _NOT_IN_URL = re.compile(r"[\s?#\\]")
 _HOST = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?(/[\w/-]*)?")
@@ -93,6 +95,8 @@ def changed_connection(
     workspace: Workspace, environment: str, own: Configured, trusted: Configured
 ) -> Iterator[Refusal]:
     """Yield what a workspace file sets and the one of the trusted branch does not."""
+    from reconciler.model.plan import Refusal
+
     for name, new in own.written.items():
         used = (
             "" if isinstance(trusted.connected, Unconnected) else getattr(trusted.connected, name)

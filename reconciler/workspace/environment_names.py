@@ -13,6 +13,8 @@ from reconciler.providers.var import PROVIDER as VARIABLES
 
 def reads_environment(written: JSON, variables: Mapping[str, JSON]) -> bool:
     """Return whether a value as written, or a variable that it names, has `${env:…}`."""
+    if written.__class__ is str and "${" not in written:
+        return False
     waiting, seen = [written], set()
     while waiting:
         texts = [text for _, text in leaves(waiting.pop()) if isinstance(text, str)]

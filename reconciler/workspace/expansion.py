@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from reconciler.model.values import JSON
+from reconciler.model.values import JSON, SecretRef
 from reconciler.workspace.limits import MAX_DEPTH, MAX_EXPANDED, MAX_TOTAL_EXPANDED
 
 _CHARACTERS = 100
@@ -32,6 +32,9 @@ class Expansion:
 
     def refused(self, value: JSON) -> str | None:
         """Count a value, and return why it is refused, None if it is not."""
+        if value.__class__ is SecretRef:
+            self.total += 1
+            return None
         size, depth = self._measured(value)
         self.total += min(size, MAX_EXPANDED)
         if size > MAX_EXPANDED:

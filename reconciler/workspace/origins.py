@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
+from reconciler.model.field_origin import FieldOrigin
 from reconciler.model.json_tree import leaves, map_leaves, mapped_leaves
 from reconciler.model.kind import Kind
 from reconciler.model.redaction import MASK
 from reconciler.model.reference import UNSET, is_only_references, references_in
-from reconciler.model.resolved import FieldOrigin, FilledReference, Overridden, ResolvedField
+from reconciler.model.resolved import FilledReference, Overridden, ResolvedField
 from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
 from reconciler.model.values import (
     JSON,
@@ -17,19 +18,18 @@ from reconciler.model.values import (
     JSONObject,
     Path,
     SecretRef,
-    path_text,
     value_at,
 )
 from reconciler.providers import providers
 from reconciler.providers.var import PROVIDER as VARIABLES
 from reconciler.workspace.schema.annotations import annotated
-from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Layer, Places
 
 LITERAL_SECRET = "(literal secret)"  # noqa: S105 - a placeholder
 """Replaces a secret that is written in the files."""
 
 _MAPPING = "(a mapping)"
+_SECRET = frozenset({"x-secret"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,12 @@ class OriginContext:
     environ: Mapping[str, str]
 
 
-def variable_places(workspace: Workspace, environment: str) -> Places:
-    """Return the places of variables: those of the environment above those of the workspace."""
-    paths: tuple[Path, ...] = (("environments", environment, "vars"), ("vars",))
-    return Places(tuple(Layer(workspace.document, path, path_text(path)) for path in paths))
-
-
 def fields_with_origin(
     resource: Resource, kind: Kind, context: OriginContext
 ) -> tuple[ResolvedField, ...]:
     """Return every field of a resource with its origin, parent and lifecycle included."""
-    secret = {path for path, _ in annotated(kind.name, "x-secret", resource.spec)}
+    carriers = annotated(kind.name, _SECRET, resource.spec)
+    secret = {path for path, _ in carriers.get("x-secret", ())}
     resolved: list[ResolvedField] = []
     for path, value in _values(resource, kind, context.places):
         written_path = _as_written(path, kind, context.places)

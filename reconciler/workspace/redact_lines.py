@@ -29,7 +29,7 @@ _NULLS = frozenset({"", "~", "null"})
 _BLOCK = re.compile(r":\s*[|>][0-9+-]*\s*$")
 
 
-def with_lines(
+def masked_with_lines(
     diagnostics: Sequence[Diagnostic], documents: Mapping[str, Document]
 ) -> tuple[Diagnostic, ...]:
     """Return the diagnostics with their lines, secrets masked in lines and messages."""

@@ -84,6 +84,10 @@ class References:
     expansion: Expansion = field(default_factory=Expansion)
     _expanding: list[str] = field(default_factory=list)
     _cached: dict[str, JSON] = field(default_factory=dict)
+    _variable_names: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._variable_names = frozenset(self.variables)
 
     def resolved(self, value: JSON, place: Place, path: Path = ()) -> JSON:
         """Return the value with every reference filled in, `Unknown` in place of invalid ones.
@@ -98,7 +102,7 @@ class References:
         if isinstance(value, (dict, list)):
             return self._inside(value, place, path)
         if isinstance(value, str) and "${" in value:
-            return self._text(value, lambda part: place(path, part))
+            return self._text(value, place, path)
         return value
 
     def for_key(self) -> References:
@@ -132,10 +136,19 @@ class References:
         items = value.items() if isinstance(value, dict) else enumerate(value)
         changed: Any = None
         for key, item in items:
-            if item.__class__ is str and "${" not in item:
+            if item.__class__ is str:
+                if "${" not in item:
+                    continue
+            elif item.__class__ in PLAIN:
                 continue
             is_unset = item == UNSET and isinstance(value, dict) and not self._expanding
-            filled = None if is_unset else self.with_inputs(item, place, (*path, key))
+            inside = (*path, key)
+            if item.__class__ is dict or item.__class__ is list:
+                filled = self._inside(item, place, inside)
+            elif is_unset:
+                filled = None
+            else:
+                filled = self.with_inputs(item, place, inside)
             if filled is not item:
                 changed = value.copy() if changed is None else changed
                 changed[key] = filled
@@ -147,24 +160,31 @@ class References:
                 del changed[key]
         return value if changed is None else changed
 
-    def _text(self, text: str, at: _Mark) -> JSON:
+    def _text(self, text: str, place: Place, path: Path) -> JSON:
         """Return a text with its references filled in, cached if without errors: texts repeat."""
         filled = self._cached.get(text)
         if filled is None:
-            before = len(self.problems.diagnostics)
-            try:
-                filled = self._filled(text, at)
-            except RecursionError:
-                if self._expanding:
-                    raise
-                filled = self._too_large(text, TOO_DEEP, at)
-            if len(self.problems.diagnostics) == before:
-                self._cached[text] = filled
+            filled = self._first(text, lambda part: place(path, part))
         reason = self.expansion.refused(filled)
         if self.expansion.is_exceeded:
-            self.problems.error("too-large-value", TOO_MANY, at=at(None))
+            self.problems.error("too-large-value", TOO_MANY, at=place(path, None))
             raise LoadingStopped(TOO_MANY)
-        return filled if reason is None else self._too_large(text, reason, at)
+        if reason is None:
+            return filled
+        return self._too_large(text, reason, lambda part: place(path, part))
+
+    def _first(self, text: str, at: _Mark) -> JSON:
+        """Return a text that is not cached with its references filled in."""
+        before = len(self.problems.diagnostics)
+        try:
+            filled = self._filled(text, at)
+        except RecursionError:
+            if self._expanding:
+                raise
+            filled = self._too_large(text, TOO_DEEP, at)
+        if len(self.problems.diagnostics) == before:
+            self._cached[text] = filled
+        return filled
 
     def _too_large(self, text: str, reason: str, at: _Mark) -> JSON:
         """Report a text that expands to too much, once: variables repeat it."""
@@ -176,6 +196,7 @@ class References:
         return FillContext(
             environ=self.environ,
             variables=self.variables,
+            variable_names=self._variable_names,
             allow_exec=self.allow_exec,
             assume_env=self.assume_env,
             declared=self.declared,

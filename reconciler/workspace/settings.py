@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from reconciler.errors import DiagnosticCollector
 from reconciler.model.address import Address
 from reconciler.model.client_options import ClientOptions
 from reconciler.model.kind import Kind
-from reconciler.model.plan import Refusal
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
 from reconciler.model.trust import Trusted
-from reconciler.model.values import SecretSource, SecretValue, secret_refs
+from reconciler.model.values import SecretSource, SecretValue
 from reconciler.model.wording import listed, several
 from reconciler.providers.env import SECRET_PREFIX
 from reconciler.workspace.client_settings import client_options_of
@@ -25,10 +25,14 @@ from reconciler.workspace.connections import (
     connection_of,
 )
 from reconciler.workspace.declared_names import declared_names, key_variables
-from reconciler.workspace.origins import variable_places
 from reconciler.workspace.references import References
-from reconciler.workspace.trust import TrustedBase, declares
-from reconciler.workspace.workspace_file import Workspace, policy_of, variables_of
+from reconciler.workspace.variables import variable_places
+from reconciler.workspace.workspace_file import Workspace, declares, policy_of, variables_of
+
+if TYPE_CHECKING:
+    # Only what a trusted branch decides needs them.
+    from reconciler.model.plan import Refusal
+    from reconciler.workspace.trust import TrustedBase
 
 _MOST_LISTED = 10
 
@@ -171,6 +175,8 @@ class Deciding:
 
 def _secrets(settings: Settings, desired: Desired, loaded: References) -> Iterator[Refusal]:
     """Yield the secrets that the trusted files do not allow."""
+    from reconciler.model.plan import Refusal
+
     policy, own = settings.policy, settings.own_policy
     if loaded.literals and not policy.allow_literal_secrets:
         count = several(len(loaded.literals), "literal secret")
@@ -180,10 +186,9 @@ def _secrets(settings: Settings, desired: Desired, loaded: References) -> Iterat
             at=own.marks.get("allow_literal_secrets"),
         )
     used: dict[SecretSource, set[Address]] = {}
-    for resource in desired.in_order():
-        for _, ref in secret_refs(resource.spec):
-            for source in ref.sources:
-                used.setdefault(source, set()).add(resource.address)
+    for ref, users in desired.secret_users.items():
+        for source in ref.sources:
+            used.setdefault(source, set()).update(users)
     if own.allow_exec_secrets and not policy.allow_exec_secrets:
         commands = {source for source in used if source.source == "exec"}
         yield Refusal(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from reconciler.errors import Diagnostic, DiagnosticCollector
+from reconciler.errors import DiagnosticCollector
 from reconciler.model.address import Address
 from reconciler.model.resource import Resource
+from reconciler.workspace.parsed_files import ParsedFiles
 from reconciler.workspace.yaml.document import Document, Places
-from reconciler.workspace.yaml.loader import parse
 
 _MAY_READ_FILE = re.compile(r"\{file:|\\[xuU]")
 """`${file:…}`, or escapes that could hide it: the result depends on another file."""
@@ -17,11 +17,9 @@ _MAY_READ_FILE = re.compile(r"\{file:|\\[xuU]")
 
 @dataclass(slots=True)
 class Snapshots:
-    """The parsed files, by name and content, and the resources without errors in them."""
+    """The parsed files, and the resources without errors in them."""
 
-    _parsed: dict[tuple[str, bytes], tuple[Document, tuple[Diagnostic, ...]]] = field(
-        default_factory=dict
-    )
+    files: ParsedFiles = field(default_factory=ParsedFiles)
     _resources: dict[tuple[int, int, Address], tuple[Resource, Places]] = field(
         default_factory=dict
     )
@@ -29,13 +27,9 @@ class Snapshots:
 
     def parse(self, raw: bytes, file: str, problems: DiagnosticCollector) -> Document:
         """Return the document of a file, the same one for the same content."""
-        if (file, raw) not in self._parsed:
-            own = DiagnosticCollector(lenient=problems.lenient)
-            document = parse(raw, file, own)
-            self._parsed[file, raw] = document, tuple(own.diagnostics)
+        document = self.files.parse(raw, file, problems)
+        if id(document) not in self._reads_no_file:
             self._reads_no_file[id(document)] = _MAY_READ_FILE.search(document.text) is None
-        document, diagnostics = self._parsed[file, raw]
-        problems.diagnostics += diagnostics
         return document
 
     def known(

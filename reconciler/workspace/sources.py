@@ -9,7 +9,6 @@ import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import Protocol
@@ -17,7 +16,6 @@ from typing import Protocol
 from reconciler.errors import ReconcilerError, UnreadableFile
 from reconciler.model.wording import printable
 from reconciler.providers.file import is_hidden
-from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.limits import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FOLDER_DEPTH
 
 WORKSPACE_FILE = "reconciler.yaml"
@@ -102,6 +100,9 @@ class FolderSource:
         Links out of the folder, and to hidden files, are not followed.
         """
         try:
+            plain = self._plain_file(name)
+            if plain is not None:
+                return plain
             path = (self.folder / name).resolve()
             if not path.is_relative_to(self._root):
                 if leaves_workspace(name):
@@ -123,6 +124,22 @@ class FolderSource:
                 raise _looping(name) from None
             # A name may be too long, or contain a NUL.
             return None
+
+    def _plain_file(self, name: str) -> bytes | None:
+        """Return the content of a regular file if no link leads to it, which is the usual case."""
+        path = str(self._root)
+        about = None
+        for part in name.split("/"):
+            if part in ("", ".", "..") or os.path.sep in part or ":" in part:
+                return None
+            path = f"{path}{os.path.sep}{part}"
+            about = os.lstat(path)
+            if stat.S_ISLNK(about.st_mode):
+                return None
+        if about is None or not stat.S_ISREG(about.st_mode):
+            return None
+        _check_file(name, about)
+        return Path(path).read_bytes()
 
 
 def _check_file(name: str, about: os.stat_result) -> None:
@@ -164,6 +181,8 @@ def _check_place(folder: Path) -> None:
     path = Path(os.path.normpath(folder.absolute()))
     for place in (path, *path.parents):
         if place.is_symlink():
+            from reconciler.workspace.git.repository import Repository
+
             owner = Repository.containing(place.parent)
             if owner is not None and not place.resolve().is_relative_to(owner.root):
                 raise ReconcilerError(
@@ -210,6 +229,9 @@ class ReadSource:
 
 def digest_of_file(raw: bytes) -> str:
     """Return the SHA-256 of a file, the same for both kinds of line ends."""
+    # Imported here, since it loads OpenSSL (3 ms).
+    from hashlib import sha256
+
     return sha256(raw.replace(b"\r\n", b"\n")).hexdigest()
 
 

@@ -110,11 +110,6 @@ def trusted_base(
     return TrustedBase(in_job=in_job, problem=problem, fix=fix)
 
 
-def declares(workspace: Workspace, environment: str) -> bool:
-    """Return whether a workspace file declares an environment."""
-    return bool(workspace.value) and environment in (workspace.environments or (environment,))
-
-
 @dataclass(frozen=True, slots=True)
 class _OneFile:
     """A source with only the workspace file."""

@@ -7,11 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from reconciler.errors import Diagnostic, DiagnosticCollector, Mark
-from reconciler.model.values import Path
+from reconciler.model.values import Path, path_text
 from reconciler.workspace.workspace_file import Workspace
-from reconciler.workspace.yaml.document import Document, Places
+from reconciler.workspace.yaml.document import Document, Layer, Places
 
 _USE = re.compile(r"\$\{var:([^}]+)\}")
+
+
+def variable_places(workspace: Workspace, environment: str) -> Places:
+    """Return the places of variables: those of the environment above those of the workspace."""
+    paths: tuple[Path, ...] = (("environments", environment, "vars"), ("vars",))
+    return Places(tuple(Layer(workspace.document, path, path_text(path)) for path in paths))
 
 
 def point_at_variables(

@@ -173,3 +173,8 @@ def mark_prefix_of(workspace: Workspace, problems: DiagnosticCollector) -> str |
             at=workspace.mark(path),
         )
     return prefix
+
+
+def declares(workspace: Workspace, environment: str) -> bool:
+    """Return whether a workspace file declares an environment."""
+    return bool(workspace.value) and environment in (workspace.environments or (environment,))

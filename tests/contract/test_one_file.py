@@ -76,7 +76,7 @@ def toy_rule(context: RuleContext) -> Outcome:
     return "toys are moved" if context.field("name") is not None else None
 
 
-KIND = '''
+BEHAVIOUR = '''
 EXPORT = """\
 projects: {{web: {{name: "{name}"}}}}
 batch_exports:
@@ -169,6 +169,6 @@ def test_a_consequence_is_one_change_of_one_file(copy: Path) -> None:
     workspace.write_text(f"{WORKSPACE}policy: {{deny: [toy-rule]}}\n")
     resources = "projects: {web: {name: Web}}\n"
     assert "'toy-rule'" in validate(copy, resources)
-    module = copy / "reconciler/kinds/project.py"
-    module.write_text(module.read_text(encoding="utf-8").replace("KIND = ", RULE), "utf-8")
+    module = copy / "reconciler/kinds/project/behaviour.py"
+    module.write_text(module.read_text(encoding="utf-8").replace("BEHAVIOUR = ", RULE), "utf-8")
     assert validate(copy, resources) == "The configuration is valid.\n"

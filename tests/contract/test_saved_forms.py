@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 import pytest
 from jsonschema import Draft202012Validator
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change, Origin, Reason, SecretUse, Severity
+from reconciler.model.change import Change, Origin, Reason, SecretUse, Severity
 from reconciler.model.codec.plan import encode
+from reconciler.model.dialect import Dialect
 from reconciler.model.event import (
     Done,
     Ended,
@@ -33,7 +35,6 @@ from reconciler.model.event import (
     Withdrawing,
     Withdrawn,
 )
-from reconciler.model.live import Dialect
 from reconciler.model.schema_files import schema
 from scripts.saved_schemas import generated
 from tests.conftest import ROOT

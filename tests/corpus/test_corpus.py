@@ -13,7 +13,7 @@ import pytest
 from reconciler.errors import Diagnostic, InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.render.diagnostics import diagnostics_as_text
-from reconciler.workspace import load, load_all
+from reconciler.workspace.loading import load, load_all
 from tests.conftest import ROOT
 from tests.corpus.cases import BASE, CASES, CORPUS, Case
 from tests.support.cli import reconciler, reconciler_process

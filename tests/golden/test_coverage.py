@@ -7,7 +7,8 @@ import re
 import pytest
 
 from reconciler.errors import AmbiguousIdentity
-from reconciler.model.change import Action, Origin, Reason, SecretUse
+from reconciler.model.action import Action
+from reconciler.model.change import Origin, Reason, SecretUse
 from reconciler.model.codec.plan import decode
 from reconciler.model.plan import Plan
 from tests.conftest import ROOT

@@ -23,25 +23,27 @@ import yaml
 
 from reconciler.errors import AmbiguousIdentity
 from reconciler.kinds import all_kinds
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action
 from reconciler.model.codec.plan import decode, encode
-from reconciler.model.live import Dialect, Live, LiveObject
-from reconciler.model.plan import Plan, Selection
+from reconciler.model.dialect import Dialect
+from reconciler.model.live import Live, LiveObject
+from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.planning.base import Base
 from reconciler.planning.matcher import match
 from reconciler.planning.pausing import Toggling
-from reconciler.planning.planner import PlanContext, PlanOptions, make_plan
+from reconciler.planning.planner import PlanContext, make_plan
 from reconciler.planning.undo import AppliedPlan, undo_plan
-from reconciler.render.formats.github import plan_as_github
-from reconciler.render.formats.gitlab import plan_as_gitlab
-from reconciler.render.formats.junit import plan_as_junit
-from reconciler.render.formats.markdown import plan_as_markdown
+from reconciler.render.annotations import plan_as_github
+from reconciler.render.code_quality import plan_as_gitlab
+from reconciler.render.junit import plan_as_junit
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_html import plan_as_html
+from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.progress import error_as_text
-from reconciler.workspace import load
+from reconciler.workspace.loading import load
 from tests.support.worlds import NOW
 
 HERE = Path(__file__).parent

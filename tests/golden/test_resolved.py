@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.showing import resolved
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.render.resolved import resolved_as_json, resolved_as_text
-from reconciler.workspace import load
+from reconciler.workspace.loading import load
 from tests.support.cli import write
 from tests.support.worlds import NOW
 

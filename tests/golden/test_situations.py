@@ -24,13 +24,13 @@ from reconciler.model.live import Live
 from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.resource import Desired, State
 from reconciler.planning.saved import compare
+from reconciler.render.annotations import plan_as_github
 from reconciler.render.backfills import backfills_as_json, backfills_as_text, ends_as_text
-from reconciler.render.formats.github import plan_as_github
-from reconciler.render.formats.gitlab import plan_as_gitlab
-from reconciler.render.formats.markdown import plan_as_markdown
+from reconciler.render.code_quality import plan_as_gitlab
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_html import plan_as_html
+from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.progress import error_as_text
 from reconciler.render.style import PLAIN, Style
 from tests.support.worlds import (

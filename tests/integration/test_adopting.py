@@ -17,7 +17,8 @@ import orjson
 import pytest
 
 from reconciler.commands.importing import ImportOptions, import_live
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from tests.conftest import StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import RunningEmulator, start_emulator

@@ -14,7 +14,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from reconciler.commands.diagnosing import diagnose
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.model.schema_files import known_schema
 from tests.conftest import StartService
 from tests.security.test_wire import CERTIFICATE, encrypted_service

@@ -12,8 +12,8 @@ from reconciler.codes import codes
 from reconciler.commands.explaining import explain
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
+from reconciler.model.dialect import Dialect
 from reconciler.model.explanation import Explanation
-from reconciler.model.live import Dialect
 from reconciler.model.schema_files import known_schema
 from tests.support.cli import reconciler
 

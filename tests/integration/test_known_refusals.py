@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from reconciler.model.change import Change
-from reconciler.model.live import Dialect, Live
+from reconciler.model.dialect import Dialect
+from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.values import SecretRef

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.commands.runtime import WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.status import StatusRequest, StatusResult, status
 from reconciler.errors import BadUsage
 from reconciler.model.codec.status import encode_status
@@ -247,7 +247,7 @@ def test_the_page_of_an_export_is_linked(service_of: StartService, tmp_path: Pat
 
 
 def test_many_exports_take_only_the_calls_of_their_list(tmp_path: Path) -> None:
-    count, most = (5_000, 51) if LONG else (600, 7)
+    count, most = (5_000, 51) if LONG else (300, 4)
     many = [export(f"Export {number}") for number in range(count)]
     projects = [{"id": 1, "name": "Web", "batch_exports": many}]
     organization = {"id": "org", "name": "Big", "projects": projects}

@@ -244,7 +244,7 @@ def test_a_missing_extra_is_one_warning(
 def test_the_sdk_is_not_imported_without_the_variables() -> None:
     script = (
         "import sys\n"
-        "from reconciler.cli.output import progress\n"
+        "from reconciler.cli.running import progress\n"
         "from reconciler.cli.tracing import traced\n"
         "with traced('plan'):\n"
         "    assert progress().forward is None\n"

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.model.client_options import ClientOptions
 from tests.conftest import StartService

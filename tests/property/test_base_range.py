@@ -8,15 +8,15 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from reconciler.errors import AmbiguousIdentity
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.replacement import marked_name
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.planning.base import Base
-from reconciler.planning.planner import PlanOptions
 from tests.support.worlds import PureServer, base_of, desired_of, live_of, planned, s3
 
 PRUNE = Policy(prune={"*": Prune.GIT}, deletable=frozenset({"project"}))

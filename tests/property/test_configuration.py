@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from reconciler.errors import BadUsage, Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
-from reconciler.workspace import load, load_all
+from reconciler.workspace.loading import load, load_all
 from tests.conftest import LONG, ROOT
 from tests.corpus.cases import BASE
 from tests.support.diagnostics import assert_sound

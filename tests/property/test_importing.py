@@ -15,12 +15,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from reconciler.commands.importing import ImportOptions, import_live
+from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.planning import PlanRequest, plan
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.importing.adopting import key_of
 from reconciler.importing.placing import Layout
 from reconciler.kinds import all_kinds
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.field_types import (
     Boolean,
     DecimalText,

@@ -13,9 +13,9 @@ from reconciler.model.connection import SecretSettings
 from reconciler.model.plan import Plan
 from reconciler.model.values import SecretRef
 from reconciler.model.wording import is_breaking
-from reconciler.render.formats.markdown import plan_as_markdown
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
+from reconciler.render.plan_markdown import plan_as_markdown
 from tests.support.worlds import (
     desired_of,
     export,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reconciler.commands.moving import MoveOptions, move
 from reconciler.kinds import all_kinds
 from reconciler.model.resource import Desired, ParentRef, Resource
-from reconciler.workspace import load
+from reconciler.workspace.loading import load
 from tests.conftest import LONG
 from tests.support.cli import write
 

@@ -9,16 +9,15 @@ from fnmatch import fnmatchcase
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.codec.plan import decode, encode
 from reconciler.model.live import Live
-from reconciler.model.plan import Selection
+from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.model.policy import Limit, Policy, Prune
 from reconciler.model.resource import Desired, State
-from reconciler.planning.planner import PlanOptions
-from reconciler.render.formats.markdown import plan_as_markdown
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
+from reconciler.render.plan_markdown import plan_as_markdown
 from tests.support.worlds import PureServer, planned, worlds
 
 _policies = st.builds(

@@ -14,13 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.commands.comparing import Pair, compare_files
+from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.promoting import PromoteRequest, promote
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.compared import Intent
 from reconciler.model.resource import Resource
-from reconciler.workspace import load
+from reconciler.workspace.loading import load
 from tests.conftest import LONG
 from tests.support.cli import write
 

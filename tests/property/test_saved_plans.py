@@ -9,15 +9,17 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Change
 from reconciler.model.codec.plan import decode, encode
-from reconciler.model.live import Dialect, Live, LiveObject
+from reconciler.model.dialect import Dialect
+from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import Desired, State
 from reconciler.model.values import path_text
-from reconciler.planning.planner import PlanOptions
 from reconciler.planning.saved import Comparison, compare
 from tests.support.forging import forged
 from tests.support.worlds import KINDS, PureServer, desired_of, live_of, planned, project, worlds

@@ -13,9 +13,9 @@ from reconciler.model.codec.plan import encode
 from reconciler.model.connection import SecretSettings
 from reconciler.model.plan_redaction import redact_plan
 from reconciler.model.values import SecretRef
-from reconciler.render.formats.markdown import plan_as_markdown
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
+from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.style import Style
 from tests.support.worlds import (
     desired_of,

@@ -12,9 +12,11 @@ from typing import Any
 from reconciler.cli.exit_codes import exit_code_of_apply
 from reconciler.client import ClientSettings, Stop
 from reconciler.commands.applying import ApplyRequest, Screen, apply
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.planning import plan
 from reconciler.commands.recording import Outputs
-from reconciler.commands.runtime import PlanRequest, Runtime, WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.errors import ReconcilerError
 from reconciler.model.event import Event, Failed, Report, Twins
 from reconciler.model.plan import Plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,20 @@ from tests.reliability.virtual import run_virtually
 
 
 def applied(
-    scenario: Scenario, folder: Path, throttle: tuple[int, float] | None = None, **settings: Any
+    scenario: Scenario,
+    folder: Path,
+    throttle: tuple[int, float] | None = None,
+    latency: float = 0.0,
+    **settings: Any,
 ) -> tuple[Ran, list[Call]]:
-    """Apply once; return how it ended, and the calls."""
+    """Apply once; return how it ended, and the calls. Requests and answers take the latency."""
 
     async def run() -> tuple[Ran, list[Call]]:
         async with running_service(scenario.seed) as service:
             if throttle is not None:
                 await service.throttle(*throttle)
             user = await applier(service, scenario.written(folder), settings=settings)
+            user.line.latency = lambda: latency
             return await user.apply(), user.line.calls
 
     return run_virtually(run())
@@ -48,6 +54,20 @@ def test_10_000_unchanged_exports_in_200_projects_cost_at_most_35_calls(tmp_path
     ran, calls = applied(projects_of(200, exports=50), tmp_path)
     assert ran.code == 0, ran
     assert len(calls) <= 35
+
+
+@pytest.mark.parametrize("live", [True, False], ids=["live-projects", "new-projects"])
+def test_creates_always_have_as_many_calls_in_flight_as_allowed(
+    tmp_path: Path, *, live: bool
+) -> None:
+    """Only the reads before and after the creates take turns: 13 of them."""
+    scenario = projects_of(8, exports=24, live=live)
+    empty = tuple({**project, "batch_exports": []} for project in scenario.projects)
+    ran, calls = applied(replace(scenario, projects=empty), tmp_path, latency=0.025, parallelism=8)
+    assert ran.code == 0, ran
+    creates = sum(call.method == "POST" for call in calls)
+    assert creates == 8 * (24 + (not live))
+    assert ran.seconds <= (creates / 8 + 13) * 0.05
 
 
 def test_calls_never_exceed_the_rate_and_hardly_fall_short_of_it(tmp_path: Path) -> None:

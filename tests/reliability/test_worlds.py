@@ -26,8 +26,8 @@ from tests.reliability.service import Service, running_service
 from tests.reliability.virtual import run_virtually
 from tests.support.emulator import DIALECTS
 
-SEEDS = range(2_000) if LONG else range(25)
-CHUNK = 250 if LONG else 25
+SEEDS = range(2_000) if LONG else range(15)
+CHUNK = 250 if LONG else 15
 STATUSES = (408, 429, 500, 502, 503, 504, 520, 524)
 BODIES: tuple[Mapping[str, Any], ...] = (
     {"text": ""},

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reconciler.commands.backfills import BackfillRequest, Screen, backfill
 from reconciler.commands.importing import ImportOptions, import_live
-from reconciler.commands.runtime import WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import ReconcilerError
 from reconciler.model.codec.plan import encode
 from reconciler.render.formats import formats_of, writer_of

@@ -20,12 +20,13 @@ from reconciler import errors
 from reconciler.errors import Diagnostic, Level, Mark, ReconcilerError, UnreadableFile
 from reconciler.kinds import all_kinds
 from reconciler.model.globs import PathGlob, TooComplex
+from reconciler.render.annotations import diagnostics_as_github
 from reconciler.render.diagnostics import diagnostics_as_text
-from reconciler.render.formats.github import diagnostics_as_github
-from reconciler.workspace import limits, load_all
+from reconciler.workspace import limits
 from reconciler.workspace.expansion import Expansion
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.git.source import Blobs, GitSource
+from reconciler.workspace.loading import load_all
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.yaml.loader import parse
 from tests.conftest import LONG, ROOT

@@ -19,7 +19,7 @@ from tests.security.mutating import Dice, mutated_json
 from tests.support.cli import time_limit, write
 from tests.support.emulator import DIALECTS
 
-ANSWERS, CHUNK = (2_000, 250) if LONG else (20, 20)
+ANSWERS, CHUNK = (2_000, 250) if LONG else (12, 12)
 LIMIT = 1_800 if LONG else 120
 """Real seconds after which a process that does not end fails its test."""
 MOST_MEGABYTES = 256

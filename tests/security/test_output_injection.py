@@ -15,7 +15,7 @@ import yaml
 from reconciler.model.wording import is_breaking, printable
 from reconciler.model.workflow import Annotations, Command, safe_output
 from reconciler.render.formats import formats_of
-from reconciler.render.formats.markdown import plan_as_markdown
+from reconciler.render.plan_markdown import plan_as_markdown
 from tests.conftest import LONG, ROOT, StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator

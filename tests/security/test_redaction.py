@@ -13,7 +13,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from reconciler.client.errors import service_error
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.codec.plan import encode
 from reconciler.model.plan_redaction import redact_plan
 from reconciler.model.redaction import HIDDEN, Redactor, redact_line, redact_value
@@ -21,8 +21,8 @@ from reconciler.model.request import Repeat, Request
 from reconciler.model.resource import State
 from reconciler.model.secret_names import looks_secret
 from reconciler.model.values import SecretValue
-from reconciler.render.formats.markdown import plan_as_markdown
 from reconciler.render.plan.text import plan_as_text
+from reconciler.render.plan_markdown import plan_as_markdown
 from tests.conftest import LONG
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator

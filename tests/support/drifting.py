@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.commands.drifting import DriftRequest, DriftResult, drift
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.pulling import PullRequest, PullResult, pull
-from reconciler.commands.runtime import PlanRequest, Runtime, WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reconciler.client import ClientSettings
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from tests.conftest import StartService
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from reconciler.kinds.batch_export.backfill_warnings import backfill_warnings
-from reconciler.kinds.batch_export.consequences import RULES
-from reconciler.kinds.batch_export.copies import copied_export
 from reconciler.kinds.batch_export.destinations import DESTINATION
-from reconciler.kinds.batch_export.operations import OPERATIONS
 from reconciler.kinds.batch_export.query import QueryText
-from reconciler.kinds.batch_export.refusals import REFUSALS
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.described import kind_of
+from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import Text
 from reconciler.model.kind import Field, Toggle
-from reconciler.model.live import Dialect
 from reconciler.model.values import JSONObject
+
+if TYPE_CHECKING:
+    from reconciler.model.behaviour import Behaviour
 
 _SCHEDULE = ("interval", "timezone", "offset_day", "offset_hour")
 """Sent together: an offset without the interval is a 500 (docs/service.md 1.2)."""
@@ -54,15 +53,17 @@ def _dialect_of(body: JSONObject) -> Dialect | None:
     return Dialect.V2025 if "schema" in body or "interval" in body else None
 
 
+def _behaviour() -> Behaviour:
+    from reconciler.kinds.batch_export.behaviour import BEHAVIOUR
+
+    return BEHAVIOUR
+
+
 KIND = replace(
     kind_of("batch_export", _SPECIAL),
     dialect_of=_dialect_of,
     activity=("latest_runs", 0, "created_at"),
-    rules=tuple(RULES.consequences),
-    refusals=tuple(REFUSALS.refusals),
+    behaviour=_behaviour,
     # docs/service.md 13
     page="/project/{parent}/pipeline/batch-exports/{id}",
-    operations=OPERATIONS,
-    backfill_warnings=backfill_warnings,
-    copied=copied_export,
 )

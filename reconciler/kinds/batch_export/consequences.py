@@ -16,13 +16,13 @@ from reconciler.kinds.batch_export.facts import (
     wanted,
     wanted_type,
 )
-from reconciler.model.change import Action, FieldChange, Severity
-from reconciler.model.intervals import step_of
-from reconciler.model.live import Dialect
+from reconciler.model.action import Action
+from reconciler.model.change import FieldChange, Severity
+from reconciler.model.dialect import Dialect
+from reconciler.model.interval_step import step_of
 from reconciler.model.rule import Outcome, RuleContext, Rules
-from reconciler.model.run import BILLING
+from reconciler.model.run_status import BILLING, FAILURES_OF_A_PAUSE, failures_in_a_row
 from reconciler.model.secret_names import looks_like_address
-from reconciler.model.status import FAILURES_OF_A_PAUSE, failures_in_a_row
 from reconciler.model.values import JSON, MISSING
 from reconciler.model.wording import quoted, several
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from reconciler.kinds.batch_export.places import PLACES, SUMMARIES
 from reconciler.model.described import variant_of
+from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import OpenObject, SetOf, Text
 from reconciler.model.kind import Field
-from reconciler.model.live import Dialect
 
 _EVENTS = SetOf(Text(), empty_is_null=True)
 

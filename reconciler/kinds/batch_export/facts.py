@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from statistics import median
 
 from reconciler.model.field_types import Instant, time_text
 from reconciler.model.live import LiveObject
 from reconciler.model.rule import RuleContext
-from reconciler.model.run import COMPLETED
+from reconciler.model.run_status import COMPLETED
 from reconciler.model.values import JSON, MISSING, JSONObject, value_at
 
 _UNITS = ((10**9, "B"), (10**6, "M"), (10**3, "k"))
@@ -71,8 +70,14 @@ def rows_of_a_run(live: LiveObject | None) -> str | None:
     ]
     if not counts:
         return None
-    count = int(median(counts))
+    count = _median(counts)
     return f"about {_short(count)} {'row' if count == 1 else 'rows'}"
+
+
+def _median(counts: Sequence[int]) -> int:
+    """Return the median, rounded down. The module statistics takes 4 ms to import."""
+    ordered = sorted(counts)
+    return int((ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2)
 
 
 def _short(count: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from reconciler.model.live import Dialect
+from reconciler.model.dialect import Dialect
 from reconciler.model.operation import Operation, Paging
 from reconciler.model.request import Repeat
 

@@ -14,8 +14,8 @@ from reconciler.kinds.batch_export.facts import (
     wanted,
     wanted_type,
 )
-from reconciler.model.change import Action
-from reconciler.model.live import Dialect
+from reconciler.model.action import Action
+from reconciler.model.dialect import Dialect
 from reconciler.model.rule import Objection, RuleContext, Rules
 from reconciler.model.schema_files import known_schema
 from reconciler.model.values import MISSING, value_at

@@ -21,8 +21,8 @@ from reconciler.model.codec.base import AddressText, Count, Form, copied
 from reconciler.model.codec.change import ConsequenceForm
 from reconciler.model.codec.plan import InvalidPlanFile, problem
 from reconciler.model.codec.text import json_text
+from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import time_text
-from reconciler.model.live import Dialect
 from reconciler.model.plan import PlanSource
 
 _HINT = "make the plan again with `reconciler backfill … --out FILE`"

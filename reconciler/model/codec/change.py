@@ -7,9 +7,9 @@ from typing import Annotated, Any, TypeAlias
 from msgspec import UNSET, Meta, UnsetType
 
 from reconciler.errors import Mark
+from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import (
-    Action,
     Change,
     Consequence,
     FieldChange,

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from reconciler.model.codec.base import Form, copied
 from reconciler.model.codec.text import json_text
+from reconciler.model.dialect import Dialect
 from reconciler.model.explanation import Explanation, Mention, Topic
-from reconciler.model.live import Dialect
 from reconciler.model.values import MISSING
 
 FORMAT_VERSION: Literal[1] = 1

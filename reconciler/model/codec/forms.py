@@ -17,9 +17,10 @@ from reconciler.model.codec.base import (
     optional,
 )
 from reconciler.model.codec.change import ChangeForm, Digest
+from reconciler.model.dialect import Dialect
 from reconciler.model.identity import plan_id_of
-from reconciler.model.live import Dialect
-from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Selection, Unmanaged
+from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged
+from reconciler.model.plan_options import Selection
 
 FORMAT_VERSION: Final = 1
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.codec.base import AddressText, Count, Form
 from reconciler.model.codec.forms import PlanForm
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.codec.base import AddressText, Count, Form, PlaceForm, copied, optional
 from reconciler.model.codec.text import json_text
-from reconciler.model.live import Dialect
+from reconciler.model.dialect import Dialect
 from reconciler.model.rehearsal import Outcome, Problem, Rehearsal
 
 FORMAT_VERSION: Literal[1] = 1

@@ -1,4 +1,4 @@
-"""The registry of output formats. A new format is one module here with a `FORMAT`."""
+"""The registry of output formats. A new format is one module here with its name and a `FORMAT`."""
 
 from __future__ import annotations
 
@@ -34,15 +34,19 @@ Result: TypeAlias = Literal[
 """What a format can write: a field of `Format`."""
 
 DEFAULT = "text"
+_BASE = "base"
 
 
 @cache
 def all_formats() -> Mapping[str, Format]:
-    """Return the formats by name, the default first."""
-    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-    listed: list[Format] = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
-    listed.sort(key=lambda output: (output.name != DEFAULT, output.name))
-    return {output.name: output for output in listed}
+    """Return the formats by name, the default first. This imports all of them."""
+    names = {module.name for module in iter_modules(__path__)} - {_BASE}
+    return {name: _format(name) for name in sorted(names, key=lambda name: (name != DEFAULT, name))}
+
+
+def _format(name: str) -> Format:
+    output: Format = import_module(f"{__name__}.{name}").FORMAT
+    return output
 
 
 def formats_of(result: Result) -> tuple[str, ...]:
@@ -52,7 +56,7 @@ def formats_of(result: Result) -> tuple[str, ...]:
 
 def writer_of(name: str, result: Result) -> Writer[Any]:
     """Return the writer of a format for a result. Raises BadUsage if it has none."""
-    writer: Writer[Any] | None = getattr(all_formats()[name], result)
+    writer: Writer[Any] | None = getattr(_format(name), result)
     if writer is None:
         raise BadUsage(
             f"--format {name} is not supported here",

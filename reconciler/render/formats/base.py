@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from reconciler.errors import Diagnostic
-from reconciler.model.compared import EnvironmentComparison
-from reconciler.model.drift import Drift
-from reconciler.model.explanation import Explanation
-from reconciler.model.gaps import GapReport
-from reconciler.model.health import HealthReport
-from reconciler.model.imported import Imported
-from reconciler.model.logged_run import Audit
-from reconciler.model.plan import Plan
-from reconciler.model.planned import EnvironmentPlan
-from reconciler.model.preflight import PreflightReport
-from reconciler.model.project_report import ProjectDetails, ProjectReport
-from reconciler.model.rehearsal import Rehearsal
-from reconciler.model.resolved import ResolvedResource
-from reconciler.model.run_report import LogReport, RunReport
-from reconciler.model.status import StatusReport
-from reconciler.render.options import RenderOptions
+if TYPE_CHECKING:
+    # A command imports the results that it has.
+    from reconciler.errors import Diagnostic
+    from reconciler.model.compared import EnvironmentComparison
+    from reconciler.model.drift import Drift
+    from reconciler.model.explanation import Explanation
+    from reconciler.model.gaps import GapReport
+    from reconciler.model.health import HealthReport
+    from reconciler.model.imported import Imported
+    from reconciler.model.logged_run import Audit
+    from reconciler.model.plan import Plan
+    from reconciler.model.planned import EnvironmentPlan
+    from reconciler.model.preflight import PreflightReport
+    from reconciler.model.project_report import ProjectDetails, ProjectReport
+    from reconciler.model.rehearsal import Rehearsal
+    from reconciler.model.resolved import ResolvedResource
+    from reconciler.model.run_report import LogReport, RunReport
+    from reconciler.model.status import StatusReport
+    from reconciler.render.options import RenderOptions
 
 _Result = TypeVar("_Result")
-Writer: TypeAlias = Callable[[_Result, RenderOptions], str]
+Writer: TypeAlias = "Callable[[_Result, RenderOptions], str]"
 """Returns text that is empty or ends with a line end."""
 
 
@@ -52,3 +55,23 @@ class Format:
     projects: Writer[ProjectReport] | None = None
     project_details: Writer[ProjectDetails] | None = None
     rehearsal: Writer[Rehearsal] | None = None
+
+
+class Later:
+    """A writer of a module of `render` that is imported when it writes.
+
+    A run writes one result, and the modules of all of them take 60 ms to import.
+    """
+
+    def __init__(self, module: str, function: str) -> None:
+        self._module = f"reconciler.render.{module}"
+        self._function = function
+
+    def load(self) -> Writer[Any]:
+        """Return the writer."""
+        writer: Writer[Any] = getattr(import_module(self._module), self._function)
+        return writer
+
+    def __call__(self, result: Any, options: RenderOptions) -> str:
+        """Return the text of a result."""
+        return self.load()(result, options)

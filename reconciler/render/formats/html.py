@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from reconciler.render.formats.base import Format
-from reconciler.render.plan_html import plan_as_html
+from reconciler.render.formats.base import Format, Later
 
-FORMAT = Format("html", plan=plan_as_html)
+FORMAT = Format("html", plan=Later("plan_html", "plan_as_html"))

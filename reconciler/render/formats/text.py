@@ -2,45 +2,61 @@
 
 from __future__ import annotations
 
-from reconciler.render.audit import audit_as_text
-from reconciler.render.compared import compared_as_text
-from reconciler.render.diagnostics import diagnostics_as_text
-from reconciler.render.drift import drift_as_text
-from reconciler.render.explanation import explanation_as_text
-from reconciler.render.formats.base import Format
-from reconciler.render.gaps import gaps_as_text
-from reconciler.render.health import health_as_text
-from reconciler.render.imports import imported_as_text
-from reconciler.render.logs import logs_as_text
-from reconciler.render.plan.text import plan_as_text
-from reconciler.render.plans import plans_as_text
-from reconciler.render.preflight import preflight_as_text
-from reconciler.render.projects import project_as_text, projects_as_text
-from reconciler.render.rehearsal import rehearsal_as_text
-from reconciler.render.resolved import resolved_as_text
-from reconciler.render.runs import runs_as_text
-from reconciler.render.status import status_as_text
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reconciler.render.formats.base import Format, Later
+
+if TYPE_CHECKING:
+    from reconciler.errors import Diagnostic
+    from reconciler.model.imported import Imported
+    from reconciler.model.logged_run import Audit
+    from reconciler.model.resolved import ResolvedResource
+    from reconciler.render.options import RenderOptions
+
+
+def _diagnostics(diagnostics: Sequence[Diagnostic], options: RenderOptions) -> str:
+    from reconciler.render.diagnostics import diagnostics_as_text
+
+    return diagnostics_as_text(diagnostics, options.style) or f"{options.passed}.\n"
+
+
+def _resolved(resource: ResolvedResource, _: RenderOptions) -> str:
+    from reconciler.render.resolved import resolved_as_text
+
+    return resolved_as_text(resource)
+
+
+def _imported(imported: Imported, options: RenderOptions) -> str:
+    from reconciler.render.imports import imported_as_text
+
+    return imported_as_text(imported, options.style)
+
+
+def _audit(audit: Audit, options: RenderOptions) -> str:
+    from reconciler.render.audit import audit_as_text
+
+    return audit_as_text(audit, options.style)
+
 
 FORMAT = Format(
     "text",
-    plan=plan_as_text,
-    diagnostics=lambda diagnostics, options: (
-        diagnostics_as_text(diagnostics, options.style) or f"{options.passed}.\n"
-    ),
-    resolved=lambda resource, _: resolved_as_text(resource),
-    imported=lambda imported, options: imported_as_text(imported, options.style),
-    gaps=gaps_as_text,
-    drift=drift_as_text,
-    runs=runs_as_text,
-    logs=logs_as_text,
-    audit=lambda audit, options: audit_as_text(audit, options.style),
-    status=status_as_text,
-    explanation=explanation_as_text,
-    health=health_as_text,
-    preflight=preflight_as_text,
-    projects=projects_as_text,
-    project_details=project_as_text,
-    rehearsal=rehearsal_as_text,
-    compared=compared_as_text,
-    plans=plans_as_text,
+    plan=Later("plan.text", "plan_as_text"),
+    diagnostics=_diagnostics,
+    resolved=_resolved,
+    imported=_imported,
+    gaps=Later("gaps", "gaps_as_text"),
+    drift=Later("drift", "drift_as_text"),
+    runs=Later("runs", "runs_as_text"),
+    logs=Later("logs", "logs_as_text"),
+    audit=_audit,
+    status=Later("status", "status_as_text"),
+    explanation=Later("explanation", "explanation_as_text"),
+    health=Later("health", "health_as_text"),
+    preflight=Later("preflight", "preflight_as_text"),
+    projects=Later("projects", "projects_as_text"),
+    project_details=Later("projects", "project_as_text"),
+    rehearsal=Later("rehearsal", "rehearsal_as_text"),
+    compared=Later("compared", "compared_as_text"),
+    plans=Later("plans", "plans_as_text"),
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.kinds import all_kinds
-from reconciler.model.change import Action, Change, FieldChange
+from reconciler.model.action import Action
+from reconciler.model.change import Change, FieldChange
 from reconciler.model.kind import Kind, Variant
 from reconciler.model.values import MISSING, path_text, value_at
 from reconciler.model.wording import printable

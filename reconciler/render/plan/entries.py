@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change, Reason, Severity
+from reconciler.model.change import Change, Reason, Severity
 from reconciler.model.values import MISSING, value_at
 from reconciler.model.wording import printable
 from reconciler.render.plan.brief import lines_to_show, variants_of

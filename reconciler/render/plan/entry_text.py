@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciler.model.change import Action, Change, Reason, Severity
+from reconciler.model.action import Action
+from reconciler.model.change import Change, Reason, Severity
 from reconciler.model.wording import printable, shortened
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.options import RenderOptions

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from reconciler.model.change import Action, Change, FieldChange, SecretNote, SecretUse
+from reconciler.model.action import Action
+from reconciler.model.change import Change, FieldChange, SecretNote, SecretUse
 from reconciler.model.json_tree import map_leaves
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text
 from reconciler.model.wording import printable

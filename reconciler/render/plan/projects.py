@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.kinds import all_kinds
-from reconciler.model.change import Action, Change
+from reconciler.model.action import Action
+from reconciler.model.change import Change
 from reconciler.model.plan import Plan
 from reconciler.model.wording import printable
 from reconciler.render.plan.words import parent_of

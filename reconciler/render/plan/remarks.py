@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from reconciler.model.change import Action, Change, Consequence, Severity
+from reconciler.model.action import Action
+from reconciler.model.change import Change, Consequence, Severity
 from reconciler.model.wording import printable
 from reconciler.render.plan.words import first_of, nouns
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.plan import Plan
 from reconciler.model.wording import printable, several, shortened
 from reconciler.render.options import DEFAULTS, RenderOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.plan import Plan
 
 _CREATES = (Action.CREATE, Action.REPLACE)

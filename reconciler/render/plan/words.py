@@ -9,7 +9,8 @@ from typing import NamedTuple
 import orjson
 
 from reconciler.kinds import all_kinds
-from reconciler.model.change import Action, Change, Origin, Reason, Severity
+from reconciler.model.action import Action
+from reconciler.model.change import Change, Origin, Reason, Severity
 from reconciler.model.plan import Plan
 from reconciler.model.values import JSON
 from reconciler.model.wording import printable

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from reconciler.errors import DiagnosticCollector
 from reconciler.model.address import Address
+from reconciler.model.kind import Kind
 from reconciler.model.resource import Resource
 from reconciler.model.schema_files import schema
 from reconciler.model.suggestion import choice
@@ -29,7 +30,8 @@ def check_consistency(resolved: ResolvedWorkspace) -> None:
     for declaration in resolved.declared.values():
         _check_environments(declaration, resolved.context.problems)
     for resource in resolved.desired.resources.values():
-        _check_ignored(resource, resolved)
+        if resource.lifecycle.ignore_changes:
+            _check_ignored(resource, resolved)
     check_relations(resolved)
 
 
@@ -78,6 +80,13 @@ def _check_default_fields(
             problems.error("unknown-field", message, at=at, hint=choice(field, known))
 
 
+def _known_ids(key: str, kinds: Mapping[str, Kind]) -> tuple[str, ...]:
+    """Return the ids that a key of the policy may list."""
+    if key == "deny":
+        return tuple(rule for kind in kinds.values() for rule in kind.consequences)
+    return tuple(known.id for kind in kinds.values() for known in kind.refusals)
+
+
 def _check_policy(resolved: ResolvedWorkspace) -> None:
     """Report unknown ids in `deny`, `attempt` and `rules`, and unknown scopes of `prune`."""
     workspace, kinds, problems = (
@@ -85,25 +94,23 @@ def _check_policy(resolved: ResolvedWorkspace) -> None:
         resolved.context.kinds,
         resolved.context.problems,
     )
-    rules = {
-        "deny": tuple(rule for kind in kinds.values() for rule in kind.consequences),
-        "attempt": tuple(known.id for kind in kinds.values() for known in kind.refusals),
-    }
     words = {"deny": "consequence", "attempt": "refusal"}
     document = workspace.document
     context = CheckContext("the workspace", document.mark, document.key_mark, problems)
-    words_of_rules = {"consequence": rules["deny"], "kind": tuple(kinds)}
     for path in workspace.policies:
         own = workspace.section(*path, "rules")
-        check_rule_words(own, words_of_rules, context, (*path, "rules"))
-        for key, known in rules.items():
+        if own:
+            known_words = {"consequence": _known_ids("deny", kinds), "kind": tuple(kinds)}
+            check_rule_words(own, known_words, context, (*path, "rules"))
+        for key, word in words.items():
             listed = workspace.section(*path).get(key)
+            known = _known_ids(key, kinds) if listed else ()
             for position, rule in enumerate(listed if isinstance(listed, list) else ()):
                 is_text = isinstance(rule, str) and not isinstance(rule, Unknown)
                 if is_text and rule not in known:
                     problems.error(
                         "not-allowed",
-                        f"unknown {words[key]} '{rule}' in {path_text((*path, key))}",
+                        f"unknown {word} '{rule}' in {path_text((*path, key))}",
                         at=workspace.mark((*path, key, position)),
                         hint=choice(rule, known),
                     )
@@ -132,8 +139,11 @@ def _unknown_scope(scope: str, resolved: ResolvedWorkspace) -> tuple[str | None,
 
 def _check_environments(declaration: Declaration, problems: DiagnosticCollector) -> None:
     """Report overrides and lists of environments without effect."""
+    body = declaration.body
+    overrides, listed = body.get("overrides"), body.get("environments")
+    if overrides is None and listed is None:
+        return
     address, document = declaration.address, declaration.document
-    overrides, listed = (declaration.body.get(name) for name in ("overrides", "environments"))
     if listed == []:
         problems.warning(
             "no-effect",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from reconciler.errors import Mark
@@ -18,6 +19,7 @@ from reconciler.workspace.yaml.document import Unknown, is_misread
 _MOST_COMPARED = 1000
 """Keys that are compared to suggest one: a comparison is slow, and there may be many keys."""
 _MOST_LISTED = 20
+_UNIQUE = frozenset({"x-unique-ignoring-case"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +73,15 @@ class _ParentHints:
     """Hints for unknown parents, cached since all children of a parent have the same."""
 
     def __init__(self, desired: Desired) -> None:
-        self._keys: dict[str, list[str]] = {}
-        for address in sorted(desired.resources, key=lambda address: address.key):
-            self._keys.setdefault(address.kind, []).append(address.key)
+        self._desired = desired
         self._hints: dict[Address, str] = {}
+
+    @cached_property
+    def _keys(self) -> Mapping[str, list[str]]:
+        keys: dict[str, list[str]] = {}
+        for address in sorted(self._desired.resources, key=lambda address: address.key):
+            keys.setdefault(address.kind, []).append(address.key)
+        return keys
 
     def hint(self, parent: Address) -> str:
         """Return the closest declared key, or all of them."""
@@ -142,18 +149,22 @@ def _check_names(resolved: ResolvedWorkspace) -> None:
 
 def _has_known_identity(resource: Resource) -> bool:
     ref = resource.parent
-    parts = (ref.key, ref.id, ref.name) if ref is not None else ()
-    return not isinstance(resource.spec.get("name"), Unknown) and not any(map(is_misread, parts))
+    if ref is not None and (is_misread(ref.key) or is_misread(ref.id) or is_misread(ref.name)):
+        return False
+    return not isinstance(resource.spec.get("name"), Unknown)
 
 
 _KeysByIdentity: TypeAlias = Mapping[tuple[str | None, str, str | None], str]
-"""Keys of resources by kind and by name or pinned id."""
+"""Keys of parents by kind and by name or pinned id."""
 
 
 def _keys_by_identity(resolved: ResolvedWorkspace) -> _KeysByIdentity:
     keys: dict[tuple[str | None, str, str | None], str] = {}
+    parents = {kind.parent for kind in resolved.context.kinds.values()}
     for resource in resolved.desired.resources.values():
         kind, key = resource.address.kind, resource.address.key
+        if kind not in parents:
+            continue
         if not isinstance(resource.spec.get("name"), Unknown):
             keys[(kind, "name", resource.name)] = key
         if resource.pinned_id is not None and not is_misread(resource.pinned_id):
@@ -210,7 +221,7 @@ def _check_similar_names(resolved: ResolvedWorkspace) -> None:
         for resource in resolved.desired.resources.values()
         if resource.state is not State.ABSENT
         and resource.pinned_id is None
-        and any(annotated(resource.address.kind, "x-unique-ignoring-case", resource.spec))
+        and annotated(resource.address.kind, _UNIQUE, resource.spec)
     )
     for resource, other in _duplicates(claims):
         if other.name != resource.name:

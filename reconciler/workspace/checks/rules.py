@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from typing import Any
 
-from reconciler.model.change import Action, Severity
 from reconciler.model.globs import fits_any
 from reconciler.model.json_tree import leaves
 from reconciler.model.reference import holds_reference
@@ -19,10 +19,18 @@ from reconciler.workspace.yaml.document import Unknown
 MATCH_SCHEMA = "policy/match"
 MAX_RULES = 200
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_KNOWN: Mapping[str, Collection[str]] = {
-    "action": tuple(action.value for action in Action if action is not Action.NO_OP),
-    "severity": tuple(severity.value for severity in Severity),
-}
+
+
+@cache
+def _known_words() -> Mapping[str, Collection[str]]:
+    """Return the words of tests that are the same for all kinds."""
+    from reconciler.model.action import Action
+    from reconciler.model.change import Severity
+
+    return {
+        "action": tuple(action.value for action in Action if action is not Action.NO_OP),
+        "severity": tuple(severity.value for severity in Severity),
+    }
 
 
 def check_rules(rules: JSON, context: CheckContext, path: Path) -> None:
@@ -40,7 +48,7 @@ def check_rules(rules: JSON, context: CheckContext, path: Path) -> None:
             _check_references(rule, context, place)
             for match, inside in _nested(rule.get("match"), (*place, "match")):
                 check(MATCH_SCHEMA, match, context, inside)
-                _check_words(match, _KNOWN, context, inside)
+                _check_words(match, _known_words(), context, inside)
 
 
 def check_rule_words(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from difflib import get_close_matches
-from functools import cache
-from typing import Any
-from zoneinfo import available_timezones
+from functools import cache, lru_cache
+from pkgutil import get_data
+from typing import Any, TypeAlias
 
 from reconciler.model.kind import Kind
-from reconciler.model.schema_files import schema, variant_schema
+from reconciler.model.schema_files import known_schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
-from reconciler.workspace.schema.annotations import annotated
+from reconciler.workspace.schema.annotations import Carriers, annotated
 from reconciler.workspace.schema.validation import CheckContext
 from reconciler.workspace.yaml.document import Unknown
 
@@ -22,7 +21,7 @@ _MACHINE_ZONES = frozenset({"localtime"})
 """Zones whose meaning depends on the machine."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _ResourceContext:
     """A resource being checked."""
 
@@ -30,41 +29,62 @@ class _ResourceContext:
     spec: JSONObject
     check: CheckContext
 
-    def marked(self, annotation: str) -> Iterator[tuple[Path, JSON, Mapping[str, Any]]]:
-        """Yield the known values whose schema has an annotation, with path and schema."""
-        for path, node in annotated(self.kind.name, annotation, self.spec):
+    def known(self, places: _Places) -> Iterator[tuple[Path, JSON, Mapping[str, Any]]]:
+        """Yield the known values at places, with path and schema."""
+        for path, node in places:
             value = value_at(self.spec, path)
             if not isinstance(value, Unknown):
                 yield path, value, node
 
 
-def check_fields(kind: Kind, spec: JSONObject, check: CheckContext) -> None:
-    """Report invalid values of one resource, and fields that contradict each other."""
+_Places: TypeAlias = Sequence[tuple[Path, Mapping[str, Any]]]
+"""The paths of values with their schemas."""
+
+
+def check_fields(
+    kind: Kind, spec: JSONObject, check: CheckContext, carriers: Carriers | None = None
+) -> None:
+    """Report invalid values of one resource, and fields that contradict each other.
+
+    `carriers` are the annotated fields, if they are known already.
+    """
     context = _ResourceContext(kind, spec, check)
-    _check_zones(context)
-    _check_rates(context)
-    _check_timestamps(context)
-    _check_order(context)
-    _check_compressions(context)
-    _check_whitespace(context)
-    _check_requirements(context)
-    _check_bodies(context)
+    carriers = annotated(kind.name, ANNOTATIONS, spec) if carriers is None else carriers
+    for word, places in carriers.items():
+        if word in _CHECKS:
+            _CHECKS[word](context, places)
 
 
-def _check_zones(context: _ResourceContext) -> None:
-    for path, zone, _ in context.marked("x-zone"):
-        if isinstance(zone, str) and zone not in _known_zones():
+def _check_zones(context: _ResourceContext, places: _Places) -> None:
+    for path, zone, _ in context.known(places):
+        if isinstance(zone, str) and not _is_zone(zone):
             message = f"unknown time zone '{zone}' in {context.check.named(path)}"
             context.check.error("unknown-zone", path, message, _zone_hint(zone))
 
 
+def _is_zone(zone: str) -> bool:
+    return zone in _listed_zones() or zone in _known_zones()
+
+
+@cache
+def _listed_zones() -> frozenset[str]:
+    """Return the zones of the package tzdata, which are in one file."""
+    return frozenset((get_data("tzdata", "zones") or b"").decode().split())
+
+
 @cache
 def _known_zones() -> frozenset[str]:
-    # Cached, since listing the zones reads the folders of the zone database.
+    """Return all zones, also those of the system: that reads its hundreds of files."""
+    from zoneinfo import available_timezones
+
     return frozenset(available_timezones()) - _MACHINE_ZONES
 
 
+# Cached, since the same mistake is often in many resources.
+@lru_cache(maxsize=1_000)
 def _zone_hint(zone: str) -> str:
+    from difflib import get_close_matches
+
     # Names are long and similar: only a very close match is worth a suggestion.
     names = {name.lower(): name for name in _known_zones()}
     close = get_close_matches(zone.lower(), names, n=1, cutoff=0.85)
@@ -72,8 +92,8 @@ def _zone_hint(zone: str) -> str:
     return suggestion or "use a name such as Europe/Berlin or UTC"
 
 
-def _check_rates(context: _ResourceContext) -> None:
-    for path, value, _ in context.marked("x-rate"):
+def _check_rates(context: _ResourceContext, places: _Places) -> None:
+    for path, value, _ in context.known(places):
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             continue
         try:
@@ -86,8 +106,8 @@ def _check_rates(context: _ResourceContext) -> None:
             context.check.error("bad-rate", path, message, "write it like 0.25")
 
 
-def _check_timestamps(context: _ResourceContext) -> None:
-    for path, value, node in context.marked("format"):
+def _check_timestamps(context: _ResourceContext, places: _Places) -> None:
+    for path, value, node in context.known(places):
         is_timestamp = node["format"] == "date-time" and isinstance(value, str)
         if is_timestamp and _instant(value) is None:
             message = f"invalid timestamp '{value}' for {context.check.named(path)}"
@@ -95,10 +115,10 @@ def _check_timestamps(context: _ResourceContext) -> None:
             context.check.error("bad-timestamp", path, message, hint)
 
 
-def _check_order(context: _ResourceContext) -> None:
-    for first, second in (schema(context.kind.name) or {}).get("x-ordered", ()):
-        start = _instant(context.spec.get(first))
+def _check_order(context: _ResourceContext, places: _Places) -> None:
+    for first, second in (pair for _, node in places for pair in node["x-ordered"]):
         end = _instant(context.spec.get(second))
+        start = _instant(context.spec.get(first)) if end is not None else None
         if start is not None and end is not None and end <= start:
             context.check.problems.error(
                 "wrong-order",
@@ -108,33 +128,34 @@ def _check_order(context: _ResourceContext) -> None:
             )
 
 
-def _check_compressions(context: _ResourceContext) -> None:
-    for path, _, node in context.marked("x-compressions"):
+def _check_compressions(context: _ResourceContext, places: _Places) -> None:
+    for path, _, node in context.known(places):
         file_format = value_at(context.spec, (*path, "file_format"))
         file_format = "JSONLines" if file_format in (MISSING, None) else file_format
         compression = value_at(context.spec, (*path, "compression"))
         if not isinstance(file_format, str) or not isinstance(compression, str):
             continue
         allowed = node["x-compressions"].get(file_format)
-        known = {name for names in node["x-compressions"].values() for name in names}
-        if allowed is not None and compression in known and compression not in allowed:
+        if allowed is None or compression in allowed:
+            continue
+        if any(compression in names for names in node["x-compressions"].values()):
             at = (*path, "compression")
             message = f"{context.check.named(at)} cannot be {compression} for {file_format} files"
             hint = f"allowed for {file_format}: {', '.join(allowed)}"
             context.check.error("compression-mismatch", at, message, hint)
 
 
-def _check_whitespace(context: _ResourceContext) -> None:
-    for path, value, _ in context.marked("x-not-blank"):
+def _check_whitespace(context: _ResourceContext, places: _Places) -> None:
+    for path, value, _ in context.known(places):
         if value.__class__ is str and value and not value.strip():
             message = f"{context.check.named(path)} must not be only whitespace"
             context.check.error("out-of-range", path, message)
 
 
-def _check_requirements(context: _ResourceContext) -> None:
+def _check_requirements(context: _ResourceContext, places: _Places) -> None:
     """Report fields that the service accepts only with certain values of other fields."""
-    properties = (schema(context.kind.name) or {}).get("properties", {})
-    for path, node in annotated(context.kind.name, "x-only-with", context.spec):
+    properties = known_schema(context.kind.name)["properties"]
+    for path, node in places:
         if value_at(context.spec, path) is None:
             continue
         for other, allowed in node["x-only-with"].items():
@@ -148,9 +169,9 @@ def _check_requirements(context: _ResourceContext) -> None:
             context.check.error_at_key("does-not-apply", path, message, hint)
 
 
-def _check_bodies(context: _ResourceContext) -> None:
+def _check_bodies(context: _ResourceContext, places: _Places) -> None:
     """Report variants without a body whose type has required fields."""
-    for path, node in annotated(context.kind.name, "x-variants", context.spec):
+    for path, node in places:
         variants, holder = node["x-variants"], value_at(context.spec, path)
         if not isinstance(holder, dict) or holder.get(variants["body"]) is not None:
             continue
@@ -169,3 +190,17 @@ def _instant(value: object) -> datetime | None:
     except ValueError:
         return None
     return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant
+
+
+_CHECKS: Mapping[str, Callable[[_ResourceContext, _Places], None]] = {
+    "x-zone": _check_zones,
+    "x-rate": _check_rates,
+    "format": _check_timestamps,
+    "x-ordered": _check_order,
+    "x-compressions": _check_compressions,
+    "x-not-blank": _check_whitespace,
+    "x-only-with": _check_requirements,
+    "x-variants": _check_bodies,
+}
+"""The check of each annotation, of all values in a resource whose schema has it."""
+ANNOTATIONS = frozenset(_CHECKS)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from reconciler.model.json_tree import leaves
 from reconciler.model.schema_files import schema, schema_names
@@ -36,6 +36,11 @@ class OpenEnumeration:
     misnamed: Mapping[str, str] = field(default_factory=dict)
     nullable: bool = False
 
+    @property
+    def ordinary(self) -> frozenset[str]:
+        """The values without problems."""
+        return frozenset(self.known) - self.flagged
+
     def fix(self, value: str) -> str | None:
         """Return the hint for a value that no service accepts, None for one that may be new."""
         plain = _plain(value)
@@ -53,6 +58,7 @@ class Annotated:
     """The annotations of a part of a schema. `open_below`: other fields are allowed.
 
     `checks_text`: a text has an enumeration, is a URL, or may have the listed placeholders.
+    `ordinary`: texts without problems.
     """
 
     secret: bool = False
@@ -61,9 +67,12 @@ class Annotated:
     is_url: bool = False
     placeholders: tuple[str, ...] = ()
     checks_text: bool = False
+    ordinary: frozenset[str] = frozenset()
     variants: Mapping[str, str] | None = None
     items: Annotated | None = None
     below: Mapping[str, Annotated] = field(default_factory=dict)
+    texts: Mapping[str, Annotated] = field(default_factory=dict)
+    """Those fields of `below` whose texts are checked."""
 
 
 _NULLS = frozenset({"", "none", "null", "nil"})
@@ -89,17 +98,23 @@ def annotations_of(name: str) -> Annotated:
 
 
 def _compiled(node: Mapping[str, Any]) -> Annotated:
-    items = node.get("items")
+    items, enumeration = node.get("items"), _enumeration(node)
+    checks_more = {"x-url", "x-placeholders"} & node.keys()
+    below = {name: _compiled(part) for name, part in node.get("properties", {}).items()}
     return Annotated(
         secret=bool(node.get("x-secret") or node.get("x-holds-secrets")),
         open_below=node.get("additionalProperties") is not False,
-        enumeration=_enumeration(node),
+        enumeration=enumeration,
         is_url=bool(node.get("x-url")),
         placeholders=tuple(node.get("x-placeholders", ())),
-        checks_text=not {"x-open-enum", "x-url", "x-placeholders"}.isdisjoint(node),
+        checks_text=enumeration is not None or bool(checks_more),
+        ordinary=enumeration.ordinary
+        if enumeration is not None and not checks_more
+        else frozenset(),
         variants=node.get("x-variants"),
         items=_compiled(items) if isinstance(items, dict) else None,
-        below={name: _compiled(below) for name, below in node.get("properties", {}).items()},
+        below=below,
+        texts={name: part for name, part in below.items() if part.checks_text},
     )
 
 
@@ -115,25 +130,44 @@ def _enumeration(node: Mapping[str, Any]) -> OpenEnumeration | None:
     )
 
 
-def annotated(name: str, annotation: str, value: JSON) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield the paths inside a value whose schema has an annotation, with the schema."""
-    for path, node in _carriers(name, annotation):
-        # Most are top-level fields that are not set: skip them early.
-        if path and not (isinstance(value, dict) and path[0] in value):
-            continue
-        if len(path) < 2 or value_at(value, path) is not MISSING:
-            yield path, node
-    for path, node in _carriers(name, "x-variants"):
-        holder = value_at(value, path)
-        body = node["x-variants"]["body"]
+_Collected: TypeAlias = dict[str, list[tuple[Path, Mapping[str, Any]]]]
+Carriers: TypeAlias = Mapping[str, list[tuple[Path, Mapping[str, Any]]]]
+"""The paths inside a value by the annotation of their schema, each with the schema."""
+
+
+def annotated(name: str, words: frozenset[str], value: JSON) -> Carriers:
+    """Return the parts of a value whose schema has one of some annotations, in one pass."""
+    carriers: _Collected = {}
+    _collect(_compiled_for(name, words), words, value, (), carriers)
+    return carriers
+
+
+def _collect(
+    compiled: _Compiled, words: frozenset[str], value: JSON, above: Path, carriers: _Collected
+) -> None:
+    for word, node in compiled.top:
+        carriers.setdefault(word, []).append((above, node))
+    if not isinstance(value, dict):
+        return
+    for key, parts in compiled.below.items():
+        for word, path, node in parts if key in value else ():
+            if len(path) == 1 or value_at(value, path) is not MISSING:
+                carriers.setdefault(word, []).append(((*above, *path), node))
+    for path, variants in compiled.variants:
+        holder, body = value_at(value, path), variants["body"]
         if isinstance(holder, dict) and body in holder:
-            inner = body_schema(node["x-variants"], holder)
-            if inner is not None and _carriers(inner, annotation):
-                for deeper, node_below in annotated(inner, annotation, holder[body]):
-                    yield (*path, body, *deeper), node_below
-            elif annotation == _SECRET and inner not in schema_names():
-                for deeper in _secret_by_name(holder[body]):
-                    yield (*path, body, *deeper), {_SECRET: True}
+            inside = (*above, *path, body)
+            _collect_body(body_schema(variants, holder), words, holder[body], inside, carriers)
+
+
+def _collect_body(
+    name: str | None, words: frozenset[str], body: JSON, path: Path, carriers: _Collected
+) -> None:
+    if name in schema_names():
+        _collect(_compiled_for(name, words), words, body, path, carriers)
+    elif _SECRET in words:
+        for deeper in _secret_by_name(body):
+            carriers.setdefault(_SECRET, []).append(((*path, *deeper), {_SECRET: True}))
 
 
 def _secret_by_name(value: JSON) -> Iterator[Path]:
@@ -144,11 +178,42 @@ def _secret_by_name(value: JSON) -> Iterator[Path]:
             yield path
 
 
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """The parts of a schema with some annotations: the schema itself, and others by first key.
+
+    `variants` are the paths of variants with their `x-variants`.
+    """
+
+    top: tuple[tuple[str, Mapping[str, Any]], ...]
+    below: Mapping[str, tuple[tuple[str, Path, Mapping[str, Any]], ...]]
+    variants: tuple[tuple[Path, Mapping[str, str]], ...]
+
+
 @cache
-def _carriers(name: str, annotation: str) -> tuple[tuple[Path, Mapping[str, Any]], ...]:
-    return tuple(
-        (path, node) for path, node in _nodes(schema(name) or {}, ()) if annotation in node
+def _compiled_for(name: str, words: frozenset[str]) -> _Compiled:
+    nodes = tuple(_nodes(schema(name) or {}, ()))
+    below: dict[str, tuple[tuple[str, Path, Mapping[str, Any]], ...]] = {}
+    for path, node in nodes[1:]:
+        carried = tuple((word, path, node) for word in sorted(words & node.keys()))
+        if carried:
+            below[str(path[0])] = (*below.get(str(path[0]), ()), *carried)
+    return _Compiled(
+        tuple((word, nodes[0][1]) for word in sorted(words & nodes[0][1].keys())),
+        below,
+        tuple(
+            (path, node["x-variants"])
+            for path, node in nodes
+            if "x-variants" in node and _may_be_inside(node["x-variants"], words)
+        ),
     )
+
+
+def _may_be_inside(variants: Mapping[str, str], words: frozenset[str]) -> bool:
+    """Return whether a body of some variants may have an annotation."""
+    names = (name for name in schema_names() if name.startswith(f"{variants['folder']}/"))
+    compiled = (_compiled_for(name, words) for name in names)
+    return _SECRET in words or any(one.top or one.below or one.variants for one in compiled)
 
 
 def _nodes(node: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:

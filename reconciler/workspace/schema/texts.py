@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from string import Formatter
+from typing import NamedTuple
 
 from reconciler.model.suggestion import choice
 from reconciler.workspace.schema.annotations import Annotated, OpenEnumeration
@@ -13,8 +13,7 @@ from reconciler.workspace.schema.annotations import Annotated, OpenEnumeration
 _URL = re.compile(r"\s*https?://[^/\s]", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class TextProblem:
+class TextProblem(NamedTuple):
     """What is wrong with a text."""
 
     code: str

@@ -6,9 +6,9 @@ The body of a variant is checked against the schema of its tag, so that errors n
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from reconciler.errors import DiagnosticCollector, Mark
 from reconciler.model.json_tree import PLAIN, map_leaves
@@ -32,7 +32,7 @@ _MISREAD = frozenset({"type", "enum", "const"})
 _CONTAINERS_AND_SECRETS = frozenset({dict, list, SecretRef})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CheckContext:
     """What checks need besides the value.
 
@@ -45,6 +45,11 @@ class CheckContext:
     key_mark: Callable[[Path], Mark]
     problems: DiagnosticCollector
     written: Callable[[Path], JSON] = lambda _: MISSING
+
+    def of_type(self, tag: str) -> CheckContext:
+        """Return the context of the body of a variant."""
+        subject = f"{self.subject} ({tag})"
+        return CheckContext(subject, self.value_mark, self.key_mark, self.problems, self.written)
 
     def named(self, path: Path) -> str:
         """Return the words for a field in a message."""
@@ -79,11 +84,17 @@ def check(name: str, value: JSON, context: CheckContext, path: Path = ()) -> Col
 
     Return the paths of values that further checks should skip: of a wrong type, or not allowed.
     """
+    return _check(name, value, map_leaves(value, _plain_text, keep=PLAIN), context, path)
+
+
+def _check(
+    name: str, value: JSON, plain: JSON, context: CheckContext, path: Path
+) -> Collection[Path]:
+    """Check a value, which is `plain` to a schema."""
     compiled = _validator(name)
     if compiled is None:
         return ()
     misread: list[Path] = []
-    plain = map_leaves(value, _plain_text, keep=PLAIN)
     if not compiled.is_valid(plain):
         violations = [_violation(name, value, error) for error in compiled.errors(plain)]
         mistyped = {violation.path for violation in violations if violation.keyword == "type"}
@@ -93,7 +104,7 @@ def check(name: str, value: JSON, context: CheckContext, path: Path = ()) -> Col
                 _report(violation, context, (*path, *violation.path))
                 if violation.keyword in _MISREAD:
                     misread.append(violation.path)
-    _check_annotations(annotations_of(name), value, context, path)
+    _check_annotations(annotations_of(name), value, plain, context, path)
     return misread
 
 
@@ -104,8 +115,7 @@ def _plain_text(value: JSON) -> JSON:
     return str(value) if isinstance(value, (Unknown, Input)) else value
 
 
-@dataclass(frozen=True, slots=True)
-class _Violation:
+class _Violation(NamedTuple):
     """A value that violates a keyword. `node` is the part of the schema with the keyword."""
 
     keyword: str
@@ -189,14 +199,17 @@ def _hint_to_move(name: str, violation: _Violation) -> str | None:
     return None
 
 
-def _check_annotations(part: Annotated, value: JSON, context: CheckContext, path: Path) -> None:
+def _check_annotations(
+    part: Annotated, value: JSON, plain: JSON, context: CheckContext, path: Path
+) -> None:
     """Check what JSON Schema cannot express: texts, secrets and variants."""
     if isinstance(value, dict):
-        _check_members(part, value, context, path)
+        _check_members(part, value, plain, context, path)
     elif isinstance(value, list):
         below = part.items or _undescribed(part)
         for position, item in enumerate(value):
-            _check_annotations(below, item, context, (*path, position))
+            if item.__class__ not in PLAIN or below.checks_text:
+                _check_annotations(below, item, plain[position], context, (*path, position))
     elif isinstance(value, SecretRef):
         if not part.secret:
             message = (
@@ -204,25 +217,28 @@ def _check_annotations(part: Annotated, value: JSON, context: CheckContext, path
             )
             hint = "use ${env:NAME} or ${var:NAME} here"
             context.error("secret-in-plain-field", path, message, hint)
-    elif part.checks_text and value.__class__ is str:
+    elif part.checks_text and value.__class__ is str and value not in part.ordinary:
         _check_text(part, value, context, path)
 
 
 def _check_members(
-    part: Annotated, value: Mapping[str, Any], context: CheckContext, path: Path
+    part: Annotated, value: Mapping[str, Any], plain: JSON, context: CheckContext, path: Path
 ) -> None:
     body = None
     if part.variants is not None:
         body = part.variants["body"]
-        _check_variant(part.variants, value, context, path)
+        _check_variant(part.variants, value, plain, context, path)
+    # An unknown field is reported as unknown only, not as a secret too.
+    described, undescribed = part.below, _undescribed(part) if part.open_below else None
     for name, item in value.items():
-        below = part.below.get(name)
-        if name == body or (below is None and not part.open_below):
-            # An unknown field is reported as unknown only, not as a secret too.
-            continue
-        below = below or _undescribed(part)
-        if item.__class__ in _CONTAINERS_AND_SECRETS or below.checks_text:
-            _check_annotations(below, item, context, (*path, name))
+        if item.__class__ is str:
+            text = part.texts.get(name)
+            if text is not None and item not in text.ordinary and name != body:
+                _check_text(text, item, context, (*path, name))
+        elif item.__class__ in _CONTAINERS_AND_SECRETS and name != body:
+            below = described.get(name, undescribed)
+            if below is not None and not (below.secret and item.__class__ is SecretRef):
+                _check_annotations(below, item, plain[name], context, (*path, name))
 
 
 def _undescribed(part: Annotated) -> Annotated:
@@ -237,14 +253,18 @@ def _check_text(part: Annotated, value: str, context: CheckContext, path: Path) 
 
 
 def _check_variant(
-    variants: Mapping[str, str], value: Mapping[str, Any], context: CheckContext, path: Path
+    variants: Mapping[str, str],
+    value: Mapping[str, Any],
+    plain: Mapping[str, Any],
+    context: CheckContext,
+    path: Path,
 ) -> None:
     name, body = body_schema(variants, value), value.get(variants["body"])
     if name is None or not isinstance(body, dict):
         return
-    typed = replace(context, subject=f"{context.subject} ({value[variants['tag']]})")
+    typed = context.of_type(value[variants["tag"]])
     inside = (*path, variants["body"])
-    check(name, body, typed, inside)
+    _check(name, body, plain[variants["body"]], typed, inside)
     if value.get(variants["unless"]) is None:
         node = schema(name) or {}
         for required in node.get("x-required-unless", ()):

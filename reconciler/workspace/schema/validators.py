@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from reconciler.model.values import JSON, Path
 
 
-@dataclass(frozen=True, slots=True)
-class Error:
+class Error(NamedTuple):
     """An error: the path to the keyword in the schema, and the path to the value."""
 
     schema_path: Path
     value_path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Validator:
+class Validator(NamedTuple):
     """A compiled schema."""
 
     is_valid: Callable[[JSON], bool]

@@ -1,13 +1,12 @@
 """Construct values from YAML nodes in one pass, and report ambiguous YAML.
 
-Most of the loading time is spent here: text, the usual case, is handled inline.
+`events` reads most files. Text, the usual case, is handled inline.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Unpack
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -15,26 +14,18 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from reconciler.errors import Details, DiagnosticCollector
 from reconciler.model.json_tree import walk
 from reconciler.model.reference import holds_reference
-from reconciler.model.values import JSON
+from reconciler.model.values import JSON, MISSING
 from reconciler.workspace.limits import MAX_DEPTH, MAX_NODES
 from reconciler.workspace.yaml.document import Document, Nodes, Unknown
 from reconciler.workspace.yaml.nodes import MERGE_TAG, PREFIX, TEXT_TAG
+from reconciler.workspace.yaml.scalars import DECIMAL, FLOAT, LONG, NUMERIC, tagged_value
 from reconciler.workspace.yaml.strictness import check_look_alikes, check_tokens, is_suspicious
 
 TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 TOO_MANY = f"more than {MAX_NODES:,} values"
 
-_DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)")
-_FLOAT = re.compile(r"([-+]?(0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?")
-_NUMERIC = re.compile(r"[-+0-9.][-+0-9a-fA-FoxXbeE._:]*|[-+]?\.(inf|nan)", re.IGNORECASE)
-_LARGEST = 2**63
-"""JSON readers hold whole numbers in 64 bits; longer ones would change."""
-_LONG = 25
-"""Characters from which a number is too long for 64 bits, and for a message."""
 _BOOLEAN_WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
-_TRUE_OR_FALSE = {"true": True, "false": False}
 _COMMENT_AS_VALUE = re.compile(r"\s+#\w")
-_NULLS = frozenset({"", "~", "null"})
 
 
 def construct(
@@ -214,15 +205,14 @@ class _Constructor:
         word = text.lower()
         if node.style:
             return text if self._check_tag(node, "str") else Unknown()
-        if kind == "null" and word in _NULLS:
-            return None if text else self._empty(node)
-        if kind == "bool" and word in _TRUE_OR_FALSE:
-            return _TRUE_OR_FALSE[word]
-        if kind in ("int", "float") and _NUMERIC.fullmatch(text):
-            return self._number(text, node)
-        if kind in ("timestamp", "value", "merge"):
-            return text
-        if kind == "bool" and word in _BOOLEAN_WORDS:
+        if kind == "null" and not text:
+            return self._empty(node)
+        value = tagged_value(node.tag, text)
+        if value is not MISSING:
+            return value
+        if kind in ("int", "float") and NUMERIC.fullmatch(text):
+            self._report_number(text, node)
+        elif kind == "bool" and word in _BOOLEAN_WORDS:
             boolean = str(_BOOLEAN_WORDS[word]).lower()
             self.error(
                 "ambiguous-boolean",
@@ -250,20 +240,16 @@ class _Constructor:
         )
         return None if code in self.problems.lenient else Unknown()
 
-    def _number(self, text: str, node: ScalarNode) -> JSON:
-        shown = text if len(text) < _LONG else f"{text[:_LONG]}…"
-        if _DECIMAL.fullmatch(text):
-            if len(text) < _LONG and -_LARGEST <= int(text) < _LARGEST:
-                return int(text)
+    def _report_number(self, text: str, node: ScalarNode) -> None:
+        shown = text if len(text) < LONG else f"{text[:LONG]}…"
+        if DECIMAL.fullmatch(text):
             self.error(
                 "not-a-number",
                 f"whole number {shown} does not fit into 64 bits",
                 node,
                 hint="quote it if it is text",
             )
-        elif _FLOAT.fullmatch(text) and isfinite(float(text)):
-            return float(text)
-        elif _FLOAT.fullmatch(text) or text.lower().lstrip("+-") in (".inf", ".nan"):
+        elif FLOAT.fullmatch(text) or text.lower().lstrip("+-") in (".inf", ".nan"):
             self.error(
                 "not-a-number",
                 f"JSON cannot hold the number {shown}",
@@ -277,4 +263,3 @@ class _Constructor:
                 node,
                 hint=f"write it as a decimal number, or quote it: '{shown}'",
             )
-        return Unknown()

@@ -221,7 +221,7 @@ def _collected(node: yaml.MappingNode) -> dict[str, tuple[Node, Node]]:
     return members
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Layer:
     """One source of a resource's fields: a part of a document with a label."""
 

@@ -19,9 +19,9 @@ from reconciler.workspace.limits import MAX_FILE_BYTES, MAX_TAG_LINES
 from reconciler.workspace.sources import too_large
 from reconciler.workspace.yaml.construct import TOO_DEEP, TOO_MANY, construct
 from reconciler.workspace.yaml.document import Document
+from reconciler.workspace.yaml.events import read_plain
 from reconciler.workspace.yaml.nodes import TooDeep, TooMany, compose
 from reconciler.workspace.yaml.strictness import place
-from reconciler.workspace.yaml.syntax_errors import report_syntax
 
 Parse: TypeAlias = Callable[[bytes, str, DiagnosticCollector], Document]
 """Return the document of a file from its content and name; errors go to the collector."""
@@ -53,9 +53,12 @@ def parse(
         return unread
     try:
         with collector_paused():
-            return construct(file, text, compose(text), problems, keep=keep_nodes)
+            plain = read_plain(file, text) if not (joined or keep_nodes) else None
+            return plain or construct(file, text, compose(text), problems, keep=keep_nodes)
     except yaml.YAMLError as error:
         if not joined:
+            from reconciler.workspace.yaml.syntax_errors import report_syntax
+
             report_syntax(error, text, unread, problems)
     except TooDeep as error:
         problems.error("too-deep", TOO_DEEP, at=Mark(file, *error.args))

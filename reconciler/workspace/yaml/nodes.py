@@ -29,7 +29,7 @@ _MAX_DEPTH = 200
 """Levels at which composing stops. The C parser would overflow its stack and crash."""
 _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
 _NUMBER_IN_1_2 = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+")
-_NOT_ALWAYS_TEXT = frozenset("yYnNtTfFoO0123456789+-.~<=")
+NOT_ALWAYS_TEXT = frozenset("yYnNtTfFoO0123456789+-.~<=")
 """First characters of plain scalars that may not be text."""
 
 
@@ -68,15 +68,16 @@ class _Loader(Parser):
         """Return the tag of a node without one. Numbers of YAML 1.2 are numbers."""
         if kind is not ScalarNode:
             return SEQUENCE_TAG if kind is SequenceNode else MAPPING_TAG
-        if value is None or not implicit[0] or (value and value[0] not in _NOT_ALWAYS_TEXT):
+        if value is None or not implicit[0] or (value and value[0] not in NOT_ALWAYS_TEXT):
             return TEXT_TAG
         tag = self.tags.get(value)
         if tag is None:
-            tag = self.tags[value] = _tag_of(value)
+            tag = self.tags[value] = tag_of(value)
         return tag
 
 
-def _tag_of(text: str) -> str:
+def tag_of(text: str) -> str:
+    """Return the tag of a plain scalar that is not empty."""
     for tag, pattern in _RESOLVERS.get(text[0], ()):
         if pattern.match(text):
             return str(tag)

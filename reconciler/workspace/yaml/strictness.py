@@ -52,6 +52,7 @@ _MOST = 100
 _KEEPS_LINES = re.compile(r"[|>][0-9]*\+")
 _OPENING_QUOTES = frozenset("“„‘‚”’«")
 _CLOSING_QUOTES = frozenset("”“’‘»")
+_LOOK_ALIKE = re.compile(r"[“„‘‚”’«»]|(?![\x00-\x7f])\s")
 _COMMENT_BELOW = re.compile(r"\s*#")
 _OPENING = (tokens.FlowSequenceStartToken, tokens.FlowMappingStartToken)
 _CLOSING = (tokens.FlowSequenceEndToken, tokens.FlowMappingEndToken)
@@ -206,6 +207,11 @@ class _Checker:
         elif self.brackets and written == "?" and follows.strip():
             hint = "quote text that begins with ?"
             self._error("? before a key", position - 1, hint)
+
+
+def may_look_alike(text: str) -> bool:
+    """Return whether a text may contain what `check_look_alikes` reports."""
+    return not text.isascii() and _LOOK_ALIKE.search(text) is not None
 
 
 def check_look_alikes(nodes: Nodes, problems: DiagnosticCollector) -> None:

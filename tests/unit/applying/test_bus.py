@@ -16,8 +16,9 @@ import pytest
 from reconciler.applying.audit_log import AuditLog
 from reconciler.applying.bus import Bus, Output
 from reconciler.errors import ReconcilerError
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Change
 from reconciler.model.event import (
     Done,
     Ended,

@@ -18,8 +18,9 @@ from reconciler.applying.steps import (
     steps_of,
     unit_of,
 )
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Change
 
 LAKE = Address("batch_export", "lake")
 BODY = {"name": "Lake", "interval": "hour"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.event import Event, Waiting
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan

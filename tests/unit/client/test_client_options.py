@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.cli.output import now
+from reconciler.cli.running import now
 from reconciler.client import ClientSettings
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.model.client_options import ClientOptions, Window, duration, rate
 from tests.support.cli import reconciler

@@ -8,8 +8,9 @@ from typing import Any
 import orjson
 import pytest
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Change
 from reconciler.model.codec.log import read_log
 from reconciler.model.codec.plan import InvalidPlanFile, encode
 from reconciler.model.event import (

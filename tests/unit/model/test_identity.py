@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.errors import Mark
+from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import (
-    Action,
     Change,
     Consequence,
     FieldChange,
@@ -23,9 +23,10 @@ from reconciler.model.change import (
     SecretUse,
     Severity,
 )
+from reconciler.model.dialect import Dialect
 from reconciler.model.identity import digest_of, identity_of, plan_id
-from reconciler.model.live import Dialect
-from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Selection, Unmanaged
+from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged
+from reconciler.model.plan_options import Selection
 from reconciler.model.resource import Desired, ParentRef
 from reconciler.model.values import MISSING, SecretRef
 from tests.support.worlds import Live, planned, worlds

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.errors import Mark
+from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import (
-    Action,
     Change,
     Consequence,
     FieldChange,
@@ -29,9 +29,10 @@ from reconciler.model.change import (
     Severity,
 )
 from reconciler.model.codec.plan import InvalidPlanFile, decode, encode
+from reconciler.model.dialect import Dialect
 from reconciler.model.identity import digest_of, plan_id
-from reconciler.model.live import Dialect
-from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Selection, Unmanaged
+from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged
+from reconciler.model.plan_options import Selection
 from reconciler.model.resource import ParentRef
 from reconciler.model.values import MISSING, SecretRef, SecretSource
 

@@ -22,3 +22,20 @@ def test_every_one_of_many_misspelt_names_has_a_suggestion() -> None:
 def test_another_name_is_answered_with_a_list_of_the_known_ones() -> None:
     assert choice("web", MANY).startswith("allowed: export-0, export-1, ")
     assert choice("web", MANY).endswith(" and 486 more")
+
+
+def test_a_set_of_many_names_is_read_once() -> None:
+    class Name(str):
+        __slots__ = ()
+        hashed = 0
+
+        def __hash__(self) -> int:
+            Name.hashed += 1
+            return super().__hash__()
+
+    known = frozenset(map(Name, MANY))
+    assert nearest("ordes", known) == "orders"
+    hashed = Name.hashed
+    assert [nearest(f"exprot-{number}", known) for number in range(500)] == MANY[:500]
+    assert choice("web", known) == choice("web", sorted(MANY))
+    assert Name.hashed == hashed

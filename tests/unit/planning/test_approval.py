@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change, Consequence, Severity
+from reconciler.model.change import Change, Consequence, Severity
 from reconciler.model.plan import Plan, PlanSource
 from reconciler.planning.approval import approval_of
 

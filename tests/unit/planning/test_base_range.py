@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from reconciler.errors import AmbiguousIdentity
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Origin, Reason, SecretUse
+from reconciler.model.change import Origin, Reason, SecretUse
 from reconciler.model.live import Live
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy, Prune

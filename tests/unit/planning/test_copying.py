@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from reconciler.model.copied import PLACEHOLDER
-from reconciler.model.live import Dialect, Live, LiveObject
+from reconciler.model.dialect import Dialect
+from reconciler.model.live import Live, LiveObject
 from reconciler.planning.copying import copy_of, end_state, sample
 from reconciler.planning.rehearsal import different
 from tests.support.worlds import KINDS, desired_of, export, planned, project

@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 
 from reconciler.errors import AmbiguousIdentity
-from reconciler.model.change import Action, Origin, Reason, SecretUse
-from reconciler.model.live import Dialect
-from reconciler.model.plan import Plan, Selection
+from reconciler.model.action import Action
+from reconciler.model.change import Origin, Reason, SecretUse
+from reconciler.model.dialect import Dialect
+from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.model.policy import Limit, Policy, Prune
 from reconciler.model.resource import Lifecycle, ParentRef, State
 from reconciler.model.values import SecretRef
-from reconciler.planning.planner import PlanOptions
 from tests.support.worlds import (
     desired_of,
     export,

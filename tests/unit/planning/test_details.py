@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from reconciler.model.live import LiveObject
-from reconciler.model.plan import Selection
+from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired, Lifecycle, Resource, State
 from reconciler.planning.details import needed_details, short_forms, touched_by
-from reconciler.planning.planner import PlanOptions
 from tests.support.worlds import (
     KINDS,
     desired_of,

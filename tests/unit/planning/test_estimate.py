@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.plan import Plan
 from reconciler.planning.estimate import calls_of
 from tests.support.worlds import (

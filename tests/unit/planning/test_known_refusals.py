@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from reconciler.errors import Mark
-from reconciler.model.live import Dialect, LiveObject
+from reconciler.model.dialect import Dialect
+from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Lifecycle, ParentRef, Resource, State

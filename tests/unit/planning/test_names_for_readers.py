@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from reconciler.kinds import all_kinds
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Reason
+from reconciler.model.change import Reason
 from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
-from reconciler.planning.planner import PlanOptions
-from reconciler.workspace import load
+from reconciler.workspace.loading import load
 from tests.support.cli import write
 from tests.support.worlds import (
     base_of,

@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from reconciler.errors import AmbiguousIdentity
-from reconciler.model.change import Action, Reason, SecretUse
-from reconciler.model.live import Dialect, Live, LiveObject
+from reconciler.model.action import Action
+from reconciler.model.change import Reason, SecretUse
+from reconciler.model.dialect import Dialect
+from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import Limit, Policy, Prune
 from reconciler.model.replacement import marked_name
 from reconciler.model.resource import Desired, Lifecycle, State
-from reconciler.planning.planner import PlanOptions
 from tests.support.worlds import (
     PureServer,
     base_of,

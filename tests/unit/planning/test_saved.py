@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action
-from reconciler.model.live import Dialect, Live
+from reconciler.model.dialect import Dialect
+from reconciler.model.live import Live
 from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions
 from reconciler.model.replacement import marked_name
 from reconciler.model.resource import Desired, State
 from reconciler.model.values import SecretRef
-from reconciler.planning.planner import PlanOptions
 from reconciler.planning.saved import Comparison, compare
 from tests.support.worlds import (
     KINDS,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.model.live import Dialect
+from reconciler.model.dialect import Dialect
 from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions
 from reconciler.model.resource import Lifecycle, State
-from reconciler.planning.planner import PlanOptions
 from tests.support.worlds import (
     desired_of,
     export,

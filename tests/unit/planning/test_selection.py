@@ -9,10 +9,11 @@ import pytest
 
 from reconciler.errors import BadUsage
 from reconciler.model.address import Address
-from reconciler.model.plan import Plan, Selection
+from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import ParentRef
-from reconciler.planning.planner import PlanOptions, make_plan
+from reconciler.planning.planner import make_plan
 from tests.support.worlds import (
     KINDS,
     desired_of,

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.change import Action
-from reconciler.model.live import Dialect, Live
+from reconciler.model.action import Action
+from reconciler.model.dialect import Dialect
+from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Limit, Policy, Prune
 from reconciler.model.resource import Desired, Lifecycle, State

@@ -10,8 +10,9 @@ import pytest
 from reconciler.cli.exit_codes import exit_code_of_audit
 from reconciler.commands.auditing import audit
 from reconciler.errors import BadUsage, ExitCode, ReconcilerError
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Change
 from reconciler.model.event import (
     Done,
     Ended,

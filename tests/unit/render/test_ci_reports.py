@@ -10,9 +10,9 @@ import pytest
 
 from reconciler.errors import Diagnostic, Level, Mark
 from reconciler.model.plan import Plan, Refusal
+from reconciler.render.code_quality import diagnostics_as_gitlab, plan_as_gitlab
 from reconciler.render.formats import writer_of
-from reconciler.render.formats.gitlab import diagnostics_as_gitlab, plan_as_gitlab
-from reconciler.render.formats.junit import diagnostics_as_junit, plan_as_junit
+from reconciler.render.junit import diagnostics_as_junit, plan_as_junit
 from reconciler.render.options import RenderOptions
 from tests.support.worlds import (
     desired_of,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from reconciler.errors import Mark
-from reconciler.model.change import Action
+from reconciler.model.action import Action
 from reconciler.model.codec.plan import decode, encode
 from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.policy import Limit, Policy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from reconciler.errors import BadUsage
 from reconciler.model.codec.plan import encode
 from reconciler.render.formats import all_formats, formats_of, writer_of
+from reconciler.render.formats.base import Later
 from tests.support.worlds import desired_of, export, live_of, live_project, planned, project
 
 TOY = '''\
@@ -57,6 +59,19 @@ def test_a_format_is_one_file(tmp_path: Path) -> None:
     assert run(tmp_path, "show", str(saved), "--format", "toy") == (
         'None: batch_export.lake "Lake"\n'
     )
+
+
+def test_the_name_of_a_format_is_that_of_its_module() -> None:
+    for name, output in all_formats().items():
+        assert output.name == name
+
+
+@pytest.mark.parametrize("name", all_formats())
+def test_every_writer_that_is_imported_later_exists(name: str) -> None:
+    output = all_formats()[name]
+    for result in fields(output):
+        writer = getattr(output, result.name)
+        assert not isinstance(writer, Later) or callable(writer.load())
 
 
 def test_the_default_comes_first() -> None:

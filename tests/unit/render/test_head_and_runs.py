@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.change import Action, RecentRun
+from reconciler.model.action import Action
+from reconciler.model.change import RecentRun
 from reconciler.model.codec.plan import decode, encode
 from reconciler.model.identity import plan_id
 from reconciler.model.plan import Plan
@@ -16,9 +17,9 @@ from reconciler.model.plan_redaction import redact_plan
 from reconciler.model.resource import State
 from reconciler.model.wording import is_breaking
 from reconciler.render.formats import formats_of, writer_of
-from reconciler.render.formats.markdown import plan_as_markdown
 from reconciler.render.options import COMMENT_LIMIT, DEFAULTS
 from reconciler.render.plan_html import plan_as_html
+from reconciler.render.plan_markdown import plan_as_markdown
 from tests.support.worlds import (
     desired_of,
     export,

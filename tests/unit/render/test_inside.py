@@ -8,8 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change, FieldChange
+from reconciler.model.change import Change, FieldChange
 from reconciler.model.field_types import canonical_text
 from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.plan_redaction import redact_plan

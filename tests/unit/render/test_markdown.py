@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 
 from reconciler.model.resource import Lifecycle, State
-from reconciler.render.formats.markdown import plan_as_markdown
 from reconciler.render.options import COMMENT_LIMIT, RenderOptions
+from reconciler.render.plan_markdown import plan_as_markdown
 from tests.support.worlds import (
     desired_of,
     export,

@@ -11,9 +11,9 @@ from reconciler.errors import Mark
 from reconciler.model.address import Address
 from reconciler.model.change import Consequence, Severity
 from reconciler.model.plan import Note, Plan
+from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import Resource, State
-from reconciler.planning.planner import PlanOptions
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.style import Style

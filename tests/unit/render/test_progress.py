@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from reconciler.errors import AmbiguousIdentity, ReconcilerError
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Change
 from reconciler.model.event import (
     Done,
     Ended,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Action, Change
+from reconciler.model.change import Change
 from reconciler.model.event import Done, Failed, Report, Skipped, Twins, Withdrawn
 from reconciler.render.durations import duration_as_text, estimate_as_text
 from reconciler.render.report import report_as_text

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.errors import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
-from reconciler.workspace import load, load_all
+from reconciler.workspace.loading import load, load_all
 from tests.support.cli import write
 
 KINDS = all_kinds()

@@ -10,7 +10,7 @@ import pytest
 from reconciler.errors import Diagnostic, Level, Mark
 from reconciler.kinds import all_kinds
 from reconciler.render.diagnostics import diagnostics_as_text
-from reconciler.workspace import load, load_all
+from reconciler.workspace.loading import load, load_all
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 

@@ -21,7 +21,7 @@ from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.policy import Prune
 from reconciler.model.values import SecretRef, SecretValue
-from reconciler.workspace import load, load_all
+from reconciler.workspace.loading import load, load_all
 from reconciler.workspace.yaml.loader import parse
 from tests.support.cli import write
 
@@ -393,7 +393,10 @@ def test_a_shared_variable_keeps_its_value_where_a_literal_is_taken_out(tmp_path
 
 
 def test_the_validator_is_imported_when_there_is_something_to_check() -> None:
-    code = "import sys, reconciler.cli, reconciler.workspace; print('jsonschema_rs' in sys.modules)"
+    code = (
+        "import sys, reconciler.cli, reconciler.workspace.loading; "
+        "print('jsonschema_rs' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout.decode().strip() == "False"
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.commands.runtime import Runtime, WorkspaceOptions
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
 from reconciler.commands.showing import resolved
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.resolved import ResolvedField, ResolvedResource

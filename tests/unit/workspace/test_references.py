@@ -12,7 +12,9 @@ from reconciler.errors import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.trust import Trusted
-from reconciler.workspace import FolderSource, Loaded, Snapshots, load, load_all, load_at
+from reconciler.workspace.loading import Loaded, load, load_all, load_at
+from reconciler.workspace.snapshots import Snapshots
+from reconciler.workspace.sources import FolderSource
 from tests.support.cli import reconciler, write
 
 KINDS = all_kinds()

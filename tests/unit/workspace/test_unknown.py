@@ -14,7 +14,9 @@ from reconciler.kinds import all_kinds
 from reconciler.model.schema_files import schema, schema_names
 from reconciler.model.trust import Trusted
 from reconciler.model.values import Path as Place
-from reconciler.workspace import FolderSource, Snapshots, load, load_all, load_at
+from reconciler.workspace.loading import load, load_all, load_at
+from reconciler.workspace.snapshots import Snapshots
+from reconciler.workspace.sources import FolderSource
 from tests.support.cli import write
 
 KINDS = all_kinds()

@@ -10,7 +10,7 @@ import pytest
 from reconciler.commands.history import WorkspaceHistory
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.workspace import load
+from reconciler.workspace.loading import load
 from reconciler.workspace.unloaded import keys_in_unloaded
 from tests.support.cli import write
 from tests.support.git import Git

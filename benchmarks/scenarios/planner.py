@@ -1,7 +1,7 @@
 """Measure planning: 10,000 exports and 10,000 live ones, of which 5 % differ.
 
-Run: python benchmarks/planning.py. Prints the CPU time of the planner alone (with the garbage
-collector paused, as in the command), and its ratio to DeepDiff on the same values in the same run.
+The planner alone runs in this process, with the garbage collector paused as in the command, and
+DeepDiff on the same values in the same run.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from typing import Any
 
 from deepdiff import DeepDiff
 
+from benchmarks.measuring import Settings
+from benchmarks.results import Result, ratio_of
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.live import Dialect, Live, LiveObject
+from reconciler.model.dialect import Dialect
+from reconciler.model.live import Live, LiveObject
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource
 from reconciler.model.values import SecretRef
@@ -63,27 +66,28 @@ def both_sides() -> tuple[Desired, Live]:
     return Desired("benchmark", "https://example.com", "org", resources), live
 
 
-def main() -> None:
-    """Measure and print."""
+def planner(settings: Settings) -> Result:
+    """Plan, and compare a tenth of the pairs with DeepDiff."""
     desired, live = both_sides()
     context = PlanContext(datetime(2026, 6, 1, tzinfo=UTC), "benchmark")
+    pairs = list(zip(desired.in_order(), live.of("batch_export"), strict=False))[: EXPORTS // 10]
+    planned, compared = [], []
     gc.collect()
     gc.disable()
-    best = float("inf")
-    for _ in range(5):
-        begun = time.process_time()
-        plan = make_plan(desired, live, Policy(), all_kinds(), context=context)
-        best = min(best, time.process_time() - begun)
-    begun = time.process_time()
-    pairs = list(zip(desired.in_order(), live.of("batch_export"), strict=False))[:1000]
-    for resource, live_object in pairs:
-        DeepDiff(dict(resource.spec), dict(live_object.body))
-    deep = (time.process_time() - begun) * EXPORTS / len(pairs)
+    try:
+        for _ in range(settings.rounds):
+            begun = time.process_time()
+            plan = make_plan(desired, live, Policy(), all_kinds(), context=context)
+            planned.append(time.process_time() - begun)
+            begun = time.process_time()
+            for resource, live_object in pairs:
+                DeepDiff(dict(resource.spec), dict(live_object.body))
+            compared.append((time.process_time() - begun) * EXPORTS / len(pairs))
+    finally:
+        gc.enable()
     assert len(plan.effective) == EXPORTS // DIFFERENT_EVERY
-    print(f"exports                 {EXPORTS:,}, {len(plan.effective):,} to update")
-    print(f"planner, CPU            {best:.2f} s (best of 5)")
-    print(f"DeepDiff of all, CPU    {deep:.2f} s (from a tenth): {deep / best:.0f} x the planner")
-
-
-if __name__ == "__main__":
-    main()
+    return Result(
+        f"planner alone: {EXPORTS:,} exports, {len(plan.effective):,} to update",
+        ratios={"CPU ÷ DeepDiff": ratio_of(planned, compared)},
+        values={"planner, CPU s": min(planned), "DeepDiff, CPU s": min(compared)},
+    )

@@ -1,22 +1,20 @@
-"""Measure `plan -e '*'` and `compare` for 10 environments of 500 exports.
+"""`plan -e '*'` and `compare` of 10 environments of 500 exports.
 
-Run: python benchmarks/environments.py. All environments lead to one embedded service. Prints calls
-and seconds, and for `plan` the ratio to one environment in the same run.
+All environments use one embedded service.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import re
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
-from emulator import service
+from benchmarks.measuring import Settings, Task, alternating, cpu, wall
+from benchmarks.processes import reconciler, run
+from benchmarks.results import Result, ratio_of
+from benchmarks.service import running
+from benchmarks.workspaces import environ
 
 ENVIRONMENTS = 10
 EXPORTS = 500
@@ -65,46 +63,37 @@ def workspace() -> dict[str, dict[str, Any]]:
     }
 
 
-def measured(name: str, *words: str, environ: dict[str, str]) -> float:
-    """Run a command, print its calls and its time, and return the seconds."""
-    begun = time.perf_counter()
-    ended = subprocess.run(
-        [sys.executable, "-m", "reconciler", *words, "--trust-workspace"],
-        env={**os.environ, **environ},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    seconds = time.perf_counter() - begun
-    assert ended.returncode in (0, 2), ended.stderr
-    calls = re.search(r"(\d+) API calls", ended.stderr)
-    print(f"{name:32} {calls[1] if calls else 0:>5} calls {seconds:6.2f} s")
-    return seconds
-
-
-def main() -> None:
-    """Print the measurements."""
+def environments(settings: Settings) -> Result:
+    """Plan one environment and all of them, and compare two."""
+    result = Result(f"{ENVIRONMENTS} environments of {EXPORTS} exports that all change")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for file, content in workspace().items():
             # JSON is YAML.
             (folder / file).write_text(json.dumps(content, indent=1), encoding="utf-8")
         (folder / "seed.json").write_text(json.dumps(seed()), encoding="utf-8")
-        with service(folder / "seed.json") as (_, where, _):
-            environ = {
-                "RECONCILER_BASE_URL": where["base_url"],
-                "RECONCILER_ORGANIZATION": where["organization"],
-                "RECONCILER_API_KEY": where["api_key"],
-                "BUCKET_KEY": "secret-key-1234",
+        with running(folder / "seed.json") as service:
+            plan = ("plan", "-C", name, "--summary", "--trust-workspace", "-e")
+            compare = ("compare", "-C", name, "--trust-workspace", "env-0", "env-1")
+            lines = {
+                "plan of one": (*plan, "env-0"),
+                "plan of all": (*plan, "*"),
+                "compare": compare,
+                "compare --live": (*compare, "--live"),
             }
-            plan = ("plan", "-C", name, "--summary", "-e")
-            one = measured("plan, one environment", *plan, "env-0", environ=environ)
-            every = measured("plan, every environment", *plan, "*", environ=environ)
-            print(f"{'ratio':32} {every / one:18.1f}")
-            compare = ("compare", "-C", name, "env-0", "env-1")
-            measured("compare, files", *compare, environ=environ)
-            measured("compare --live", *compare, "--live", environ=environ)
-
-
-if __name__ == "__main__":
-    main()
+            tasks = {}
+            for what, words in lines.items():
+                variables = environ(**service.environ, BUCKET_KEY="secret-key-1234")
+                task = tasks[what] = Task(reconciler(*words), variables, codes=(0, 2))
+                service.clear_requests()
+                run(task.command, environ=variables, checkout=settings.checkout, codes=task.codes)
+                result.calls[what] = len(service.requests)
+            usages = alternating(tasks, settings)
+    result.ratios = {
+        f"all ÷ one, {what}": ratio_of(
+            measure(usages["plan of all"]), measure(usages["plan of one"])
+        )
+        for what, measure in (("CPU", cpu), ("wall", wall))
+    }
+    result.values = {f"{what}, CPU s": min(cpu(rounds)) for what, rounds in usages.items()}
+    return result

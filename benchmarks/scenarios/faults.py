@@ -1,8 +1,8 @@
 """Measure runs under faults: the calls, the exit codes, and what exists twice afterwards.
 
-Run: python -m benchmarks.faults. Service and runs share an event loop on virtual time, so the table
-is the same every time. The last column is what Terraform 1.11.4 with the provider at a771afa did
-under the same faults on the same service; it was measured once (docs/terraform.md).
+Service and runs share an event loop on virtual time, so the table is the same every time. The last
+column is what Terraform 1.11.4 with the provider at a771afa did under the same faults on the same
+service; it was measured once (docs/terraform.md).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring import Settings
+from benchmarks.results import Result
 from reconciler.model.client_options import Window
 from reconciler.model.codec.plan import encode
 from tests.reliability.accounting import duplicate_exports, duplicate_projects
@@ -126,9 +128,9 @@ def _paced(
         user = await _user(service, folder, **settings)
         outcome = await _apply(user)
         throttled = sum(call.status == 429 for call in user.line.calls)
-        floor = (len(user.line.calls) - 1) // calls * seconds
+        shortest = (len(user.line.calls) - 1) // calls * seconds
         took = user.line.calls[-1].at - user.line.calls[0].at
-        ratio = f", {took / floor:.2f} of the shortest time" if floor else ""
+        ratio = f", {took / shortest:.2f} of the shortest time" if shortest else ""
         return [f"{outcome}, {throttled} x 429{ratio}"]
 
     return run
@@ -194,15 +196,14 @@ async def _measured(row: Row) -> list[str]:
     return [row.what, outcomes[0], " ".join(outcomes[1:]), str(twice), row.terraform]
 
 
-def main() -> None:
-    """Print the table."""
+def faults(settings: Settings) -> Result:
+    """Run every row, and return the table. There is nothing to repeat."""
+    del settings
     table = [["what happens", "first run", "second run", "duplicates", "Terraform"]]
     table += [run_virtually(_measured(row)) for row in rows()]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for line in table:
-        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        print("  ".join(cells).rstrip())
-
-
-if __name__ == "__main__":
-    main()
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in table
+    ]
+    return Result("runs under faults", lines=lines)

@@ -1,36 +1,17 @@
-"""Projects (docs/service.md 4)."""
+"""The behaviour of projects: consequences of changes, known refusals, operations, copies."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from reconciler.model.change import Action, Severity
+from reconciler.model.action import Action
+from reconciler.model.behaviour import Behaviour
+from reconciler.model.change import Severity
 from reconciler.model.copied import Copied
-from reconciler.model.described import kind_of
-from reconciler.model.field_types import ListOf, MergedObject, SetOf, Text
-from reconciler.model.kind import Field
-from reconciler.model.live import Dialect
+from reconciler.model.dialect import Dialect
 from reconciler.model.operation import Operation
 from reconciler.model.request import Repeat
 from reconciler.model.rule import Objection, Outcome, RuleContext, Rules
 from reconciler.model.values import MISSING, JSONObject
 from reconciler.model.wording import listed, quoted, several
-
-_SPECIAL = (
-    Field("name", Text(trimmed=True)),
-    Field("app_urls", SetOf(Text(), drop_blank=True), reset=[]),
-    Field("recording_domains", SetOf(Text(), drop_blank=True)),
-    # The server refuses null, although it is the initial value (docs/service.md 4.2).
-    Field("autocapture_exceptions_errors_to_ignore", ListOf(Text(), empty_is_null=True), reset=[]),
-    Field("session_replay_config", MergedObject(depth=2)),
-    Field("survey_config", MergedObject()),
-    Field("conversations_settings", MergedObject()),
-    Field("modifiers", MergedObject()),
-    # Replaced as a whole, but the server adds a key to it, recorder_script.
-    Field("extra_settings", MergedObject(by_client=True)),
-    # Refused in a create: the server creates a dashboard (docs/service.md 4.1).
-    Field("primary_dashboard", after_create=True),
-)
 
 RULES = Rules()
 CAPTURE_FIELDS = (
@@ -157,11 +138,6 @@ def filters_replaced(context: RuleContext) -> Outcome:
     )
 
 
-def _pending_deletion(body: JSONObject) -> bool:
-    """Return whether the project is deleted, but still readable (docs/service.md 4.3)."""
-    return body.get("is_pending_deletion") is True
-
-
 _BY_SESSION = frozenset({Dialect.V2025, Dialect.V2026})
 """Servers that refuse the actions of a project to API keys (docs/service.md 4.3)."""
 _OPERATIONS = (
@@ -198,13 +174,9 @@ def _copied(body: JSONObject, sent: JSONObject) -> Copied:
     return Copied({**stored, "dashboards": [dashboard]}, assumed=(f"dashboard {dashboard}",))
 
 
-KIND = replace(
-    kind_of("project", _SPECIAL),
-    # docs/service.md 13
-    page="/project/{id}/settings/project-details",
+BEHAVIOUR = Behaviour(
     operations=_OPERATIONS,
-    pending_deletion=_pending_deletion,
-    copied=_copied,
     rules=tuple(RULES.consequences),
     refusals=tuple(RULES.refusals),
+    copied=_copied,
 )

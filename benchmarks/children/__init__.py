@@ -1,0 +1,1 @@
+"""Scripts that run as processes of their own. They import nothing of the other benchmarks."""

@@ -1,0 +1,48 @@
+"""The calls of fixed commands, which are the same in every run."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.measuring import Settings, connected
+from benchmarks.processes import run
+from benchmarks.results import Result
+from benchmarks.service import running
+from benchmarks.workspaces import ENVIRONMENT, Place, Workload, write
+
+_CODES = (0, 2, 5)
+
+
+def calls(settings: Settings) -> Result:
+    """Count the calls of commands on small workspaces."""
+    counted: dict[str, int] = {}
+    commands = {
+        "plan, no change": (Workload(600, 30), ["plan"]),
+        "plan, 5 % different": (Workload(600, 30, different=5), ["plan"]),
+        "plan, 150 projects": (Workload(0, 150), ["plan"]),
+        "apply, 5 % different": (Workload(200, 10, different=5), ["apply", "--auto-approve"]),
+        "apply, 30 creates": (
+            Workload(24, 6, projects_live=False),
+            ["apply", "--auto-approve"],
+        ),
+        "status": (Workload(100, 5), ["status"]),
+    }
+    for name, (workload, words) in commands.items():
+        counted[name] = _calls(workload, words, settings)
+    return Result("calls of fixed commands", calls=counted)
+
+
+def _calls(workload: Workload, words: Sequence[str], settings: Settings) -> int:
+    with tempfile.TemporaryDirectory() as name:
+        place = write(workload, Path(name))
+        with running(place.seed) as service:
+            task = connected(service, *words, *_at(place, words), codes=_CODES)
+            run(task.command, environ=task.environ, checkout=settings.checkout, codes=task.codes)
+            return len(service.requests)
+
+
+def _at(place: Place, words: Sequence[str]) -> list[str]:
+    base = ["--base", "HEAD"] if words[0] in ("plan", "apply") else []
+    return ["-C", str(place.workspace), "-e", ENVIRONMENT, *base]

@@ -1,0 +1,264 @@
+"""Workspaces of any size, and the live state that matches them or differs from them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+ENVIRONMENT = "production"
+ORGANIZATION = "4dc8564d-bd82-1065-2f40-97f7c50f67cf"
+
+
+def _random_looking(name: str, length: int) -> str:
+    """Return a text like a generated secret, the same in every run."""
+    return sha256(name.encode()).hexdigest()[:length]
+
+
+API_KEY = f"phx_{_random_looking('key', 43)}"
+SECRETS = {
+    "AWS_ACCESS_KEY_ID": f"AKIA{_random_looking('id', 16).upper()}",
+    "AWS_SECRET_ACCESS_KEY": _random_looking("secret", 40),
+    "PG_PASSWORD": _random_looking("postgres", 24),
+    "PG_USER": "exporter",
+    "SNOWFLAKE_PASSWORD": _random_looking("snowflake", 24),
+    "SNOWFLAKE_USER": "EXPORTER",
+}
+_GIT = ("git", "-c", "user.name=Benchmark", "-c", "user.email=benchmark@example.com")
+
+_WORKSPACE_FILE = """\
+version: 1
+resources: [{patterns}]
+default: production
+defaults:
+  batch_export: {{model: events, interval: hour}}
+secrets: [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, PG_PASSWORD, PG_USER, SNOWFLAKE_PASSWORD,
+          SNOWFLAKE_USER]
+environments:
+  production:
+    vars: {{bucket: acme-prod, region: eu-central-1, warehouse: ANALYTICS}}
+  staging:
+    vars: {{bucket: acme-staging, region: eu-central-1, warehouse: STAGING}}
+"""
+
+_S3 = """\
+  events-{number:05}:
+    project: web-{project:04}
+    name: Events {number}
+    paused: false
+    start_at: 2026-01-01T00:00:00Z
+    destination:
+      type: S3
+      config:
+        bucket_name: ${{var:bucket}}
+        region: ${{var:region}}
+        prefix: web/{number}/
+        file_format: Parquet
+        compression: zstd
+        exclude_events: [$pageleave, $autocapture]
+        aws_access_key_id: ${{secret:env:AWS_ACCESS_KEY_ID}}
+        aws_secret_access_key: ${{secret:env:AWS_SECRET_ACCESS_KEY}}
+    lifecycle: {{protect: true}}
+"""
+_SNOWFLAKE = """\
+  # Persons, every night.
+  persons-{number:05}:
+    project: web-{project:04}
+    name: "Persons {number}"
+    model: persons
+    interval: day
+    destination:
+      type: Snowflake
+      config:
+        account: acme-eu
+        warehouse: ${{var:warehouse}}
+        database: analytics
+        schema: public
+        table_name: persons_{number}
+        user: ${{secret:env:SNOWFLAKE_USER}}
+        password: ${{secret:env:SNOWFLAKE_PASSWORD}}
+    overrides:
+      staging: {{paused: true}}
+"""
+_POSTGRES = """\
+  mirror-{number:05}:
+    project: web-{project:04}
+    name: Mirror {number}
+    interval: week
+    destination:
+      type: Postgres
+      config:
+        host: db-{project}.example.com
+        port: 5432
+        database: mirror
+        schema: public
+        table_name: events_{number}
+        has_self_signed_cert: false
+        user: ${{secret:env:PG_USER}}
+        password: ${{secret:env:PG_PASSWORD}}
+    environments: [staging, production]
+"""
+
+
+def _s3(number: int, project: int, changed: str) -> dict[str, Any]:
+    del project
+    config = {
+        "bucket_name": "acme-prod",
+        "region": "eu-central-1",
+        "prefix": f"web{changed}/{number}/",
+        "file_format": "Parquet",
+        "compression": "zstd",
+        "aws_access_key_id": SECRETS["AWS_ACCESS_KEY_ID"],
+        "aws_secret_access_key": SECRETS["AWS_SECRET_ACCESS_KEY"],
+        "exclude_events": ["$pageleave", "$autocapture"],
+    }
+    return {
+        "name": f"Events {number}",
+        "model": "events",
+        "interval": "hour",
+        "start_at": "2026-01-01T00:00:00Z",
+        "destination": {"type": "S3", "config": config},
+    }
+
+
+def _snowflake(number: int, project: int, changed: str) -> dict[str, Any]:
+    del project
+    config = {
+        "account": "acme-eu",
+        "database": "analytics",
+        "warehouse": "ANALYTICS",
+        "schema": f"public{changed}",
+        "table_name": f"persons_{number}",
+        "user": SECRETS["SNOWFLAKE_USER"],
+        "password": SECRETS["SNOWFLAKE_PASSWORD"],
+    }
+    return {
+        "name": f"Persons {number}",
+        "model": "persons",
+        "interval": "day",
+        "destination": {"type": "Snowflake", "config": config},
+    }
+
+
+def _postgres(number: int, project: int, changed: str) -> dict[str, Any]:
+    config = {
+        "host": f"db-{project}.example.com",
+        "port": 5432,
+        "database": "mirror",
+        "schema": f"public{changed}",
+        "table_name": f"events_{number}",
+        "has_self_signed_cert": False,
+        "user": SECRETS["PG_USER"],
+        "password": SECRETS["PG_PASSWORD"],
+    }
+    return {
+        "name": f"Mirror {number}",
+        "model": "events",
+        "interval": "week",
+        "destination": {"type": "Postgres", "config": config},
+    }
+
+
+_SHAPES = ((_S3, _s3), (_SNOWFLAKE, _snowflake), (_S3, _s3), (_POSTGRES, _postgres))
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The size of a workspace, and how live state relates to it.
+
+    `different` is the percentage of exports of which a field differs in live state. Without
+    `exports_live` and `projects_live` these objects do not exist.
+    """
+
+    exports: int
+    projects: int
+    different: int = 0
+    projects_live: bool = True
+    exports_live: bool = True
+
+    def numbers_of(self, project: int) -> range:
+        """Return the numbers of the exports in a project."""
+        share = -(-self.exports // self.projects)
+        return range(project * share, min(project * share + share, self.exports))
+
+    def differs(self, number: int) -> bool:
+        """Return whether an export differs. Different exports are spread evenly."""
+        return number * self.different % 100 < self.different
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a workload was written: its workspace and its seed."""
+
+    workspace: Path
+    seed: Path
+
+    @property
+    def files(self) -> list[str]:
+        """Return the paths of the YAML files."""
+        return sorted(str(file) for file in self.workspace.rglob("*.yaml"))
+
+
+def write(workload: Workload, folder: Path, *, git: bool = True) -> Place:
+    """Write the workspace, in a repository with a commit if `git`, and the seed."""
+    place = Place(folder / "workspace", folder / "seed.json")
+    (place.workspace / "exports").mkdir(parents=True)
+    for name, text in _texts(workload):
+        (place.workspace / name).write_text(text, encoding="utf-8")
+    _write_seed(workload, place.seed)
+    if git:
+        for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "Files"]):
+            subprocess.run([*_GIT, *words], cwd=place.workspace, env=environ(), check=True)
+    return place
+
+
+def environ(**others: str) -> dict[str, str]:
+    """Return the variables of a measured process: secrets, and nothing of a user's settings."""
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    git = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return {**inherited, **git, **SECRETS, **others}
+
+
+def _texts(workload: Workload) -> Iterator[tuple[str, str]]:
+    """Yield the files: exports are in one file for each project."""
+    patterns = ["projects.yaml", *(["exports/*.yaml"] if workload.exports else [])]
+    yield "reconciler.yaml", _WORKSPACE_FILE.format(patterns=", ".join(patterns))
+    names = (f"  web-{project:04}: {{name: Web {project}}}" for project in range(workload.projects))
+    yield "projects.yaml", "\n".join(["projects:", *names, ""])
+    for project in range(workload.projects):
+        blocks = [
+            _SHAPES[number % len(_SHAPES)][0].format(number=number, project=project)
+            for number in workload.numbers_of(project)
+        ]
+        if blocks:
+            yield f"exports/web-{project:04}.yaml", "\n".join(["batch_exports:", *blocks])
+
+
+def _write_seed(workload: Workload, path: Path) -> None:
+    """Write the seed project by project: the memory of this process counts for its children."""
+    key = {"value": API_KEY}
+    head = (
+        f'"keys": {json.dumps([key])}, "organizations": [{{"id": "{ORGANIZATION}", "name": "Acme"'
+    )
+    with path.open("w", encoding="utf-8") as file:
+        file.write(f'{{{head}, "projects": [')
+        for project in range(workload.projects if workload.projects_live else 0):
+            file.write(",\n" if project else "\n")
+            json.dump(_project(workload, project), file)
+        file.write("]}]}\n")
+
+
+def _project(workload: Workload, project: int) -> Mapping[str, Any]:
+    numbers = workload.numbers_of(project) if workload.exports_live else ()
+    exports = [
+        _SHAPES[number % len(_SHAPES)][1](
+            number, project, "-other" if workload.differs(number) else ""
+        )
+        for number in numbers
+    ]
+    return {"name": f"Web {project}", "batch_exports": exports}

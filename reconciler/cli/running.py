@@ -1,0 +1,100 @@
+"""Run a use case: the runtime of this process, progress on stderr, and input from a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from time import monotonic
+from typing import TextIO, TypeVar
+
+from reconciler.cli.output import is_interactive, width_of
+from reconciler.cli.settings import current
+from reconciler.cli.signals import run
+from reconciler.cli.streams import write_note
+from reconciler.cli.tracing import trace_listener
+from reconciler.commands.planning import PlanResult
+from reconciler.commands.runtime import Runtime
+from reconciler.render.durations import estimate_as_text
+from reconciler.render.progress import Progress
+
+_T = TypeVar("_T")
+_TICK = 0.5
+"""Seconds between looks at the progress."""
+
+
+def now() -> datetime:
+    """Return the current time. This is the only clock of the program."""
+    return datetime.now(tz=UTC)  # noqa: TID251 - passed down from here
+
+
+def runtime() -> Runtime:
+    """Return the environment and the clock of this process."""
+    return Runtime(environ=os.environ, now=now, interactive=is_interactive())
+
+
+def cost_of(result: PlanResult) -> str:
+    """Return what applying a plan takes, "" for one that is empty."""
+    estimate = result.estimate
+    if result.plan.empty:
+        return ""
+    return estimate_as_text(
+        estimate.calls,
+        estimate.seconds,
+        limit=estimate.limit,
+        beyond_hour=estimate.beyond_hour,
+    )
+
+
+def progress() -> Progress:
+    """Return a listener that shows progress on stderr, as the common options say."""
+    settings = current()
+    return Progress(
+        write_note,
+        clock=monotonic,
+        live=sys.stderr.isatty() and os.environ.get("TERM") != "dumb",
+        width=width_of(sys.stderr),
+        verbose=settings.verbose or settings.debug,
+        debug=settings.debug,
+        forward=trace_listener(),
+    )
+
+
+def run_shown(work: Callable[[Runtime], Awaitable[_T]], world: Runtime) -> _T:
+    """Run some work and show its progress on stderr."""
+    listener = progress()
+    return run(shown(work(replace(world, listen=listener)), listener))
+
+
+async def shown(work: Awaitable[_T], listener: Progress) -> _T:
+    """Return the result of some work, and keep its progress current until then."""
+    ticking = asyncio.create_task(_tick(listener))
+    try:
+        return await work
+    finally:
+        ticking.cancel()
+        listener.clear()
+
+
+async def _tick(listener: Progress) -> None:
+    while True:
+        await asyncio.sleep(_TICK)
+        listener.tick()
+
+
+async def read_line(stream: TextIO) -> str:
+    """Return a line from a terminal, "" at the end of input.
+
+    The event loop runs while it waits: a blocking read would hide a signal.
+    """
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(stream, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(stream)
+    return stream.readline()

@@ -1,0 +1,33 @@
+"""What the options of a command say about the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reconciler.model.client_options import ClientOptions
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceOptions:
+    """Which workspace and environment.
+
+    `strict` turns warnings about the files into errors. `client` is how requests are made: it takes
+    precedence over the files. `insecure_http` allows to send the key unencrypted. `trust_workspace`
+    lets the files decide where the key is sent and what is allowed, also without a terminal.
+    `lenient` are the codes of errors that are warnings for a command.
+    """
+
+    folder: Path
+    environment: str | None = None
+    strict: bool = False
+    client: ClientOptions = field(default_factory=ClientOptions)
+    insecure_http: bool = False
+    trust_workspace: bool = False
+    lenient: frozenset[str] = frozenset()
+
+
+def are_several(names: Sequence[str]) -> bool:
+    """Return whether options may select more than one environment."""
+    return len(set(names)) > 1 or any(character in name for name in names for character in "*?[")

@@ -1,0 +1,50 @@
+"""Projects (docs/service.md 4). Their fields are in `schemas/project.schema.json`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reconciler.model.described import kind_of
+from reconciler.model.field_types import ListOf, MergedObject, SetOf, Text
+from reconciler.model.kind import Field
+from reconciler.model.values import JSONObject
+
+if TYPE_CHECKING:
+    from reconciler.model.behaviour import Behaviour
+
+_SPECIAL = (
+    Field("name", Text(trimmed=True)),
+    Field("app_urls", SetOf(Text(), drop_blank=True), reset=[]),
+    Field("recording_domains", SetOf(Text(), drop_blank=True)),
+    # The server refuses null, although it is the initial value (docs/service.md 4.2).
+    Field("autocapture_exceptions_errors_to_ignore", ListOf(Text(), empty_is_null=True), reset=[]),
+    Field("session_replay_config", MergedObject(depth=2)),
+    Field("survey_config", MergedObject()),
+    Field("conversations_settings", MergedObject()),
+    Field("modifiers", MergedObject()),
+    # Replaced as a whole, but the server adds a key to it, recorder_script.
+    Field("extra_settings", MergedObject(by_client=True)),
+    # Refused in a create: the server creates a dashboard (docs/service.md 4.1).
+    Field("primary_dashboard", after_create=True),
+)
+
+
+def _pending_deletion(body: JSONObject) -> bool:
+    """Return whether the project is deleted, but still readable (docs/service.md 4.3)."""
+    return body.get("is_pending_deletion") is True
+
+
+def _behaviour() -> Behaviour:
+    from reconciler.kinds.project.behaviour import BEHAVIOUR
+
+    return BEHAVIOUR
+
+
+KIND = replace(
+    kind_of("project", _SPECIAL),
+    # docs/service.md 13
+    page="/project/{id}/settings/project-details",
+    pending_deletion=_pending_deletion,
+    behaviour=_behaviour,
+)

@@ -1,0 +1,19 @@
+"""The place that sets a field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconciler.errors import Mark
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOrigin:
+    """A place that sets a field.
+
+    `layer` is "resource", "override <environment>" or "defaults"; for a reference, it is the
+    mapping of the variables, "environment", "default" or "file". `at` is None outside of files.
+    """
+
+    layer: str
+    at: Mark | None

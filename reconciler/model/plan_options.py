@@ -1,0 +1,39 @@
+"""What the options of a command say about a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reconciler.model.address import Address
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The options that narrow the plan. Empty selects the whole workspace."""
+
+    targets: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+
+    @property
+    def partial(self) -> bool:
+        """Whether something may be excluded."""
+        return bool(self.targets or self.excludes or self.kinds or self.parents)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """The options of a plan.
+
+    `rotate` names the resources whose secrets are sent again; ("*",) means all. `only` limits the
+    plan to some addresses without making it a partial plan for the reader, as undo needs it.
+    `planned_before` are the addresses of an earlier plan of the same selection, which are selected
+    again although their names may have changed.
+    """
+
+    rotate: tuple[str, ...] = ()
+    allow_replace: bool = False
+    selection: Selection = field(default_factory=Selection)
+    only: frozenset[Address] | None = None
+    planned_before: frozenset[Address] | None = None

@@ -1,0 +1,270 @@
+"""A plan as a comment of a pull request, the worst changes first.
+
+A comment may have 65,536 characters. Parts are added in order of importance while they fit, and
+what does not fit is counted.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from reconciler.model.change import Severity
+from reconciler.model.plan import Plan, Refusal
+from reconciler.model.planned import EnvironmentPlan
+from reconciler.model.wording import printable, several, shortened
+from reconciler.render.markup import code, inline, marked_up, within
+from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.plan.document import Document, document_of, unmanaged_count
+from reconciler.render.plan.entries import Entry
+from reconciler.render.plan.fields import FieldLine, LineKind, field_lines
+from reconciler.render.plan.header import head_as_text
+from reconciler.render.plan.remarks import Remark
+from reconciler.render.plan.words import (
+    SIGNS,
+    counted,
+    counted_nouns,
+    first_of,
+    resources,
+)
+
+_MARGIN = 600
+_LONGEST_LINE = 500
+_LONGEST_BLOCK = 8_000
+_LONGEST_NAME = 120
+_LONGEST_CELL = 160
+_MOST_IN_CELL = 5
+_MOST_MEMBERS = 500
+_UNMARKED = re.compile(r"[^\w./ -]|--+")
+_ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
+
+
+def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
+    """Return a marker, the counts, violations, dangers, a table, then a block for every entry."""
+    document = document_of(plan)
+    parts = [
+        f"{_marker(document.plan.source.environment, options)}\n{_title(document)}\n",
+        f"{_source(document, options)}\n",
+    ]
+    space = options.limit - _MARGIN - sum(len(part) + 1 for part in parts)
+    for pieces, share, rest in _sections(document, options):
+        kept, missing = within(pieces, space // share)
+        space -= sum(len(piece) + 1 for piece in kept)
+        kept += [rest(missing)] if missing else []
+        text = "\n".join(kept).rstrip("\n")
+        parts += [f"{text}\n"] if text else []
+    return "\n".join(parts)
+
+
+def plans_as_markdown(plans: Sequence[EnvironmentPlan], options: RenderOptions = DEFAULTS) -> str:
+    """Return the comments of all environments in one. They share the limit if it is exceeded."""
+    marker = _marker(" ".join(item.environment for item in plans), options)
+    for share in (options.limit, options.limit // len(plans) - len(marker)):
+        parts = [_part(item, replace(options, limit=share)) for item in plans]
+        text = "\n".join([marker, *parts])
+        if len(text) <= options.limit:
+            break
+    return text
+
+
+def _part(item: EnvironmentPlan, options: RenderOptions) -> str:
+    """Return the comment of one environment, without its marker."""
+    if item.plan is not None:
+        return plan_as_markdown(item.plan, replace(options, cost=item.cost)).partition("\n")[2]
+    name = inline(shortened(item.environment, _LONGEST_NAME))
+    lines = [f"> - {_marked(line)}" for line in item.problems[:_MOST_IN_CELL]]
+    more = len(item.problems) - _MOST_IN_CELL
+    lines += [f"> - … and {more} more"] if more > 0 else []
+    return "\n".join([f"### {name}: error", "", "> [!CAUTION]", *lines, ""])
+
+
+def _marked(text: str) -> str:
+    return marked_up(shortened(text, _LONGEST_LINE))
+
+
+def _marker(environment: str, options: RenderOptions) -> str:
+    """Return a hidden line by which a job finds its comment: the environment and the workspace."""
+    name = f"{environment} {options.root}".strip()
+    return f"<!-- reconciler: {_UNMARKED.sub('_', name)[:_LONGEST_NAME]} -->"
+
+
+def _title(document: Document) -> str:
+    plan = document.plan
+    environment = inline(shortened(plan.source.environment, _LONGEST_NAME))
+    counts = ", ".join(
+        f"**{text}**" if action.destructive else text for action, text in counted(plan).items()
+    )
+    dangers = f" · {several(document.dangers, 'danger')}" if document.dangers else ""
+    is_refused = any(not violation.after_merge for violation in plan.refusals)
+    refused = " · refused by policy" if is_refused else ""
+    return f"### {environment}: {counts or 'no changes'}{dangers}{refused}"
+
+
+def _source(document: Document, options: RenderOptions) -> str:
+    """Return what the plan was made from, where it applies, and what it takes."""
+    source = document.plan.source
+    head = head_as_text(source) if source.base is not None else ""
+    versions = f"{document.base} → {head}" if head else f"base {document.base}"
+    where = document.environment.removeprefix(printable(f"{source.environment} · "))
+    counts = resources(document.plan)
+    undoes = f"undoes {document.undoes}" if document.undoes else ""
+    parts = (versions, document.id, undoes, where, counts, options.cost)
+    return inline(shortened(" · ".join(filter(None, parts)), _LONGEST_LINE))
+
+
+def _sections(
+    document: Document, options: RenderOptions
+) -> Iterator[tuple[Iterator[str], int, Callable[[int], str]]]:
+    """Yield the pieces of each section, its share of the space left, and how to count the rest."""
+    entries = document.worst_first
+    hint = "`reconciler show FILE` prints the whole plan"
+    hint += f", [the job]({options.page}) has it." if options.page else "."
+    yield _violations(document), 3, lambda n: f"> - … and {n} more"
+    yield _dangers(document), 3, lambda n: f"> - … and {n} more"
+    yield _table(entries), 2, lambda n: f"\n… and {several(n, 'more row')} not in this table"
+    yield (
+        map(_details, entries),
+        1,
+        lambda n: f"\n{counted_nouns(n, 'entry', 'entries')} not shown. {hint}",
+    )
+    yield _notes(document), 1, lambda _: ""
+
+
+def _dangers(document: Document) -> Iterator[str]:
+    dangerous = list(document.dangerous)
+    if dangerous:
+        yield "> [!CAUTION]"
+    for entry, remark in dangerous:
+        action = entry.change.action.value.capitalize()
+        place = "" if entry.grouped or entry.change.at is None else entry.change.at.file
+        where = f" ({inline(place)})" if place else ""
+        yield f"> - **{action}** {_name(entry)}: {_marked(remark.full)}{where} `{remark.rule}`"
+
+
+def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
+    if entries:
+        yield "| | resource | change | consequences |\n|---|---|---|---|"
+    for entry in entries:
+        sign = SIGNS[entry.change.action].text
+        remarks = "<br>".join(
+            f"{_ICONS[remark.severity]} {marked_up(_words(remark.message))}"
+            for remark in entry.remarks
+        )
+        yield f"| {sign} | {_name(entry)} | {_changed(entry)} | {remarks} |"
+
+
+def _words(text: str) -> str:
+    """Return the first words of a text as far as they fit into a cell."""
+    if len(text) <= _LONGEST_CELL:
+        return text
+    cut = shortened(text, _LONGEST_CELL)
+    return f"{cut.rpartition(' ')[0]} …" if " " in cut else cut
+
+
+def _name(entry: Entry) -> str:
+    """Return `` `batch_export.lake` Lake ``, or the words for a group."""
+    if entry.grouped:
+        return inline(entry.title)
+    address, name = str(entry.change.address), printable(entry.change.name)
+    shown = "" if name == entry.change.address.key else f" {inline(shortened(name))}"
+    return f"{code(shortened(address))}{shown}"
+
+
+def _changed(entry: Entry) -> str:
+    """Return the action, and the fields as far as they fit into a cell."""
+    parts = [entry.change.action.value, *map(inline, entry.reasons)]
+    if entry.drifted:
+        parts.append("drift")
+    for line in entry.lines[:_MOST_IN_CELL]:
+        name = inline(shortened(line.name, _LONGEST_CELL))
+        if line.hunk:
+            parts.append(name)
+        elif line.kind is LineKind.CHANGED:
+            before, after = (
+                code(shortened(side, _LONGEST_CELL)) for side in (line.before, line.after)
+            )
+            parts.append(f"{name} {before} → {after}")
+        else:
+            parts.append(f"{name} {code(shortened(line.after or line.before, _LONGEST_CELL))}")
+    more = len(entry.lines) - _MOST_IN_CELL
+    parts += [f"… {more} more"] if more > 0 else []
+    return "<br>".join(parts)
+
+
+def _violations(document: Document) -> Iterator[str]:
+    refused = [violation for violation in document.violations if not violation.after_merge]
+    later = [violation for violation in document.violations if violation.after_merge]
+    if refused:
+        yield "> [!CAUTION]\n> **Refused by policy. Nothing will be applied.**"
+        yield from _listed(refused)
+    if later:
+        yield "\n" * bool(refused) + "> [!WARNING]\n> **Danger: takes effect after the merge.**"
+        yield from _listed(later)
+
+
+def _listed(violations: Sequence[Refusal]) -> Iterator[str]:
+    for violation in violations:
+        place = f" ({inline(str(violation.at))})" if violation.at is not None else ""
+        allow = f"<br>hint: {_marked(violation.allow)}" if violation.allow else ""
+        yield f"> - `{violation.rule}`{place}: {_marked(violation.message)}{allow}"
+
+
+def _details(entry: Entry) -> str:
+    fields = field_lines(entry.change) if not entry.grouped else iter(entry.lines)
+    diff = (shortened(line, _LONGEST_LINE) for field in fields for line in _diff(field))
+    # A limit of its own, so that a huge change does not displace all others.
+    lines, missing = within(diff, _LONGEST_BLOCK)
+    lines += [f"  … {missing} more lines in the plan file"] if missing else []
+    fence, name = _fence(lines), html.escape(shortened(entry.title)).replace("#", "&#35;")
+    action = entry.change.action
+    about = [_consequence(remark) for remark in entry.remarks]
+    about += [f"- {_marked(note)}" for note in entry.notes]
+    block = [
+        "<details>",
+        f"<summary>{SIGNS[action].text} {action.value} <code>{name}</code></summary>",
+        "",
+        *about,
+        *([""] if about else []),
+        *(_members(entry) if entry.grouped else ()),
+        *([f"{fence}diff", *lines, fence] if lines else []),
+        "</details>",
+        "",
+    ]
+    return "\n".join(block)
+
+
+def _members(entry: Entry) -> Iterator[str]:
+    """Yield the keys of a group as a paragraph."""
+    names = first_of((change.address.key for change in entry.changes), _MOST_MEMBERS)
+    yield inline(shortened(names, _LONGEST_BLOCK))
+    yield ""
+
+
+def _consequence(remark: Remark) -> str:
+    return f"- {_ICONS[remark.severity]} `{remark.rule}`: {_marked(remark.message)}"
+
+
+def _diff(line: FieldLine) -> Iterator[str]:
+    note = f"  # {line.comment}" if line.comment else ""
+    if line.hunk:
+        yield f"  {line.name}:{note}"
+        yield from (f"{part[:2]}  {part[2:]}" for part in line.hunk)
+        return
+    if line.before:
+        sign = " " if line.kind is LineKind.KEPT else "-"
+        yield f"{sign} {line.name}: {line.before}{'' if line.after else note}"
+    if line.after:
+        yield f"+ {line.name}: {line.after}{note}"
+
+
+def _fence(lines: list[str]) -> str:
+    longest = max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0)
+    return "`" * max(3, longest + 1)
+
+
+def _notes(document: Document) -> Iterator[str]:
+    yield from (f"- {marked_up(note)}" for note in document.notes)
+    if document.unmanaged:
+        yield f"- {unmanaged_count(document)}"

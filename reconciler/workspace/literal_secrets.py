@@ -1,0 +1,94 @@
+"""Replace literal secrets in fields by references to them, or report them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from reconciler.model.json_tree import leaves
+from reconciler.model.reference import holds_reference
+from reconciler.model.secret_names import holds_secret
+from reconciler.model.values import JSON, Path, SecretRef, path_text, value_at
+from reconciler.workspace.references import References
+from reconciler.workspace.schema.validation import CheckContext
+from reconciler.workspace.yaml.document import Places, is_misread
+
+
+def urls_with_passwords(spec: Mapping[str, JSON], holders: Iterable[str]) -> Iterator[Path]:
+    """Yield the paths of texts in some fields that contain a password."""
+    for holder in holders:
+        value = spec.get(holder)
+        if _has_at_sign(value):
+            for path, text in leaves(value, (holder,)):
+                if text.__class__ is str and "@" in text and holds_secret(text):
+                    yield path
+
+
+def _has_at_sign(value: JSON) -> bool:
+    """Return whether a text inside a value has an @, without the cost of paths."""
+    if value.__class__ is str:
+        return "@" in value
+    if not isinstance(value, (dict, list)):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    for item in items:
+        if item.__class__ is str:
+            if "@" in item:
+                return True
+        elif _has_at_sign(item):
+            return True
+    return False
+
+
+def replace_literals(
+    spec: dict[str, JSON],
+    paths: Iterable[Path],
+    references: References,
+    places: Places,
+    check: CheckContext,
+) -> None:
+    """Replace the literal secrets at paths by references to them, or report them."""
+    for path in paths:
+        value = value_at(spec, path)
+        if value is None or is_misread(value) or _is_reference(value):
+            continue
+        literal = _reference_to(value, f"{check.subject}:{path_text(path)}", references)
+        if literal is None:
+            _report_literal(path, places, check)
+            continue
+        holder: Any = spec
+        for part in path[:-1]:
+            holder[part] = dict(holder[part])
+            holder = holder[part]
+        holder[path[-1]] = literal
+
+
+def _reference_to(value: JSON, argument: str, references: References) -> SecretRef | None:
+    """Return a reference to a literal secret, None if the policy forbids those, or it is empty."""
+    if isinstance(value, SecretRef):
+        return references.without_literals(argument, value)
+    return references.literal(argument, value) if str(value).strip() else None
+
+
+def _is_reference(value: JSON) -> bool:
+    """Return whether a value is one secret and nothing else."""
+    return isinstance(value, SecretRef) and str not in map(type, value.parts)
+
+
+def _report_literal(path: Path, places: Places, check: CheckContext) -> None:
+    layer, nearest = places.source_of(path)
+    written = value_at(layer.value, nearest)
+    named = check.named(path)
+    if isinstance(written, str) and "${secret:" in written:
+        message = f"{named} is a secret and must not be written in a file, not even in part"
+        hint = "use one reference for the whole value, such as ${secret:env:NAME}"
+    elif isinstance(written, str) and holds_reference(written):
+        message = f"{named} is a secret, but this reference is filled in as plain text"
+        hint = "use ${secret:env:NAME} or ${secret:file:PATH}"
+    else:
+        message = f"{named} is a secret and must not be written in a file"
+        hint = (
+            "use a reference such as ${secret:env:NAME}, and rotate the secret if the file was "
+            "ever shared"
+        )
+    check.error("literal-secret", path, message, hint)

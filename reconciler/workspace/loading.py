@@ -1,0 +1,392 @@
+"""Load a workspace: its files, resolved for one environment, or all errors in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from reconciler.errors import (
+    Diagnostic,
+    DiagnosticCollector,
+    InvalidConfiguration,
+    LoadingStopped,
+    ReconcilerError,
+)
+from reconciler.model.address import Address
+from reconciler.model.client_options import ClientOptions
+from reconciler.model.connection import Connection, SecretSettings
+from reconciler.model.kind import Kind
+from reconciler.model.policy import Policy
+from reconciler.model.resource import Desired
+from reconciler.model.trust import Trusted
+from reconciler.model.values import JSONObject
+from reconciler.workspace.checks.consistency import check_consistency
+from reconciler.workspace.checks.relations import ResolvedWorkspace
+from reconciler.workspace.connections import Connected, Unconnected
+from reconciler.workspace.declarations import (
+    Declaration,
+    Undetermined,
+    declarations,
+    undetermined_in,
+)
+from reconciler.workspace.declared_names import declared_names, key_variables
+from reconciler.workspace.foreign import Recognition
+from reconciler.workspace.inputs import converted
+from reconciler.workspace.layers import EnvironmentContext, resolve
+from reconciler.workspace.parsed_files import ParsedFiles
+from reconciler.workspace.patterns import resource_globs
+from reconciler.workspace.references import References
+from reconciler.workspace.resource_files import ResourceFiles
+from reconciler.workspace.settings import Deciding
+from reconciler.workspace.source_lines import with_lines
+from reconciler.workspace.sources import (
+    WORKSPACE_FILE,
+    DraftSource,
+    FolderSource,
+    ReadSource,
+    Source,
+)
+from reconciler.workspace.variables import point_at_variables, report_unused, variable_places
+from reconciler.workspace.workspace_file import (
+    Workspace,
+    chosen_environment,
+    mark_prefix_of,
+    policy_of,
+    read_workspace,
+    variables_of,
+)
+from reconciler.workspace.yaml.document import Document, Places
+from reconciler.workspace.yaml.loader import collector_paused, parse
+from reconciler.workspace.yaml.strictness import AMBIGUOUS
+
+if TYPE_CHECKING:
+    from reconciler.model.plan import Refusal
+    from reconciler.workspace.snapshots import Snapshots
+    from reconciler.workspace.trust import TrustedBase
+
+LENIENT_AT_COMMITS = AMBIGUOUS | {
+    *("bad-url", "misnamed-workspace", "misspelt-value", "no-files", "unknown-scope"),
+}
+"""Errors that are warnings at a commit: a change that corrects them can be planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A workspace for one environment.
+
+    policy, own_policy
+        The policy that applies, and that of the files, which may allow more than the trusted one.
+    after_merge
+        What the files change without effect before they are merged to the trusted branch.
+    merge_hint
+        How to let the own policy apply.
+    connected
+        Where the environment is, or why there is no connection.
+    diagnostics
+        Warnings. Errors raise.
+    places, variables
+        The places of fields and of variables.
+    declared
+        All resources, those of other environments included.
+    defaults
+        The defaults by kind, with their references filled in.
+    globs
+        The patterns of resource files.
+    files
+        The digests of the files that were read, by name.
+    documents
+        The parsed files without errors and warnings.
+    skipped
+        The files that a pattern selects and that are not resource files.
+    mark_prefix
+        The configured prefix of references of applied commits, None for the default.
+    client
+        How requests are made.
+    """
+
+    desired: Desired
+    policy: Policy
+    own_policy: Policy
+    connected: Connected
+    secrets: SecretSettings
+    diagnostics: tuple[Diagnostic, ...]
+    environments: tuple[str, ...]
+    places: Mapping[Address, Places]
+    variables: Places
+    declared: Mapping[Address, Declaration] = field(repr=False)  # may hold literal secrets
+    defaults: Mapping[str, JSONObject]
+    globs: tuple[str, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+    documents: tuple[Document, ...] = field(default=(), repr=False)
+    skipped: frozenset[str] = frozenset()
+    mark_prefix: str | None = None
+    client: ClientOptions = field(default_factory=ClientOptions)
+    after_merge: tuple[Refusal, ...] = ()
+    merge_hint: str = ""
+
+    @property
+    def connection(self) -> Connection | None:
+        """The connection, None without one."""
+        return self.connected if isinstance(self.connected, Connection) else None
+
+    def reachable(self) -> Connection:
+        """Return the connection. Raises ReconcilerError that says why there is none."""
+        if isinstance(self.connected, Unconnected):
+            raise ReconcilerError(self.connected.message, hint=self.connected.hint)
+        return self.connected
+
+
+def load(  # noqa: PLR0913 - what is read, and how
+    folder: Path,
+    *,
+    kinds: Sequence[Kind],
+    environment: str | None,
+    environ: Mapping[str, str],
+    strict: bool = False,
+    drafts: Mapping[str, str] | None = None,
+    base: TrustedBase | None = None,
+    lenient: frozenset[str] = frozenset(),
+    parsed: ParsedFiles | None = None,
+) -> Loaded:
+    """Return the workspace in a folder for one environment.
+
+    `drafts` are texts by path that replace or add files. With a trusted base, its workspace file
+    decides the connection, the policy and what may be read. Errors with a code in `lenient` are
+    warnings. `parsed` are files to share with other environments.
+
+    Raises:
+        InvalidConfiguration: with all diagnostics of the run.
+        BadUsage: an unknown environment, or several and none selected.
+        GitUnavailable: the trusted base cannot be read, or its files have errors.
+
+    """
+    problems = DiagnosticCollector(strict=strict, lenient=lenient)
+    source = ReadSource(DraftSource(FolderSource(folder), drafts or {}))
+    loader = _Loader(folder, source, kinds, environ, problems, base=base, parsed=parsed)
+    texts: Mapping[str, Document] = {}
+    loaded = None
+    with collector_paused():
+        with suppress(LoadingStopped):
+            files = loader.read()
+            texts = files.documents
+            if files.workspace.value:
+                name = chosen_environment(files.workspace, environment, environ)
+                loaded = loader.resolve(files, name)
+                loader.check_variables(files)
+        diagnostics = with_lines(problems.in_order(), texts)
+    if problems.failed or loaded is None:
+        raise InvalidConfiguration(diagnostics)
+    reported = {diagnostic.at.file for diagnostic in diagnostics if diagnostic.at is not None}
+    documents = tuple(
+        document
+        for document in texts.values()
+        if document.file not in reported and not document.unread
+    )
+    return replace(loaded, diagnostics=diagnostics, files=source.digests, documents=documents)
+
+
+def load_all(
+    folder: Path,
+    *,
+    kinds: Sequence[Kind],
+    environ: Mapping[str, str],
+    strict: bool = False,
+    drafts: Mapping[str, str] | None = None,
+) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics of the files over all environments.
+
+    `drafts` are texts by path that replace or add files. Unset environment variables are no errors,
+    since they are set where the workspace is applied.
+    """
+    problems = DiagnosticCollector(strict=strict)
+    source = DraftSource(FolderSource(folder), drafts or {})
+    loader = _Loader(folder, source, kinds, environ, problems, assume_env=True)
+    texts: Mapping[str, Document] = {}
+    names: tuple[str, ...] = ()
+    with collector_paused():
+        with suppress(LoadingStopped):
+            files = loader.read()
+            texts = files.documents
+            if files.workspace.value:
+                names = files.workspace.environments
+                for name in names or (chosen_environment(files.workspace, None, environ),):
+                    problems.environment = name if len(names) > 1 else ""
+                    loader.resolve(files, name)
+                problems.environment = ""
+                loader.check_variables(files)
+        return with_lines(problems.in_order(names), texts)
+
+
+def load_at(
+    source: Source,
+    *,
+    kinds: Sequence[Kind],
+    environment: str,
+    environ: Mapping[str, str],
+    snapshots: Snapshots,
+    trusted: Trusted,
+) -> Desired:
+    """Return the resources of an environment in the files of a commit.
+
+    `trusted` is what references may read.
+    They are none without a workspace or the environment. Raises InvalidConfiguration.
+    """
+    empty = Desired(environment, "", "", {})
+    if WORKSPACE_FILE not in source.names():
+        return empty
+    problems = DiagnosticCollector(lenient=LENIENT_AT_COMMITS)
+    loader = _Loader(Path(), source, kinds, environ, problems, True, snapshots)
+    with collector_paused():
+        files = loader.read()
+        if environment not in (files.workspace.environments or (environment,)):
+            return empty
+        desired = loader.desired(files, loader.context(files, environment, trusted))
+    if problems.failed:
+        raise InvalidConfiguration(with_lines(problems.in_order(), files.documents))
+    return desired
+
+
+class _Files(NamedTuple):
+    """The parsed files of a workspace, before an environment is selected.
+
+    `documents` are all of them by name, the workspace file included. `skipped` are other files that
+    a pattern selects.
+    """
+
+    workspace: Workspace
+    documents: Mapping[str, Document]
+    declared: Mapping[Address, Declaration]
+    undetermined: Undetermined
+    skipped: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Loader:
+    """The steps of loading.
+
+    `assume_env` gives unset environment variables an unknown value. `snapshots` are what it shares
+    with other commits. `base` is the trusted base.
+    """
+
+    folder: Path
+    source: Source
+    kinds: Sequence[Kind]
+    environ: Mapping[str, str]
+    problems: DiagnosticCollector
+    assume_env: bool = False
+    snapshots: Snapshots | None = None
+    base: TrustedBase | None = None
+    parsed: ParsedFiles | None = None
+
+    def read(self) -> _Files:
+        """Return the parsed files and the resources that they declare."""
+        shared = self.snapshots or self.parsed
+        parser = shared.parse if shared is not None else parse
+        workspace = read_workspace(self.source, self.problems, parse=parser, folder=self.folder)
+        recognition = Recognition(self.kinds)
+        resources = ResourceFiles(self.source, workspace, recognition, self.problems, parser)
+        files = resources.documents() if workspace.value else []
+        resources.note_skipped()
+        declared = declarations(files, self.kinds, self.problems)
+        failed = self.problems.failed
+        undetermined = undetermined_in(files, declared, self.kinds) if failed else Undetermined()
+        by_name = {document.file: document for document in (*files, workspace.document)}
+        return _Files(workspace, by_name, declared, undetermined, frozenset(resources.skipped))
+
+    def context(self, files: _Files, environment: str, trusted: Trusted) -> EnvironmentContext:
+        """Return what resolving the resources of one environment needs."""
+        workspace = files.workspace
+        policy = policy_of(workspace, environment, self.kinds)
+        declared = declared_names(workspace.value, allow_exec=policy.allow_exec_secrets)
+        references = References(
+            variables=variables_of(workspace, environment),
+            environ=self.environ,
+            source=self.source,
+            problems=self.problems,
+            places=variable_places(workspace, environment),
+            allow_exec=policy.allow_exec_secrets,
+            assume_env=self.assume_env,
+            literals={} if policy.allow_literal_secrets else None,
+            declared=declared,
+            trusted=trusted,
+            key_variables=key_variables(workspace.value),
+            of_commit=self.snapshots is not None,
+        )
+        return EnvironmentContext(
+            environment=environment,
+            workspace=workspace,
+            kinds={kind.name: kind for kind in self.kinds},
+            references=references,
+            problems=self.problems,
+            undetermined=files.undetermined.copied(),
+            snapshots=self.snapshots,
+        )
+
+    def desired(self, files: _Files, context: EnvironmentContext) -> Desired:
+        """Return the resources of one environment, checked. Errors go to `problems`."""
+        desired = resolve(files.declared, context)
+        check_consistency(ResolvedWorkspace(context, files.declared, desired))
+        return desired
+
+    def check_variables(self, files: _Files) -> None:
+        """Report unused variables, unless an error may hide their use."""
+        if not self.problems.failed:
+            report_unused(files.workspace, files.documents.values(), self.problems)
+
+    def resolve(self, files: _Files, environment: str) -> Loaded:
+        """Return the workspace for one environment. Errors go to `problems`."""
+        since = len(self.problems.diagnostics)
+        workspace = files.workspace
+        raw = self.source.read(WORKSPACE_FILE) if self.base is not None else None
+        deciding = Deciding.of(workspace, raw, self.base, self.kinds, environment)
+        context = self.context(files, environment, deciding.lists())
+        references = context.references
+        decided = deciding.settings(references)
+        desired = self.desired(files, context)
+        settings = deciding.after_merge(decided, desired, references)
+        point_at_variables(self.problems, since, files.documents, references.places)
+        connected = settings.connected
+        return Loaded(
+            desired=desired
+            if isinstance(connected, Unconnected)
+            else replace(desired, base_url=connected.base_url, organization=connected.organization),
+            policy=settings.policy,
+            own_policy=settings.own_policy,
+            connected=connected,
+            secrets=SecretSettings(
+                str(self.folder),
+                settings.policy.allow_exec_secrets,
+                {**(references.literals or {}), **settings.literals},
+                references.trusted,
+            ),
+            diagnostics=(),
+            environments=workspace.environments,
+            places=context.places,
+            variables=references.places,
+            declared=files.declared,
+            defaults=_defaults(workspace, self.kinds, references),
+            globs=resource_globs(workspace),
+            skipped=files.skipped,
+            mark_prefix=mark_prefix_of(workspace, self.problems),
+            client=settings.client,
+            after_merge=settings.after_merge,
+            merge_hint=deciding.merge_hint,
+        )
+
+
+def _defaults(
+    workspace: Workspace, kinds: Sequence[Kind], references: References
+) -> Mapping[str, JSONObject]:
+    """Return the defaults of each kind, references filled in."""
+    # An error in a default is reported by the resources that use it.
+    silent = replace(references, problems=DiagnosticCollector())
+    return {
+        kind.name: converted(
+            kind.name,
+            silent.with_inputs(workspace.section("defaults", kind.name), workspace.mark),
+        )
+        for kind in kinds
+    }

@@ -1,0 +1,108 @@
+"""Merge the layers of a resource: the defaults of its kind, the resource and its override."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.model.kind import Kind
+from reconciler.model.reference import UNSET
+from reconciler.model.values import MISSING
+from reconciler.workspace.declarations import Declaration
+from reconciler.workspace.workspace_file import Workspace
+from reconciler.workspace.yaml.document import Layer
+
+
+@dataclass(frozen=True, slots=True)
+class KindLayers:
+    """What the resources of a kind share in one environment.
+
+    `defaults` is their lowest layer, None without defaults. `canonical` are the kind's own names of
+    fields by any name, `aliases` the pairs of both, and `holders` the fields that have variants.
+    """
+
+    kind: Kind
+    environment: str
+    defaults: Layer | None
+    default_values: Mapping[str, Any]
+    canonical: Mapping[str, str]
+    aliases: tuple[tuple[str, str], ...]
+    holders: tuple[str, ...]
+
+    @classmethod
+    def of(cls, kind: Kind, workspace: Workspace, environment: str) -> KindLayers:
+        """Return what the resources of a kind share. Of two fields the first one has a name."""
+        values = workspace.section("defaults", kind.name)
+        layer = Layer(workspace.document, ("defaults", kind.name), "defaults")
+        names = [(item.name, name) for item in kind.fields for name in (item.name, *item.aliases)]
+        return cls(
+            kind,
+            environment,
+            layer if values else None,
+            layer.value if values else {},
+            {name: own for own, name in reversed(names)},
+            tuple((own, name) for own, name in names if own != name),
+            tuple(item.name for item, _ in kind.variants),
+        )
+
+    def layers_of(self, declaration: Declaration) -> tuple[Layer, ...]:
+        """Return the layers of a resource, topmost first."""
+        document, path = declaration.document, declaration.path
+        own = Layer(document, path, "resource")
+        below = (own,) if self.defaults is None else (own, self.defaults)
+        if self._override(declaration) is None:
+            return below
+        override = (*path, "overrides", self.environment)
+        return (Layer(document, override, f"override {self.environment}"), *below)
+
+    def merged(self, declaration: Declaration) -> Mapping[str, Any]:
+        """Return the layers of a resource as one. References are not filled in."""
+        body, override = declaration.body, self._override(declaration)
+        merged = self._over(self.default_values, body) if self.defaults is not None else body
+        return self._over(merged, override) if override is not None else merged
+
+    def _override(self, declaration: Declaration) -> Mapping[str, Any] | None:
+        overrides = declaration.body.get("overrides")
+        fields = overrides.get(self.environment) if isinstance(overrides, dict) else None
+        return fields if isinstance(fields, dict) else None
+
+    def _over(self, below: Mapping[str, Any], above: Mapping[str, Any]) -> Mapping[str, Any]:
+        merged: dict[str, Any] = laid_over(below, above)
+        for name in below.keys() & above.keys():
+            if isinstance(above[name], dict) and self._is_replaced(name, below[name], above[name]):
+                merged[name] = above[name]
+        return merged
+
+    def _is_replaced(self, name: str, below: Any, above: Mapping[str, Any]) -> bool:
+        """Return whether a mapping replaces the one below instead of being merged with it.
+
+        A parent does, since {name: …} and {id: …} exclude each other, and so does a variant with
+        another tag, since the fields of one type have no meaning in another.
+        """
+        if name == self.kind.parent_key:
+            return True
+        field = self.kind.field_named(name) if isinstance(below, dict) else None
+        if field is None or field.variant is None:
+            return False
+        tags = [side.get(field.variant.tag, MISSING) for side in (below, above)]
+        return MISSING not in tags and tags[0] != tags[1]
+
+
+def laid_over(below: Any, above: Any) -> Any:
+    """Return two layers merged: mappings key by key, anything else is replaced.
+
+    `${unset}` removes the value below.
+    """
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    merged = {**below, **above}
+    for key, lower in below.items():
+        if key not in above:
+            continue
+        value = above[key]
+        if isinstance(value, dict):
+            merged[key] = laid_over(lower, value)
+        elif value == UNSET:
+            del merged[key]
+    return merged

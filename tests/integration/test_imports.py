@@ -1,0 +1,89 @@
+"""Test the modules that commands import: most of the time of a short command is importing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from benchmarks.measuring import Settings
+from benchmarks.scenarios.starting import modules
+from tests.conftest import ROOT
+from tests.support.cli import TIMEOUT
+
+NETWORK = ("asyncio", "httpx", "ssl", "reconciler.client", "reconciler.reading")
+READING = ("yaml", "jsonschema_rs", "reconciler.workspace.loading", "reconciler.workspace.yaml")
+USE_CASES = ("reconciler.applying", "reconciler.operations", "reconciler.planning")
+PLANS = ("msgspec", "reconciler.render.plan", "reconciler.model.plan")
+
+SCRIPT = """\
+import sys
+from reconciler.cli import main
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+def imported(words: Sequence[str], environ: Mapping[str, str] | None = None) -> set[str]:
+    """Return all modules that a command imports, run in the example."""
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *words],
+        cwd=ROOT / "examples" / "acme",
+        env={"PATH": os.environ["PATH"], **(environ or {})},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return set(ran.stderr.splitlines()[-1].split())
+
+
+def below(names: set[str], packages: Sequence[str]) -> list[str]:
+    return sorted(
+        name
+        for name in names
+        if any(name == package or name.startswith(f"{package}.") for package in packages)
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "unneeded"),
+    [
+        (["--version"], (*NETWORK, *READING, *USE_CASES, *PLANS, "reconciler.cli.options")),
+        (["--help"], (*NETWORK, *READING, *USE_CASES, *PLANS, "reconciler.cli.options")),
+        (["validate", "--help"], (*NETWORK, *READING, *USE_CASES, "msgspec")),
+        (["plan", "--help"], (*NETWORK, *READING, *USE_CASES, "msgspec")),
+        (["apply", "--help"], (*NETWORK, *READING, *USE_CASES, "msgspec")),
+        (["validate"], (*NETWORK, *USE_CASES, *PLANS)),
+        (["fmt", "--check"], (*NETWORK, *USE_CASES, *PLANS)),
+    ],
+    ids=" ".join,
+)
+def test_a_command_imports_nothing_that_it_does_not_need(
+    words: list[str], unneeded: Sequence[str]
+) -> None:
+    assert below(imported(words), unneeded) == []
+
+
+def test_completion_imports_no_use_case() -> None:
+    environ = {
+        "_RECONCILER_COMPLETE": "bash_complete",
+        "COMP_WORDS": "reconciler plan --target batch",
+        "COMP_CWORD": "3",
+    }
+    assert below(imported([], environ), (*NETWORK, *USE_CASES, *PLANS, "jsonschema_rs")) == []
+
+
+def test_only_the_expected_modules_are_imported() -> None:
+    """Run `python -m benchmarks --update` to accept a change."""
+    expected = json.loads((ROOT / "benchmarks" / "expected.json").read_text(encoding="utf-8"))
+    counted = modules(Settings(checkout=Path(ROOT)))
+    assert counted.modules == expected["modules"]["modules"]
