@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
+from dataclasses import Field
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 from tests.conftest import ROOT
 
@@ -38,3 +42,22 @@ def test_generic_layers_contain_no_name_of_a_kind(path: Path) -> None:
 def test_no_file_contains_the_path_of_the_checkout() -> None:
     for path in [*MODULES, *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         assert str(ROOT) not in path.read_text(encoding="utf-8")
+
+
+def test_no_default_of_a_struct_is_a_field_of_a_dataclass() -> None:
+    """Both `field` functions fit both decorators for the type checker, and only one works."""
+    for path in MODULES:
+        names = path.relative_to(ROOT).with_suffix("").parts
+        import_module(".".join(names).removesuffix(".__init__").removesuffix(".__main__"))
+    wrong = [
+        f"{struct.__module__}.{struct.__name__}"
+        for struct in _below(Struct)
+        if any(isinstance(default, Field) for default in struct.__struct_defaults__)
+    ]
+    assert wrong == []
+
+
+def _below(base: type) -> Iterator[type]:
+    for child in base.__subclasses__():
+        yield child
+        yield from _below(child)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from reconciler.errors import ReconcilerError
 from reconciler.model.change import Change
@@ -16,8 +17,7 @@ from reconciler.model.redaction import Mask
 RecordListener: TypeAlias = Callable[[Record], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """A listener of a run. `name` is for messages.
 
     `required`: a run does not start if its first event can't be written.
@@ -33,8 +33,7 @@ class Output:
         return cls(name, lambda record: listener(record.event))
 
 
-@dataclass(slots=True)
-class Bus:
+class Bus(Struct):
     """The listener to which a run sends its events, and which passes them on to its outputs.
 
     An output that fails gets no more events; the run continues. `problems` reports it. The changes

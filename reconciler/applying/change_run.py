@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import inf
+
+from msgspec import Struct, field
 
 from reconciler.applying.scopes import Scope
 from reconciler.applying.steps import Create, Step
@@ -14,8 +15,7 @@ from reconciler.model.values import JSONObject
 from reconciler.model.wording import printable
 
 
-@dataclass(slots=True)
-class Creation:
+class Creation(Struct):
     """A create that was sent.
 
     names
@@ -43,8 +43,7 @@ class Creation:
     stored: JSONObject | None = None
 
 
-@dataclass(slots=True)
-class ChangeRun:
+class ChangeRun(Struct):
     """One change in a run.
 
     steps

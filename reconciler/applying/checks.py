@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.applying.change_run import ChangeRun
 from reconciler.applying.staleness import modifications
@@ -24,8 +25,7 @@ LONGEST_AGE = 5.0
 _HINT = "make a new plan and have it reviewed"
 
 
-@dataclass(frozen=True, slots=True)
-class Checks:
+class Checks(Struct, frozen=True):
     """Checks of live objects. All raise StalePlan, or ServiceError if they can't be made."""
 
     transport: Transport

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.applying.change_run import ChangeRun, Creation
 from reconciler.applying.scopes import Listing, Scope, Scopes
@@ -17,8 +18,7 @@ from reconciler.model.values import JSON
 from reconciler.model.wording import printable, quoted
 
 
-@dataclass(frozen=True, slots=True)
-class Creator:
+class Creator(Struct, frozen=True):
     """Sends creates."""
 
     transport: Transport

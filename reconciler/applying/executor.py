@@ -9,8 +9,10 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from math import inf
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.applying.change_run import ChangeRun
 from reconciler.applying.checks import Checks
@@ -98,8 +100,7 @@ async def _announce(stop: Stop, listen: Listener) -> None:
     listen(Interrupting(forced=True))
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """The state of a run.
 
     unknown

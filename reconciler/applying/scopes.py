@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from reconciler.client import Permit, Transport, together
 from reconciler.errors import Forbidden, NotFound, ServiceError
 from reconciler.model.kind import Kind
@@ -28,8 +30,7 @@ class Scope(NamedTuple):
     parent_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """The objects of a scope. `at` is when reading began, in seconds of the clock."""
 
     at: float

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from reconciler.model.action import Action
 from reconciler.model.change import Change
@@ -12,52 +13,44 @@ from reconciler.model.replacement import marked_name
 from reconciler.model.values import JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """Read the object to modify or delete: the plan is stale if it was modified."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckNew:
+class CheckNew(Struct, frozen=True):
     """Read the new object of a replacement that was cut short: it must still have its mark."""
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(Struct, frozen=True):
     """Create an object, at most once."""
 
     body: JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class Complete:
+class Complete(Struct, frozen=True):
     """Send what the server altered in the create, and `more`, which a create can't set."""
 
     sent: JSONObject
     more: JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class Await:
+class Await(Struct, frozen=True):
     """Wait until lists show that no other client created the same object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Struct, frozen=True):
     """Set fields of the object of the change: of a replacement, of the new one."""
 
     body: JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class Toggle:
+class Toggle(Struct, frozen=True):
     """Pause or unpause the object."""
 
     action: Action
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Struct, frozen=True):
     """Delete the object of the change."""
 
 

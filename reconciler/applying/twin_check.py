@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.applying.change_run import ChangeRun, Creation
 from reconciler.applying.scopes import Listing, Scope, Scopes
@@ -22,16 +23,14 @@ SHOWN_WITHIN = 10.0
 """Seconds in which a list must show what this run created."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(Struct, frozen=True):
     """What one look at an object shows. `again`: another look may show something else."""
 
     result: Withdrawn | Twins | None
     again: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TwinCheck:
+class TwinCheck(Struct, frozen=True):
     """Checks what a run created. `withdraw`: the policy allows it to delete its own objects."""
 
     transport: Transport

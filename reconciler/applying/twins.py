@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
+
+from msgspec import Struct
 
 from reconciler.model.comparison import live_values
 from reconciler.model.kind import Kind
@@ -27,8 +28,7 @@ class Verdict(Enum):
     """Both stay, and a person decides."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ours:
+class Ours(Struct, frozen=True):
     """An object that this run created.
 
     live
@@ -53,8 +53,7 @@ class Ours:
     allowed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """A verdict. `twin` is the object that stays instead of ours; `because` says why both stay."""
 
     verdict: Verdict

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.applying.change_run import ChangeRun, Creation
 from reconciler.applying.creating import Creator
@@ -18,8 +19,7 @@ PAUSES = (0.5, 1.5, 3.0, 5.0, 8.0, 12.0)
 NOT_SEARCHED = "it was not searched for"
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True):
     """Looks for all of them together, since one list shows all objects of a scope."""
 
     transport: Transport

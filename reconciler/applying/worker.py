@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from math import inf
+
+from msgspec import Struct, field
 
 from reconciler.applying.change_run import ChangeRun
 from reconciler.applying.checks import LONGEST_AGE, Checks
@@ -51,8 +52,7 @@ _PAUSE = 2.0
 _SETTLED = "a request without a clear answer; the object reads back as requested"
 
 
-@dataclass(slots=True)
-class Worker:
+class Worker(Struct):
     """Takes steps. `created` are the ids of created objects, for their children.
 
     `below_organization`: requests for objects without a configured parent use the path of the

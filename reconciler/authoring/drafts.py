@@ -6,23 +6,22 @@ An edit is used only if the new text contains all values of the old one when it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from reconciler.authoring.layout import STEP, Entry, block_of, content_end, line_end
 from reconciler.authoring.yaml_text import yaml_text
-from reconciler.errors import DiagnosticCollector
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.values import JSONObject
 from reconciler.workspace.references import escaped
 from reconciler.workspace.sources import Source
 from reconciler.workspace.yaml.loader import parse
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A resource to write: its collection, key and fields, in order."""
 
     collection: str

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 import yaml
+from msgspec import Struct
 
 from reconciler.authoring.formatting import Schema, file_schema, schema_below
 from reconciler.authoring.layout import (
@@ -28,7 +28,7 @@ from reconciler.authoring.list_items import list_splices
 from reconciler.authoring.safety import check_text, copied, unsafe
 from reconciler.authoring.splices import Splice, alias_of, line_starts, span_of, spliced
 from reconciler.authoring.yaml_text import flow_text, yaml_text
-from reconciler.errors import DiagnosticCollector
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.kind import Kind
 from reconciler.model.values import JSON, MISSING, Path
 from reconciler.model.wording import COMMAND
@@ -43,8 +43,7 @@ _TOP = 2
 """Levels of mappings that stay when they become empty: those that hold resources."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """A value to set at a path of a file, `MISSING` to remove it.
 
     The path has names only. The value is as the file writes it, with references; see `escaped`.

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import yaml
+from msgspec import Struct
 
 from reconciler.workspace.yaml.nodes import Parser
 
 _MERGE_KEY = "<<"
 
 
-@dataclass(frozen=True, slots=True)
-class Extra:
+class Extra(Struct, frozen=True):
     """A comment, or another part of a text that its values do not show. Lines count from 1."""
 
     line: int

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import dropwhile
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from reconciler.authoring.layout import (
     STEP,
@@ -26,7 +27,7 @@ from reconciler.authoring.layout import (
     shifted,
     trimmed,
 )
-from reconciler.errors import DiagnosticCollector, Mark
+from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.kind import Kind
 from reconciler.model.schema_files import schema, variant_schema
 from reconciler.model.values import MISSING, Path, value_at
@@ -123,8 +124,7 @@ def _tag(document: Document, path: Path, name: str) -> Any:
     return tag
 
 
-@dataclass(frozen=True, slots=True)
-class _Formatting:
+class _Formatting(Struct, frozen=True):
     """One pass over a file. `lines` are without trailing whitespace."""
 
     document: Document

@@ -8,7 +8,7 @@ import yaml
 
 from reconciler.authoring.layout import STEP, Block, block_of, content_end, line_end
 from reconciler.authoring.yaml_text import yaml_item
-from reconciler.errors import DiagnosticCollector
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.schema_files import common_properties
 from reconciler.model.values import Path
 from reconciler.workspace.yaml.document import Node

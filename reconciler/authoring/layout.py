@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import yaml
+from msgspec import Struct
 
 from reconciler.workspace.yaml.document import Document, Node
 from reconciler.workspace.yaml.nodes import is_block_list, is_block_text, nodes_in
@@ -52,8 +52,7 @@ class Entry(NamedTuple):
         return self.line + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A block mapping: its entries, and the lines after the last one that are still its own."""
 
     entries: tuple[Entry, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from reconciler.authoring.editing import Edit
 from reconciler.model.json_tree import leaves
@@ -17,8 +18,7 @@ from reconciler.workspace.yaml.document import Document, Layer, Places
 _OVERRIDES = "overrides"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """One value for a file: the edit, the label of its layer, and where the value is now.
 
     `replaces` is the reference that stays in the layer below, "" for none.
@@ -31,8 +31,7 @@ class Place:
     replaces: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Placing:
+class Placing(Struct, frozen=True):
     """Where the values of a resource may be written.
 
     environments

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from reconciler.authoring.former_name import with_former_name
 from reconciler.authoring.safety import check_text, copied, unsafe
 from reconciler.authoring.yaml_text import yaml_item
-from reconciler.errors import DiagnosticCollector, Mark
+from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.values import JSON, MISSING, Path, put_at, value_at
@@ -26,8 +27,7 @@ _SCALAR = re.compile(r"""(?P<anchor>(?:&\S+\s+)?)(?P<quote>['"]?)(?P<text>.*)(?P
 _LIFECYCLE, _RENAMED_FROM = "lifecycle", "renamed_from"
 
 
-@dataclass(frozen=True, slots=True)
-class Renaming:
+class Renaming(Struct, frozen=True):
     """Another key for a resource, and another name, None for the same one.
 
     `former_name` is the name to add to `renamed_from`, None for no name.
@@ -45,8 +45,7 @@ class Renaming:
         return self.kind.collection, self.new
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(Struct, frozen=True):
     """A place of a file that changes: the key or the value at a path, before and after.
 
     `before` is None for a value that is replaced whatever it is.
@@ -58,8 +57,7 @@ class Mention:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class Renamed:
+class Renamed(Struct, frozen=True):
     """A file with a resource renamed, and the number of places that changed."""
 
     text: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.errors import DiagnosticCollector, Mark, ReconcilerError
+from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.errors import ReconcilerError
 from reconciler.model.json_tree import walk
 from reconciler.model.values import JSON, value_at
 from reconciler.workspace.yaml.document import Document

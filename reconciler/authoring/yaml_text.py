@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import yaml
 
-from reconciler.errors import DiagnosticCollector
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.json_tree import map_leaves, walk
 from reconciler.model.values import JSON, SecretRef
 from reconciler.model.wording import COMMAND

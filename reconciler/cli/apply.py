@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.cli.backfill import saved_backfills, started
 from reconciler.cli.command import command, option
@@ -131,8 +132,7 @@ def execute(
     return finish(applied)
 
 
-@dataclass(frozen=True, slots=True)
-class Terminal:
+class Terminal(Struct, frozen=True):
     """Shows the plan and the report, and asks. `how` is None if stdout has only events."""
 
     progress: Progress

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
@@ -137,8 +138,7 @@ def started(
     return _finish(result, interrupted=world.stop.requested.is_set())
 
 
-@dataclass(frozen=True, slots=True)
-class _Terminal:
+class _Terminal(Struct, frozen=True):
     """Shows the backfills and asks. With `is_json`, stdout is for the result only."""
 
     progress: Progress

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import click
 
-from reconciler.errors import DiagnosticCollector, ReconcilerError
+from reconciler.diagnostics import DiagnosticCollector
+from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.workspace.declarations import is_key

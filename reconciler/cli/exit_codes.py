@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from reconciler.errors import Diagnostic, ExitCode, Level
+from reconciler.diagnostics import Diagnostic, Level
+from reconciler.errors import ExitCode
 
 if TYPE_CHECKING:
     # A command imports only what it needs.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -306,7 +305,7 @@ def folder_of(given: Path | None) -> Path:
 
 def workspace_of(options: dict[str, Any]) -> WorkspaceOptions:
     """Return the workspace that the options name."""
-    given = {key.name: options.get(key.name) for key in fields(ClientOptions)}
+    given = {name: options.get(name) for name in ClientOptions.__struct_fields__}
     return WorkspaceOptions(
         folder=folder_of(options["folder"]),
         environment=options.get("environment"),

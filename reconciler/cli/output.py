@@ -10,7 +10,7 @@ from typing import TextIO
 
 from reconciler.cli.settings import current
 from reconciler.cli.streams import write_note
-from reconciler.errors import Diagnostic
+from reconciler.diagnostics import Diagnostic
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.render.options import RenderOptions
 from reconciler.render.style import DEFAULT_WIDTH, Style, colour_wanted

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from reconciler.cli import completing
 from reconciler.cli.apply import Terminal, finish, run_runtime
@@ -91,8 +91,7 @@ def toggled(
     return paused, request, finish(paused.applied)
 
 
-@dataclass(frozen=True, slots=True)
-class _Terminal:
+class _Terminal(Struct, frozen=True):
     """Shows the plan, unless there is nothing to do: then it says so, and what an apply does."""
 
     inner: Terminal

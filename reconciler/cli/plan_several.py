@@ -13,7 +13,8 @@ from reconciler.cli.exit_codes import exit_code_of_plan, worst_of
 from reconciler.cli.output import print_warnings, style_of
 from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.commands.plan_request import PlanRequest
-from reconciler.errors import Diagnostic, ExitCode, system_error
+from reconciler.diagnostics import Diagnostic
+from reconciler.errors import ExitCode, system_error
 from reconciler.model.wording import printable
 from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions

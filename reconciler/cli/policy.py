@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from reconciler.cli.command import command
 from reconciler.cli.exit_codes import exit_code_of_policy

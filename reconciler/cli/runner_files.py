@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from reconciler.cli.streams import write_message
 from reconciler.errors import ReconcilerError

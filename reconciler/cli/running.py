@@ -6,10 +6,11 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 from typing import TextIO, TypeVar
+
+from msgspec.structs import replace
 
 from reconciler.cli.output import is_interactive, width_of
 from reconciler.cli.settings import current

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 
+# No Struct: --version and --help run without msgspec.
 @dataclass(slots=True)
 class OutputSettings:
     """The common options, in the order of `--help`."""

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from reconciler.cli.streams import write_note
 from reconciler.errors import ExitCode, ReconcilerError
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from reconciler.model.event import Listener
 
 
-@dataclass(slots=True)
-class Traced:
+class Traced(Struct):
     """The command that runs, its exit code once it is known, and its trace if it has one."""
 
     command: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from math import inf, isinf
+
+from msgspec import Struct, field
 
 from reconciler.client.limiter import Delay, Limiter
 from reconciler.client.retry import Failure, pause
@@ -16,8 +17,7 @@ from reconciler.errors import Throttled
 from reconciler.model.event import Waiting
 
 
-@dataclass(slots=True)
-class Permit:
+class Permit(Struct):
     """Calls that are held in the rate limits until they are used or released.
 
     `expires`: a call that could only be sent later, such as after a pause, is not sent.
@@ -27,8 +27,7 @@ class Permit:
     expires: float = inf
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(Struct):
     """A place among the calls that are sent now. `reached`: the service may have counted it."""
 
     began: float = 0.0
@@ -36,8 +35,7 @@ class Turn:
     reached: bool = False
 
 
-@dataclass(slots=True)
-class Admission:
+class Admission(Struct):
     """Admits the calls of one transport, first come first served."""
 
     limiters: Sequence[Limiter]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.client.retry import OUTAGE, UNREACHED_FOR
 from reconciler.errors import ServiceError, Unavailable
@@ -11,8 +11,7 @@ EQUAL_FAILURES = 10
 """After so many equal failures in a row the next request would fail as well."""
 
 
-@dataclass(slots=True)
-class Breaker:
+class Breaker(Struct):
     """Watches the attempts and the ends of all requests. `reason` says why no more are sent."""
 
     retry_for: float

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.client.limiter import Limiter
 from reconciler.model.client_options import Window
@@ -11,8 +12,7 @@ from reconciler.model.client_options import Window
 HOUR = 3_600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """`seconds` that `calls` take; `beyond_hour`: more than the limit of an hour allows.
 
     `limit` is the limit that slows them down, None if there is none.

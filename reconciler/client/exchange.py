@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import orjson
+from msgspec import Struct, field
 
 from reconciler.client.errors import service_error
 from reconciler.client.network import no_response, not_a_url
@@ -31,8 +31,7 @@ _WITH_GZIP_HEADER = 16
 _CONTAINERS: frozenset[type] = frozenset({dict, list})
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """A response. `problem` says what about its body is not accepted; `content` is empty then."""
 
     status: int
@@ -73,8 +72,7 @@ class Received:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """Sends requests of one service once. `timeout` is for the whole exchange, in seconds."""
 
     client: httpx.AsyncClient
@@ -125,8 +123,7 @@ class Exchange:
         )
 
 
-@dataclass(slots=True)
-class _Body:
+class _Body(Struct):
     """The body of a response, decompressed piece by piece up to a limit."""
 
     encoding: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from math import inf
+
+from msgspec import Struct, field
 
 from reconciler.model.client_options import Window
 
@@ -14,16 +15,14 @@ _FULL_SPEED = 8
 """Calls at once after which a limiter that slowed down has no limit of its own again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delay:
+class Delay(Struct, frozen=True):
     """Seconds until calls may be sent, infinite where another call has to end before."""
 
     seconds: float
     reason: str = ""
 
 
-@dataclass(slots=True)
-class Limiter:
+class Limiter(Struct):
     """Counts the calls of one key, or those to one organization of a host.
 
     The service counts a call at some time between its sending and its response. So a call counts
@@ -130,8 +129,7 @@ class Limiter:
         return Delay(wait, f"rate limit ({Window(allowed, window.seconds)})")
 
 
-@dataclass(slots=True)
-class Limiters:
+class Limiters(Struct):
     """The limiters of a process by what they count for, and who waits for a call to end."""
 
     _limiters: dict[object, Limiter] = field(default_factory=dict)

@@ -7,7 +7,8 @@ followed by what arrived, and a list counts only if it agrees with its own `coun
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from reconciler.client.tasks import together
 from reconciler.client.transport import Transport
@@ -61,27 +62,24 @@ async def complete_list(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
+class _Page(Struct, frozen=True):
     items: list[JSONObject]
     count: int
     has_next: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(Struct, frozen=True):
     """One reading of a list. `problem` says why it is incomplete, None if it is complete."""
 
     items: list[JSONObject]
     problem: str | None
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     transport: Transport
     path: str
     on_page: Callable[[int, int], None]
-    arrived: int = field(default=0, init=False)
+    arrived: int = 0
 
     async def read(self) -> _Reading:
         """Read all pages once."""

@@ -7,12 +7,13 @@ import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
+
+from msgspec import Struct, field
 
 from reconciler.client.network import no_response, open_http
 from reconciler.client.settings import ClientSettings
@@ -29,8 +30,7 @@ _PORTS = {"http": 80, "https": 443}
 _LIMIT_HEADERS = ("ratelimit", "x-ratelimit")
 
 
-@dataclass(frozen=True, slots=True)
-class Probed:
+class Probed(Struct, frozen=True):
     """What a service answered without a key.
 
     `expires` and `issuer` are those of its certificate, None without one. `limits` are headers

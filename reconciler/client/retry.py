@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from reconciler.errors import AmbiguousOutcome, ServiceError, Throttled, Unavailable
 from reconciler.model.request import Repeat, Request
@@ -56,8 +57,7 @@ def pause(failures: int, error: Failure, *, jitter: Callable[[], float]) -> floa
     return THROTTLED_PAUSE * doubled + jitter() if isinstance(error, Throttled) else growing
 
 
-@dataclass(slots=True)
-class Attempts:
+class Attempts(Struct):
     """The attempts of one request so far. Times are monotonic seconds.
 
     began, sent

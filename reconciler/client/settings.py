@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
 from time import monotonic
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.client.limiter import Limiters
 from reconciler.model.client_options import ClientOptions, Window
@@ -17,8 +19,7 @@ DEFAULT_WINDOWS = (Window(460, 60.0), Window(4_600, 3_600.0))
 """A little below 480 a minute and 4,800 an hour, since others may use the key as well."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientSettings:
+class ClientSettings(Struct, frozen=True):
     """How requests are made. The first five are those of `ClientOptions`.
 
     rate
@@ -40,7 +41,7 @@ class ClientSettings:
     clock: Callable[[], float] = monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.SystemRandom().random
-    limiters: Limiters = field(default_factory=Limiters, repr=False, compare=False)
+    limiters: Limiters = field(default_factory=Limiters)
 
     def changed_by(self, options: ClientOptions) -> ClientSettings:
         """Return these settings with the options that are given in their place."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from reconciler.client.settings import ClientSettings
 from reconciler.client.stop import Stop
@@ -19,8 +20,7 @@ GRACE = 5.0
 """Seconds that a stop leaves to requests in flight."""
 
 
-@dataclass(slots=True)
-class Waits:
+class Waits(Struct):
     """The waits and deadlines of a transport. Its tasks start with the first of them."""
 
     stop: Stop

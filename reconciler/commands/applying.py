@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.applying import execute
 from reconciler.applying.bus import Bus
@@ -40,8 +42,7 @@ MakePlan: TypeAlias = Callable[[Session, Transport], Awaitable[tuple[Plan, Live]
 """Reads live state, and returns a plan and the live state that it is made from."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyRequest:
+class ApplyRequest(Struct, frozen=True):
     """What to apply, and how.
 
     plan_file
@@ -80,8 +81,7 @@ class ApplyRequest:
         return not self.auto_approve and self.plan_file is None and self.plan_id is None
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(Struct, frozen=True):
     """What is shown and asked.
 
     show
@@ -97,8 +97,7 @@ class Screen:
     report: Callable[[Report], None] = lambda _: None
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """How an apply ended.
 
     left_out

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.client import Transport
 from reconciler.client.estimate import Estimate
@@ -45,8 +47,7 @@ from reconciler.version import __version__
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class BackfillRequest:
+class BackfillRequest(Struct, frozen=True):
     """What to backfill: a range of two texts, the gaps of a window, or all since the last pause.
 
     saved
@@ -95,8 +96,7 @@ class BackfillRequest:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(Struct, frozen=True):
     """What is shown and asked: the plan and its calls, the question, and that sending begins."""
 
     show: Callable[[BackfillPlan, Estimate], None]
@@ -104,8 +104,7 @@ class Screen:
     begin: Callable[[], None] = lambda: None
 
 
-@dataclass(frozen=True, slots=True)
-class Backfilled:
+class Backfilled(Struct, frozen=True):
     """How the backfills of a plan ended; none for a dry run. `calls` counts all requests."""
 
     plan: BackfillPlan
@@ -167,8 +166,7 @@ def _waits_only(runtime: Runtime) -> Runtime:
     return replace(runtime, listen=listen)
 
 
-@dataclass(slots=True)
-class _Planner:
+class _Planner(Struct):
     """Plans the backfills that a request asks for."""
 
     request: BackfillRequest

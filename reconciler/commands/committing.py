@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from reconciler.errors import GitUnavailable, ReconcilerError
 from reconciler.model.wording import listed, printable
@@ -23,8 +24,7 @@ _KEPT = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYS
 """Prefixes of the variables of git that stay: they say who commits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Committer:
+class Committer(Struct, frozen=True):
     """Commits files of a workspace to its repository."""
 
     repository: Repository

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.client import Transport, together
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.errors import BadUsage, Diagnostic
+from reconciler.diagnostics import Diagnostic
+from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.compared import (
@@ -32,8 +35,7 @@ from reconciler.workspace.loading import Loaded
 from reconciler.workspace.origins import LITERAL_SECRET
 
 
-@dataclass(frozen=True, slots=True)
-class CompareRequest:
+class CompareRequest(Struct, frozen=True):
     """Which environments to compare: those of the files, or their `live` states.
 
     `names` are the resources to compare, all if empty.
@@ -46,8 +48,7 @@ class CompareRequest:
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """The comparison with known secrets masked, warnings about the files, and calls."""
 
     comparison: EnvironmentComparison
@@ -55,8 +56,7 @@ class Compared:
     calls: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """A workspace, loaded for two environments."""
 
     first: Session

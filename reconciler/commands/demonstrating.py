@@ -14,9 +14,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.commands.embedded_service import embedded_service
 from reconciler.commands.options import WorkspaceOptions
@@ -33,8 +35,7 @@ _MOST_LINES = 30
 _SECRET = re.compile(r"\$\{secret:env:(\w+)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Demo:
+class _Demo(Struct, frozen=True):
     """The copy of the example, the environment variables of its commands, and the output."""
 
     workspace: Path

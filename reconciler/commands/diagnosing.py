@@ -9,17 +9,19 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from pathlib import Path
 from platform import python_version
+
+from msgspec.structs import replace
 
 from reconciler.commands.diagnosing_access import access_checks
 from reconciler.commands.diagnosing_network import network_checks
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.errors import GitUnavailable, InvalidConfiguration, ReconcilerError
+from reconciler.diagnostics import InvalidConfiguration
+from reconciler.errors import GitUnavailable, ReconcilerError
 from reconciler.model.client_options import ClientOptions
 from reconciler.model.health import Check, HealthReport
 from reconciler.model.wording import several

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.client import Transport
 from reconciler.commands.session import Session
@@ -32,8 +33,7 @@ async def access_checks(session: Session, *, is_workspace: bool) -> list[Check]:
         return [_failure("key", error)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Access:
+class _Access(Struct, frozen=True):
     session: Session
     transport: Transport
     is_workspace: bool

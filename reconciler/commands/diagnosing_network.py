@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from reconciler.client import ClientSettings
 from reconciler.client.probe import PROXY_VARIABLES, Probed, addresses_of, probe, proxy_for

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.client import Transport
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.errors import Diagnostic, GitUnavailable
+from reconciler.diagnostics import Diagnostic
+from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.drift import Drift, DriftedObject
 from reconciler.model.live import Live
@@ -22,8 +25,7 @@ from reconciler.planning.base import Base
 from reconciler.planning.drift import drift_of
 
 
-@dataclass(frozen=True, slots=True)
-class DriftRequest:
+class DriftRequest(Struct, frozen=True):
     """What to compare: the resources that `names` select, all without names.
 
     `attribute`: read the activity log of what drifted, one call an object.
@@ -34,8 +36,7 @@ class DriftRequest:
     attribute: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class DriftResult:
+class DriftResult(Struct, frozen=True):
     """Drift with known secrets masked, warnings about the files, and the number of calls."""
 
     drift: Drift

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reconciler.authoring.editing import Edit, edited
 from reconciler.authoring.placing import Placing
-from reconciler.errors import DiagnosticCollector
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.file_change import FileChange

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from reconciler.authoring.formatting import NOT_FORMATTED, format_file
 from reconciler.authoring.writing import write_files
-from reconciler.errors import BadUsage, DiagnosticCollector, InvalidConfiguration
+from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration
+from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.file_change import FileChange, Formatted
 from reconciler.workspace.foreign import Recognition

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from statistics import median
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.client import Transport, together
 from reconciler.client.estimate import Estimate
@@ -29,8 +31,7 @@ from reconciler.operations.run_history import (
 from reconciler.planning.gaps import History, due_intervals, gaps_of
 
 
-@dataclass(frozen=True, slots=True)
-class GapRequest:
+class GapRequest(Struct, frozen=True):
     """Which objects, all without `names`, and which window: up to `last`, None for now.
 
     `first` is None for `length` before the end.
@@ -51,8 +52,7 @@ class GapRequest:
         return Interval(first, last)
 
 
-@dataclass(frozen=True, slots=True)
-class GapResult:
+class GapResult(Struct, frozen=True):
     """The gaps, with known secrets masked, and the number of calls."""
 
     report: GapReport
@@ -99,8 +99,7 @@ async def gaps_in(
     return await together(reading.gaps() for reading in readings)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(Struct, frozen=True):
     """What has to be read of one object. `runs` are all that matter, None if they are unread."""
 
     target: Target

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from reconciler.errors import Diagnostic, GitUnavailable, InvalidConfiguration
+from msgspec import Struct
+from msgspec.structs import replace
+
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration
+from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.plan import Note
@@ -32,8 +35,7 @@ _LONGEST_REF = 80
 
 
 # Without slots, since cached properties need a dict.
-@dataclass(frozen=True)
-class WorkspaceHistory:
+class WorkspaceHistory(Struct, frozen=True, dict=True):
     """The history of a loaded workspace. Methods raise GitUnavailable if git fails."""
 
     repository: Repository

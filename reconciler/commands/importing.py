@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.authoring.writing import write_files
 from reconciler.commands.options import WorkspaceOptions
@@ -28,8 +30,7 @@ from reconciler.workspace.loading import Loaded
 from reconciler.workspace.sources import FolderSource
 
 
-@dataclass(frozen=True, slots=True)
-class ImportOptions:
+class ImportOptions(Struct, frozen=True):
     """What to import, and into which files.
 
     Without a layout, resources are written beside those of the same parent. `into` is a folder or
@@ -44,8 +45,7 @@ class ImportOptions:
     dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Selected:
+class _Selected(Struct, frozen=True):
     """The chosen objects: to write, already in the files, ignored by policy, or refused."""
 
     new: tuple[Adoption, ...]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 import orjson
+from msgspec import Struct
 
 from reconciler.authoring.writing import write_files
 from reconciler.authoring.yaml_text import yaml_text
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.errors import BadUsage, InvalidConfiguration, ReconcilerError
+from reconciler.diagnostics import InvalidConfiguration
+from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.importing.placing import SCHEMA_FILE
 from reconciler.model.schema_files import schema
 from reconciler.workspace.sources import WORKSPACE_FILE
@@ -26,8 +27,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ENVIRONMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class InitOptions:
+class InitOptions(Struct, frozen=True):
     """The content of a new workspace.
 
     None is replaced by the variables RECONCILER_BASE_URL and RECONCILER_ORGANIZATION if they are

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.running import POLL, Opened, masked_run, opened, read_run
@@ -25,8 +27,7 @@ _MOST_OF_A_RUN = 5_000
 """Entries that are read to find those of one run."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogsRequest:
+class LogsRequest(Struct, frozen=True):
     """Whose log to show, the newest `limit` entries of it; None for all.
 
     `run` is the id of the only run to show.

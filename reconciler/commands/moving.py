@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from reconciler.authoring.renaming import Renamed, Renaming, renamed
 from reconciler.authoring.writing import write_files
-from reconciler.errors import (
-    BadUsage,
-    Diagnostic,
-    DiagnosticCollector,
-    GitUnavailable,
-    InvalidConfiguration,
-    Level,
-    ReconcilerError,
-)
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration, Level
+from reconciler.errors import BadUsage, GitUnavailable, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.file_change import FileChange, Moved
@@ -36,8 +30,7 @@ from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 
 
-@dataclass(frozen=True, slots=True)
-class MoveOptions:
+class MoveOptions(Struct, frozen=True):
     """What to rename: a resource, to another key, to another name, or both.
 
     `old` is anything that names a resource, `new` a key or an address. Without `write`, nothing is

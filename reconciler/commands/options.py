@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from reconciler.model.client_options import ClientOptions
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceOptions:
+class WorkspaceOptions(Struct, frozen=True):
     """Which workspace and environment.
 
     `strict` turns warnings about the files into errors. `client` is how requests are made: it takes

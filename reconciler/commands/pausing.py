@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from reconciler.authoring.editing import Edit
 from reconciler.authoring.writing import write_files
@@ -28,8 +29,7 @@ from reconciler.planning.pausing import Toggling
 _MOST_LISTED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class PauseRequest:
+class PauseRequest(Struct, frozen=True):
     """Which objects to pause or unpause, by address, id, key, name or glob.
 
     write
@@ -49,8 +49,7 @@ class PauseRequest:
     outputs: Outputs = field(default_factory=Outputs)
 
 
-@dataclass(frozen=True, slots=True)
-class Paused:
+class Paused(Struct, frozen=True):
     """How it ended, and the changes of the files that were written, with secrets masked."""
 
     applied: Applied
@@ -79,8 +78,7 @@ async def pause(request: PauseRequest, runtime: Runtime, screen: Screen) -> Paus
     return Paused(applied, toggler.write())
 
 
-@dataclass(slots=True)
-class _Toggler:
+class _Toggler(Struct):
     """Makes the plan. `texts` are the new texts of the files, None before the first plan."""
 
     request: PauseRequest

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from reconciler.authoring.writing import write_files
 from reconciler.commands.files import path_in_repository
@@ -33,8 +34,7 @@ _PLAIN = re.compile(r"[\w./ -]+")
 _SETTING = r"\b({}(?:: |, value: )){}(?=[\n}}])"
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenRecipe:
+class WrittenRecipe(Struct, frozen=True):
     """The files that were written, and those that existed and were kept."""
 
     written: tuple[str, ...]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.model.plan_options import PlanOptions
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRequest:
+class PlanRequest(Struct, frozen=True):
     """What to plan.
 
     `base` is a git reference, None for the one of the CI job; `no_base` does not use git.

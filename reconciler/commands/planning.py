@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.client import Transport
 from reconciler.client.estimate import Estimate
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.errors import Diagnostic
+from reconciler.diagnostics import Diagnostic
 from reconciler.kinds import all_kinds
 from reconciler.model.plan import Note, Plan
 from reconciler.model.plan_redaction import redact_plan
@@ -24,8 +26,7 @@ _KEY_MAY_WRITE = Note(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PlanResult:
+class PlanResult(Struct, frozen=True):
     """A plan with known secrets masked, warnings about the files, and the number of calls.
 
     `estimate` is what applying it takes.

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.client import together
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.planning import PlanResult, plan
 from reconciler.commands.runtime import Runtime
-from reconciler.errors import (
-    BadUsage,
-    DiagnosticCollector,
-    Interrupted,
-    InvalidConfiguration,
-    ReconcilerError,
-)
+from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration
+from reconciler.errors import BadUsage, Interrupted, ReconcilerError
 from reconciler.model.event import Event, Listener, Noted, Reading
 from reconciler.model.globs import fits_any
 from reconciler.model.suggestion import choice
@@ -30,8 +27,7 @@ _AT_ONCE = 4
 """Environments at once. Each makes as many requests at once as its settings say."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedEnvironment:
+class PlannedEnvironment(Struct, frozen=True):
     """The plan of an environment, or the error that prevented it."""
 
     environment: str

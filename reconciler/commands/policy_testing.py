@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from reconciler.commands.files import read_file
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
-from reconciler.errors import DiagnosticCollector, InvalidConfiguration, Mark
+from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
 from reconciler.kinds import all_kinds
 from reconciler.model.codec.plan import decode
 from reconciler.model.plan import Plan
@@ -33,8 +34,7 @@ _RULES_SCHEMA = "policy/rules"
 _MOST_PLACES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyTestRequest:
+class PolicyTestRequest(Struct, frozen=True):
     """The saved plans to test, and where the rules are: a file of rules, or a workspace."""
 
     plans: Sequence[Path]
@@ -42,8 +42,7 @@ class PolicyTestRequest:
     rules: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _RuleSet:
+class _RuleSet(Struct, frozen=True):
     """Rules with their places by code, and by file the ids of rules that its plan should break."""
 
     rules: Sequence[PolicyRule]

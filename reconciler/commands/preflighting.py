@@ -7,7 +7,9 @@ It is never part of a plan: the service connects to the destination with the rea
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.client import Transport, together
 from reconciler.commands.options import WorkspaceOptions
@@ -37,8 +39,7 @@ Approve = Callable[[int], Awaitable[bool]]
 """Is called with the number of destinations that the service would connect to."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreflightRequest:
+class PreflightRequest(Struct, frozen=True):
     """Which resources, all without `names`."""
 
     workspace: WorkspaceOptions
@@ -64,8 +65,7 @@ async def preflight(
         return PreflightReport(environment, tuple(_masked(item, session.mask) for item in results))
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Candidate(Struct, frozen=True):
     """A resource to test. `reason` says why the service can't test it, "" if it can."""
 
     session: Session

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from reconciler.client import Transport
 from reconciler.commands.files import write_private
@@ -37,16 +38,14 @@ RESET = "reset_token"
 TOKEN = "api_token"  # noqa: S105 - the name of a field
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectsRequest:
+class ProjectsRequest(Struct, frozen=True):
     """Which projects to list: all without `names`."""
 
     workspace: WorkspaceOptions
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectRequest:
+class ProjectRequest(Struct, frozen=True):
     """Which project, by address, id, key, name or glob. `reveal` shows its token."""
 
     workspace: WorkspaceOptions
@@ -54,8 +53,7 @@ class ProjectRequest:
     reveal: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ResetRequest:
+class ResetRequest(Struct, frozen=True):
     """Whose token to reset. `reveal` shows the new token, `out` is a file for it."""
 
     project: ProjectRequest
@@ -145,8 +143,7 @@ async def reset_token(request: ResetRequest, runtime: Runtime, approve: Approve)
         return selected.details({TOKEN: _token(after)}, reveal=request.project.reveal)
 
 
-@dataclass(frozen=True, slots=True)
-class _Selected:
+class _Selected(Struct, frozen=True):
     """A project, its operations, and what masks secrets in its answers."""
 
     session: Session

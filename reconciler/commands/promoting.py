@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.authoring.editing import Edit
 from reconciler.authoring.writing import write_files
@@ -12,7 +13,7 @@ from reconciler.commands.comparing import Pair, compare_files
 from reconciler.commands.edited_files import edited_texts, file_changes
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
-from reconciler.errors import InvalidConfiguration, Level
+from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.promoted import Promoted
@@ -21,8 +22,7 @@ from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import load_all
 
 
-@dataclass(frozen=True, slots=True)
-class PromoteRequest:
+class PromoteRequest(Struct, frozen=True):
     """What to promote: resources that `names` select, all if empty.
 
     `prune` takes resources out of the second environment that the first does not have. Without

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.authoring.editing import Edit
 from reconciler.authoring.placing import Place, Placing
@@ -15,7 +17,8 @@ from reconciler.commands.edited_files import edited_texts, file_changes, placing
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.errors import Diagnostic, InvalidConfiguration, ReconcilerError
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration
+from reconciler.errors import ReconcilerError
 from reconciler.importing.writable import doubtful_paths
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
@@ -40,8 +43,7 @@ Ask = Callable[[str], Awaitable[bool]]
 """Asks a person a question; True for yes."""
 
 
-@dataclass(frozen=True, slots=True)
-class PullRequest:
+class PullRequest(Struct, frozen=True):
     """What to write: the drift of the resources that `names` select, all without names.
 
     Without `write`, nothing is changed. `commit`: one commit a resource.
@@ -55,8 +57,7 @@ class PullRequest:
     ask: Ask | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PullResult:
+class PullResult(Struct, frozen=True):
     """What was written, warnings about the files, and the number of calls."""
 
     pulled: Pulled
@@ -64,8 +65,7 @@ class PullResult:
     calls: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
+class _Value(Struct, frozen=True):
     """A drifted field with what its live value changes in the files."""
 
     address: Address

@@ -6,10 +6,12 @@ import getpass
 import platform
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.applying.audit_log import AuditLog, ByteStream, write_line
 from reconciler.applying.bus import Bus, Output
@@ -28,8 +30,7 @@ _ACTORS = (
 _JOB_URLS = ("CI_JOB_URL", "BUILDKITE_BUILD_URL", "CIRCLE_BUILD_URL", "BUILD_URL")
 
 
-@dataclass(frozen=True, slots=True)
-class Outputs:
+class Outputs(Struct, frozen=True):
     """Where the events of a run go, besides progress: two files and a stream.
 
     `reason` is why a person started it.

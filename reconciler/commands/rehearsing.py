@@ -11,12 +11,13 @@ import secrets
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import orjson
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.applying import execute
 from reconciler.client import ClientSettings, Transport
@@ -30,7 +31,6 @@ from reconciler.commands.session import Session
 from reconciler.commands.verifying import verify
 from reconciler.errors import Interrupted
 from reconciler.kinds import all_kinds
-from reconciler.model.client_options import ClientOptions
 from reconciler.model.connection import Connection
 from reconciler.model.dialect import Dialect
 from reconciler.model.event import Event, Report, Sent
@@ -49,16 +49,14 @@ MOST_KILLS = 50
 _SNAPSHOT = "/_emulator/snapshots/start"
 
 
-@dataclass(frozen=True, slots=True)
-class RehearseRequest:
+class RehearseRequest(Struct, frozen=True):
     """What to rehearse. `kills` is how many runs are killed at most, after different writes."""
 
     plan: PlanRequest
     kills: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsed:
+class Rehearsed(Struct, frozen=True):
     """The result, and the plan."""
 
     rehearsal: Rehearsal
@@ -145,7 +143,7 @@ def _session_of(session: Session, service: Mapping[str, Any]) -> Session:
     return replace(
         session,
         options=replace(session.options, client=replace(given, rate=None)),
-        loaded=replace(session.loaded, connected=connection, client=ClientOptions()),
+        loaded=session.loaded.connected_to(connection),
         secrets=Placeholders(service["api_key"]),
         runtime=replace(
             session.runtime,
@@ -155,8 +153,7 @@ def _session_of(session: Session, service: Mapping[str, Any]) -> Session:
     )
 
 
-@dataclass(slots=True)
-class _Time:
+class _Time(Struct):
     """Time in which a wait takes no time: the clock is moved instead."""
 
     ahead: float = 0.0
@@ -175,8 +172,7 @@ class _Killed(BaseException):
     """The end of a run as by a kill: nothing of the program handles it."""
 
 
-@dataclass(slots=True)
-class _Writes:
+class _Writes(Struct):
     """Counts the writes of a run, and ends it at once after the last one that it may send."""
 
     last: int | None = None
@@ -189,8 +185,7 @@ class _Writes:
                 raise _Killed
 
 
-@dataclass(frozen=True, slots=True)
-class _Stage:
+class _Stage(Struct, frozen=True):
     """The rehearsal of one plan: the session of the service, and that of its copy."""
 
     session: Session

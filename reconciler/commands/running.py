@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import quote
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.client import Transport
 from reconciler.commands.options import WorkspaceOptions
@@ -38,8 +40,7 @@ BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 """Before every run. Without a window servers show the last seven days (docs/service.md, 15.26)."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunsRequest:
+class RunsRequest(Struct, frozen=True):
     """Whose runs to show, the newest `limit` of them; None for all.
 
     run
@@ -60,8 +61,7 @@ class RunsRequest:
     limit: int | None = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """One object of the service: its operations and how to show it."""
 
     subject: Subject

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from reconciler.client import ClientSettings, Stop
 from reconciler.model.event import Listener
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from reconciler.workspace.parsed_files import ParsedFiles
 
 
-@dataclass(frozen=True, slots=True)
-class Runtime:
+class Runtime(Struct, frozen=True):
     """The environment variables, the clock, the listener to events, and the request to stop.
 
     `now` returns an aware datetime. `interactive`: the input is a terminal, so a person runs it.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.client import Transport
 from reconciler.commands.files import read_file
@@ -27,8 +29,7 @@ _MOST_LISTED = 20
 _NEW_PLAN = "make a new plan and have it reviewed"
 
 
-@dataclass(frozen=True, slots=True)
-class SavedPlan:
+class SavedPlan(Struct, frozen=True):
     """What `apply FILE` applies, and the live state and git base that it was planned from.
 
     `left_out` are the differences from the saved plan, which `--shared` leaves out.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
 from platform import python_version
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.client import ClientSettings, SecretResolver, Transport, open_transport
 from reconciler.commands.history import WorkspaceHistory
@@ -42,8 +44,7 @@ from reconciler.workspace.yaml.loader import collector_paused
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """A workspace that is loaded for one environment, its secrets, and the runtime.
 
     `history` is its git history, None outside of a repository.

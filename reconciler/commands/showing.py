@@ -5,14 +5,16 @@ A resource needs no network, secret or API key, but the environment variables of
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from reconciler.commands.files import read_file
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.errors import BadUsage, Diagnostic, ReconcilerError
+from reconciler.diagnostics import Diagnostic
+from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.codec.plan import decode

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from urllib.parse import quote
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import Target, Targets, read_targets
-from reconciler.errors import Diagnostic
+from reconciler.diagnostics import Diagnostic
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.live import LiveObject
@@ -22,8 +24,7 @@ from reconciler.model.status import StatusReport
 from reconciler.planning.status import Judged, status_of, worst_first
 
 
-@dataclass(frozen=True, slots=True)
-class StatusRequest:
+class StatusRequest(Struct, frozen=True):
     """Whose state to show.
 
     `names` select exports and `parents` projects, all without any, by address, id, key, name or
@@ -35,8 +36,7 @@ class StatusRequest:
     parents: Sequence[str] = field(default=())
 
 
-@dataclass(frozen=True, slots=True)
-class StatusResult:
+class StatusResult(Struct, frozen=True):
     """The states, with known secrets masked, warnings about the files, and the number of calls."""
 
     report: StatusReport

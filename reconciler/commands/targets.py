@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.client import Transport
 from reconciler.commands.session import Session
@@ -18,8 +19,7 @@ from reconciler.operations.calls import ObjectCalls
 from reconciler.planning.matcher import match
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A live object, and its resource if the configuration has one.
 
     `address` is that of the resource, or `KIND.id:ID`. `parent_name` is the live name of its
@@ -33,8 +33,7 @@ class Target:
     parent_name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Targets:
+class Targets(Struct, frozen=True):
     """The live objects of some kinds, and the resources without one, by address."""
 
     live: Live

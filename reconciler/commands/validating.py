@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from reconciler.commands.loading import load_workspace
 from reconciler.commands.options import WorkspaceOptions
-from reconciler.errors import Diagnostic, InvalidConfiguration
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
 from reconciler.workspace.loading import load_all
 

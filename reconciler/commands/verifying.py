@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.client import Transport
 from reconciler.commands.session import Session
@@ -24,8 +26,7 @@ Again: TypeAlias = Callable[[], Awaitable[Plan]]
 """Reads live state and plans again, without secrets to rotate."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Struct, frozen=True):
     """The second plan, None if it was not made; `error` says why it could not be made."""
 
     left: Plan | None = None

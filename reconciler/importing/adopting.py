@@ -10,8 +10,9 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import count
+
+from msgspec import Struct
 
 from reconciler.importing.context import Identity, ImportContext, identity_of
 from reconciler.model.address import Address
@@ -26,8 +27,7 @@ from reconciler.model.values import JSON, MISSING, JSONObject, Path, put_at, val
 _LONGEST_KEY = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Adoption:
+class Adoption(Struct, frozen=True):
     """A live object that is written as a resource. `pinned` if only its id identifies it."""
 
     kind: Kind

@@ -6,8 +6,9 @@ They are planned before they are written. A field whose plan is not empty is lef
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from reconciler.authoring.drafts import Draft
 from reconciler.errors import ReconcilerError
@@ -31,8 +32,7 @@ Replan: TypeAlias = Callable[[Mapping[str, str]], Plan]
 """Plans the workspace with texts in place of files, against the live state that was read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """Texts by file, and the adoption and file of each resource in them.
 
     `beside` maps files that can't be extended to the files that are written instead.

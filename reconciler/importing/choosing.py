@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.errors import BadUsage
 from reconciler.importing.context import ImportContext, identity_of
@@ -15,8 +16,7 @@ from reconciler.model.naming import Named, Names
 from reconciler.model.resource import Resource
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """Which live objects to import. What is empty does not limit.
 
     `names` and `parents` name objects (`model/naming.py`); a parent also selects what is in it.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
@@ -22,8 +23,7 @@ def identity_of(live: LiveObject) -> Identity:
     return live.kind, live.id
 
 
-@dataclass(frozen=True)
-class ImportContext:
+class ImportContext(Struct, frozen=True, dict=True):
     """Live state, the addresses of claimed objects, and all addresses in the files.
 
     `environment` is the one that resources are written for, "" if the workspace has only one.

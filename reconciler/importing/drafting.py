@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+
+from msgspec import Struct, field
 
 from reconciler.authoring.drafts import Draft
 from reconciler.importing.adopting import (
@@ -40,8 +41,7 @@ from reconciler.model.values import (
 )
 
 
-@dataclass(slots=True)
-class Drafting:
+class Drafting(Struct):
     """Makes drafts, and notes what is left out and which secrets they refer to.
 
     `defaults` are those of the workspace by kind. `environment` is written to each resource, ""
@@ -164,11 +164,7 @@ def _without_given(kind: Kind, values: dict[str, JSON], defaults: JSONObject) ->
 
 def _kept(resource: Resource) -> dict[str, JSON]:
     """Return what a resource of the files says and no live object has."""
-    lifecycle = {
-        option.name: list(value) if isinstance(value, tuple) else value
-        for option in fields(resource.lifecycle)
-        if (value := getattr(resource.lifecycle, option.name)) != option.default
-    }
+    lifecycle = resource.lifecycle.given()
     kept: dict[str, JSON] = {"lifecycle": lifecycle} if lifecycle else {}
     if resource.state is not State.PRESENT:
         kept["state"] = resource.state.value

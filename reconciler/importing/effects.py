@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from reconciler.authoring.extras import Extra, extras_in
-from reconciler.errors import DiagnosticCollector, ReconcilerError
+from reconciler.diagnostics import DiagnosticCollector
+from reconciler.errors import ReconcilerError
 from reconciler.importing.attempting import Attempt
 from reconciler.importing.context import ImportContext
 from reconciler.model.address import Address

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from reconciler.authoring.drafts import Draft, extended_file, new_file, schema_line
 from reconciler.errors import BadUsage, ReconcilerError
@@ -38,8 +39,7 @@ class Layout(StrEnum):
     SINGLE = "single"
 
 
-@dataclass(frozen=True, slots=True)
-class Placing:
+class Placing(Struct, frozen=True):
     """Where files are written: the source they extend, and the globs that must include them.
 
     `into` is a file or a folder of the workspace, "" for the workspace itself. Without a layout,

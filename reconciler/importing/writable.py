@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from reconciler.authoring.yaml_text import reads_back
-from reconciler.errors import DiagnosticCollector, Level, Mark
+from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.kind import Kind
 from reconciler.model.schema_files import member_schema, schema, variant_schema

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
 import orjson
+from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.change import Consequence
@@ -15,8 +15,7 @@ from reconciler.model.plan import PlanSource
 from reconciler.model.term import Term
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedBackfill:
+class PlannedBackfill(Struct, frozen=True):
     """One backfill. `runs` is the number of its intervals.
 
     `partly` of them are exported in part already. `trial`: it is tried before the others, since the
@@ -35,8 +34,7 @@ class PlannedBackfill:
         return Interval(self.start, self.end)
 
 
-@dataclass(frozen=True, slots=True)
-class BackfillPlan:
+class BackfillPlan(Struct, frozen=True):
     """The backfills of one object, in order.
 
     rows
@@ -108,8 +106,7 @@ class BackfillState(Term):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class BackfillEnd:
+class BackfillEnd(Struct, frozen=True):
     """How a planned backfill ended. `id` is that of its row, None if unknown."""
 
     planned: PlannedBackfill

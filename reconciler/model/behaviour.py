@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.change import Consequence
 from reconciler.model.copied import Copied
@@ -16,8 +17,7 @@ def _no_warnings(_: JSONObject) -> tuple[Consequence, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Behaviour:
+class Behaviour(Struct, frozen=True):
     """What planning and operations need of a kind, and loading files does not.
 
     backfill_warnings

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
-from reconciler.errors import Mark
+from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.resource import ParentRef
@@ -43,8 +43,7 @@ class Origin(Term):
     UNKNOWN = "unknown", "There is no git base to compare with."
 
 
-@dataclass(frozen=True, slots=True)
-class FieldChange:
+class FieldChange(Struct, frozen=True):
     """One field that differs.
 
     `before` is the live value and `after` the desired one, MISSING if absent. Both are in canonical
@@ -78,8 +77,7 @@ class SecretUse(Term):
         return self is not SecretUse.UNREADABLE
 
 
-@dataclass(frozen=True, slots=True)
-class SecretNote:
+class SecretNote(Struct, frozen=True):
     """A secret field of a change: its reference, and whether and why it is sent."""
 
     path: Path
@@ -100,8 +98,7 @@ class Severity(Term):
         return (Severity.DANGER, Severity.WARNING, Severity.INFO).index(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Consequence:
+class Consequence(Struct, frozen=True):
     """A consequence of a change. `rule` is a stable kebab-case id."""
 
     rule: str
@@ -109,8 +106,7 @@ class Consequence:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class RecentRun:
+class RecentRun(Struct, frozen=True):
     """A run of a live object: its status, in the words of the service, and the end of its interval.
 
     `end` is ISO 8601 in UTC, "" if unknown.
@@ -120,8 +116,7 @@ class RecentRun:
     end: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One planned action on one address.
 
     body

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 DURATIONS: Mapping[str, float] = {"timeout": 0.1, "max_wait": 0.0, "retry_for": 0.0}
 """The keys that are times, with the smallest valid one in seconds."""
@@ -15,8 +17,7 @@ _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smh]?)")
 _RATE = re.compile(r"([0-9]{1,9})/(.+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """At most `calls` within `seconds`."""
 
     calls: int
@@ -28,8 +29,7 @@ class Window:
         return f"{self.calls} in {self.seconds:g} s" if unit is None else f"{self.calls} {unit}"
 
 
-@dataclass(frozen=True, slots=True)
-class ClientOptions:
+class ClientOptions(Struct, frozen=True):
     """The keys of `client:` and the options of the same names; None where nothing is said.
 
     parallelism
@@ -56,7 +56,7 @@ class ClientOptions:
 
     def given(self) -> dict[str, Any]:
         """Return the options that are set, by name."""
-        values = {key.name: getattr(self, key.name) for key in fields(self)}
+        values = asdict(self)
         return {name: value for name, value in values.items() if value is not None}
 
 

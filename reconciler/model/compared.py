@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
-from reconciler.errors import Mark
+from msgspec import Struct
+
+from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.values import JSON, Path
 
@@ -34,8 +35,7 @@ _MEANINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSide:
+class FieldSide(Struct, frozen=True):
     """A field in one environment. `value` is `MISSING` if it is not managed or has no value.
 
     `written` is the text with references in the files, "" without any. `at` is its place.
@@ -46,8 +46,7 @@ class FieldSide:
     at: Mark | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldDifference:
+class FieldDifference(Struct, frozen=True):
     """A field that differs, with its value in the first and in the second environment."""
 
     path: Path
@@ -56,8 +55,7 @@ class FieldDifference:
     intent: Intent = Intent.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceDifference:
+class ResourceDifference(Struct, frozen=True):
     """A resource that differs. `name` is that in the first environment."""
 
     address: Address
@@ -75,8 +73,7 @@ class ResourceDifference:
         return tuple(field for field in self.fields if field.intent is not Intent.NONE)
 
 
-@dataclass(frozen=True, slots=True)
-class OnlyIn:
+class OnlyIn(Struct, frozen=True):
     """A resource or object that one environment does not have. `at` is None for an object."""
 
     address: Address
@@ -84,8 +81,7 @@ class OnlyIn:
     at: Mark | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EnvironmentComparison:
+class EnvironmentComparison(Struct, frozen=True):
     """Two environments, of the files or `live`. `equal` counts resources without a difference."""
 
     first: str

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from ipaddress import ip_address
+
+from msgspec import Struct, field
 
 from reconciler.model.trust import Trusted
 from reconciler.model.values import SecretRef, SecretValue
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(Struct, frozen=True):
     """The service of an environment. The first request resolves `api_key`.
 
     `base_url` has no trailing slash. `key_text` is the reference to the API key as it is written,
@@ -30,8 +30,7 @@ class Connection:
         return self.key_text or str(self.api_key)
 
 
-@dataclass(frozen=True, slots=True)
-class SecretSettings:
+class SecretSettings(Struct, frozen=True):
     """The settings of the workspace for resolving secrets.
 
     `folder` is the workspace folder, the base of relative paths. `literals` are the secrets that

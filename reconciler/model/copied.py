@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from msgspec import Struct, field
 
 from reconciler.model.values import JSONObject
 
@@ -14,8 +15,7 @@ PLACEHOLDER = "placeholder"
 """The value of every secret of a copy."""
 
 
-@dataclass(frozen=True, slots=True)
-class Copied:
+class Copied(Struct, frozen=True):
     """An object of a copy.
 
     `body` is stored, with placeholders for secrets that the service must have. `related` are the
@@ -33,8 +33,7 @@ class Copied:
         return cls(body)
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceCopy:
+class ServiceCopy(Struct, frozen=True):
     """What a copy of the service starts with.
 
     `seed` is the content of a seed file, without a key. `assumed` are the objects that must exist

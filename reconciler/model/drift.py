@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-from reconciler.errors import Mark
+from msgspec import Struct, field
+
+from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.change import FieldChange, Origin
 from reconciler.model.file_change import FileChange
@@ -13,8 +14,7 @@ from reconciler.model.plan import PlanSource
 from reconciler.model.values import JSON, Path
 
 
-@dataclass(frozen=True, slots=True)
-class Attribution:
+class Attribution(Struct, frozen=True):
     """Who set a live value, and when (ISO 8601), by the activity log of the service.
 
     `by` is None for the service itself and for requests that it does not attribute to a person.
@@ -24,8 +24,7 @@ class Attribution:
     at: str
 
 
-@dataclass(frozen=True, slots=True)
-class DriftedField:
+class DriftedField(Struct, frozen=True):
     """A field whose live value changed since the base. `attribution` is None if unknown.
 
     `path` is as the files write it. `conflict`: the configuration changed too.
@@ -45,8 +44,7 @@ class DriftedField:
         return self.change.origin is Origin.BOTH
 
 
-@dataclass(frozen=True, slots=True)
-class DriftedObject:
+class DriftedObject(Struct, frozen=True):
     """A resource whose live object drifted.
 
     `paused_by_service`: the service probably paused it after failures.
@@ -61,8 +59,7 @@ class DriftedObject:
     paused_by_service: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(Struct, frozen=True):
     """What differs in live state since the base of a plan.
 
     compared
@@ -88,8 +85,7 @@ class Drift:
         return not self.objects and not self.deleted
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """A live value for the files: its path, and the layer that gets it.
 
     `replaces` is the reference that the layer below keeps for other environments, "" for none.
@@ -103,8 +99,7 @@ class Placed:
     replaces: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """A drifted field that is not written, and why."""
 
     address: Address
@@ -112,8 +107,7 @@ class LeftOut:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Pulled:
+class Pulled(Struct, frozen=True):
     """Drift that was written into the files, or would be if not `written`.
 
     `commits` are the ids of the commits that were made, by address.
@@ -122,7 +116,7 @@ class Pulled:
     drift: Drift
     placed: tuple[Placed, ...]
     left_out: tuple[LeftOut, ...]
-    texts: Mapping[str, str] = field(repr=False)
-    changes: Mapping[str, FileChange] = field(repr=False)
+    texts: Mapping[str, str]
+    changes: Mapping[str, FileChange]
     written: bool = True
     commits: Mapping[Address, str] = field(default_factory=dict)

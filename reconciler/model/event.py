@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from reconciler.errors import ExitCode
 from reconciler.model.change import Change
 from reconciler.model.plan import Plan
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """The first event, with the plan that is about to be applied."""
 
     plan: Plan
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """A change is about to send its first request."""
 
     change: Change
 
 
-@dataclass(frozen=True, slots=True)
-class Sending:
+class Sending(Struct, frozen=True):
     """A request is about to be sent. `attempt` counts from 1; `change_id` is None outside a run."""
 
     method: str
@@ -35,8 +33,7 @@ class Sending:
     change_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(Struct, frozen=True):
     """A request was answered, or ended without an answer (`status` None, `error` says why)."""
 
     method: str
@@ -48,8 +45,7 @@ class Sent:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """Nothing is sent for `seconds`: a rate limit, a retry, a search. `reason` is for readers."""
 
     seconds: float
@@ -57,8 +53,7 @@ class Waiting:
     change_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """`read` objects of a collection are read, of `total` if the service has said how many."""
 
     collection: str
@@ -66,15 +61,13 @@ class Reading:
     total: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
+class Noted(Struct, frozen=True):
     """Something was loaded or decided, for `--debug`."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """A change was made. `notices` are the values that the server altered or ignored.
 
     `adopted`: the outcome of the create was unknown, and its object was found afterwards.
@@ -86,8 +79,7 @@ class Done:
     adopted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """A change was not made, or only in part.
 
     `unknown`: a request may have taken effect. `unexpected`: an error of this program.
@@ -104,16 +96,14 @@ class Failed:
     live_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(Struct, frozen=True):
     """A change was not started, because of another or because the run was interrupted."""
 
     change: Change
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class Withdrawing:
+class Withdrawing(Struct, frozen=True):
     """Our new object is about to be deleted: another applier created the same one before."""
 
     change: Change
@@ -121,8 +111,7 @@ class Withdrawing:
     twin_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Withdrawn:
+class Withdrawn(Struct, frozen=True):
     """The end of a create whose object was deleted again. `twin_id` is the object that stays."""
 
     change: Change
@@ -130,8 +119,7 @@ class Withdrawn:
     twin_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Twins:
+class Twins(Struct, frozen=True):
     """Two objects of one name and scope, one of which this run created (`live_id`).
 
     `because` says why both stay; `hint` has the lines to paste.
@@ -144,20 +132,17 @@ class Twins:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class Interrupting:
+class Interrupting(Struct, frozen=True):
     """A stop was requested: nothing new is sent. `forced`: requests in flight are abandoned."""
 
     forced: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Verifying:
+class Verifying(Struct, frozen=True):
     """All changes ended; live state is read and planned again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """How an apply ended, change by change. Every change of the plan is in one of the tuples."""
 
     done: tuple[Done, ...] = ()
@@ -173,8 +158,7 @@ class Report:
         return not (self.failed or self.skipped or self.twins or self.interrupted)
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The last event of a run.
 
     `verified`: whether the plan after it was made and is empty, None if it was not requested.
@@ -213,8 +197,7 @@ Event: TypeAlias = (
 Listener: TypeAlias = Callable[[Event], None]
 
 
-@dataclass(frozen=True, slots=True)
-class RunInfo:
+class RunInfo(Struct, frozen=True):
     """A run: its id, the version of the program, and who started it where.
 
     `actor` and `job_url` are the user and the page of a CI job, `reason` is what the user wrote.
@@ -229,8 +212,7 @@ class RunInfo:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """An event of a run. `sequence` counts from 1; `time` is ISO 8601."""
 
     run: RunInfo

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.model.dialect import Dialect
 from reconciler.model.term import Term
@@ -18,16 +18,14 @@ class Topic(Term):
     REFUSAL = "refusal", "A change that a server refuses; policy.attempt names its id."
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(Struct, frozen=True):
     """Another name, and its description."""
 
     name: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """The meaning of a name.
 
     takes

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
-from reconciler.errors import Mark
+from reconciler.diagnostics import Mark
 
 
-@dataclass(frozen=True, slots=True)
-class FieldOrigin:
+class FieldOrigin(Struct, frozen=True):
     """A place that sets a field.
 
     `layer` is "resource", "override <environment>" or "defaults"; for a reference, it is the

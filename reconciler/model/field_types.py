@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Protocol
 
 import orjson
+from msgspec import Struct
 
 from reconciler.model.values import JSON, SecretRef
 
@@ -27,8 +27,7 @@ class FieldType(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class FromSchema:
+class FromSchema(Struct, frozen=True):
     """Placeholder for the type that the schema sets (`described.fields_of`)."""
 
     def canonical(self, value: JSON) -> JSON:
@@ -39,8 +38,7 @@ class FromSchema:
 FROM_SCHEMA = FromSchema()
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """Text. The service trims whitespace around names (docs/service.md 1.1, 4.1)."""
 
     trimmed: bool = False
@@ -54,8 +52,7 @@ class Text:
         return str(value) if isinstance(value, (int, float)) else value
 
 
-@dataclass(frozen=True, slots=True)
-class Integer:
+class Integer(Struct, frozen=True):
     """A whole number; old servers answer it as text, "5432" (docs/service.md 1.5)."""
 
     def canonical(self, value: JSON) -> JSON:
@@ -83,8 +80,7 @@ def _held_by_json(number: int) -> bool:
     return -(2**63) <= number < 2**63
 
 
-@dataclass(frozen=True, slots=True)
-class Boolean:
+class Boolean(Struct, frozen=True):
     """True or false; old servers answer it as text, "True" (docs/service.md 1.5)."""
 
     def canonical(self, value: JSON) -> JSON:
@@ -98,8 +94,7 @@ class Boolean:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class DecimalText:
+class DecimalText(Struct, frozen=True):
     """A number that the server returns as text with fixed places (docs/service.md 4.2)."""
 
     places: int = 2
@@ -115,8 +110,7 @@ class DecimalText:
             return value
 
 
-@dataclass(frozen=True, slots=True)
-class Instant:
+class Instant(Struct, frozen=True):
     """A timestamp, compared by instant. Text without an offset is UTC (docs/service.md 1.1)."""
 
     def canonical(self, value: JSON) -> JSON:
@@ -137,8 +131,7 @@ class Instant:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(Struct, frozen=True):
     """A list whose order matters. `drop_blank`: the server drops empty and null entries."""
 
     item: FieldType
@@ -155,8 +148,7 @@ class ListOf:
         return None if self.empty_is_null and not items else items
 
 
-@dataclass(frozen=True, slots=True)
-class SetOf(ListOf):
+class SetOf(ListOf, frozen=True):
     """A list whose order has no meaning, such as event names to leave out."""
 
     def canonical(self, value: JSON) -> JSON:
@@ -168,8 +160,7 @@ class SetOf(ListOf):
         return [unique[text] for text in sorted(unique)]
 
 
-@dataclass(frozen=True, slots=True)
-class OpenObject:
+class OpenObject(Struct, frozen=True):
     """Any JSON, replaced whole by the server. `numbers_as_text`: leaves may come back as text."""
 
     numbers_as_text: bool = False
@@ -188,8 +179,7 @@ class OpenObject:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class MergedObject:
+class MergedObject(Struct, frozen=True):
     """An object that the server merges: a key that is left out stays as it is.
 
     `depth` is how many levels are merged (docs/service.md 4.2: modifiers 1, session_replay_config

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-from reconciler.errors import Diagnostic
+from msgspec import Struct, field
+
+from reconciler.diagnostics import Diagnostic
 from reconciler.model.address import Address
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """A file before or after: its lines with their ends, and the same lines without secrets."""
 
     lines: tuple[str, ...]
     shown: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Struct, frozen=True):
     """Both sides of a file that changes. A new file has no lines before."""
 
     before: Side
     after: Side
 
 
-@dataclass(frozen=True, slots=True)
-class Formatted:
+class Formatted(Struct, frozen=True):
     """The new texts of the files that were not formatted, by name, out of `files` files.
 
     `changes` are their changes, if asked for. `skipped` is the number of files that can't be
@@ -40,8 +38,7 @@ class Formatted:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Struct, frozen=True):
     """A resource that was renamed in files, or would be if not `written`.
 
     `texts` are the new texts of the files by name, with `places` changes. `former_name` is the

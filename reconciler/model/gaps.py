@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.intervals import Interval
@@ -34,8 +35,7 @@ class GapState(Term):
         return self in (GapState.MISSING, GapState.FAILED, GapState.PAUSED)
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """Neighbouring intervals that are not exported, for one reason.
 
     `partly` of the `intervals` are exported in part: the schedule was another one. `error` is that
@@ -50,8 +50,7 @@ class Gap:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectGaps:
+class ObjectGaps(Struct, frozen=True):
     """The gaps of one object.
 
     expected
@@ -75,8 +74,7 @@ class ObjectGaps:
         return sum(gap.intervals for gap in self.gaps if gap.state in states)
 
 
-@dataclass(frozen=True, slots=True)
-class GapReport:
+class GapReport(Struct, frozen=True):
     """The gaps of some objects among the intervals that end in a window."""
 
     environment: str

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import count
 from typing import ClassVar
+
+from msgspec import Struct, field
 
 from reconciler.errors import ReconcilerError
 from reconciler.model.wording import quoted
@@ -42,8 +43,7 @@ def has_wildcard(glob: str) -> bool:
     return _IN_NAME in glob or _CHARACTER in glob
 
 
-@dataclass(slots=True)
-class PathGlob:
+class PathGlob(Struct):
     """A pattern of paths. `*` and `?` do not match a slash, `**` matches zero or more folders.
 
     All ways to match are followed at once, as a set of positions in the pattern: a regular

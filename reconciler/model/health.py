@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.model.term import Term
 
@@ -15,8 +15,7 @@ class Health(Term):
     FAILED = "failed", "It does not work."
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One check: its result, and what to do about it, "" for nothing."""
 
     name: str
@@ -40,8 +39,7 @@ class Check:
         return cls(name, Health.FAILED, result, fix)
 
 
-@dataclass(frozen=True, slots=True)
-class HealthReport:
+class HealthReport(Struct, frozen=True):
     """All checks, in the order in which they were made."""
 
     checks: tuple[Check, ...]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from reconciler.model.address import Address
 from reconciler.model.file_change import FileChange
@@ -11,8 +12,7 @@ from reconciler.model.live import LiveObject
 from reconciler.model.values import Path, path_text
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(Struct, frozen=True):
     """A live object or one of its fields that is not imported. `path` is empty for the object."""
 
     live: LiveObject
@@ -25,8 +25,7 @@ class Left:
         return path_text(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Adopted:
+class Adopted(Struct, frozen=True):
     """A resource that was written, and its file."""
 
     address: Address
@@ -35,16 +34,14 @@ class Adopted:
     file: str
 
 
-@dataclass(frozen=True, slots=True)
-class Namesake:
+class Namesake(Struct, frozen=True):
     """A written resource, and one of other environments with the same name and parent."""
 
     address: Address
     elsewhere: Address
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Struct, frozen=True):
     """What an import did, or would do if not `written`.
 
     files, before

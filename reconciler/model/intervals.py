@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Struct
 
 from reconciler.model.dialect import Dialect
 from reconciler.model.interval_step import step_of
@@ -28,16 +29,14 @@ class UnknownSchedule(ValueError):
     """The schedule of an export cannot be computed, for example because of its time zone."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Interval:
+class Interval(Struct, frozen=True, order=True):
     """A range of time. The end is exclusive, and the tick that runs the interval."""
 
     start: datetime
     end: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """The ticks of an export.
 
     zone

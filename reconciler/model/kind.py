@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import FROM_SCHEMA, FieldType, Text
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from reconciler.model.rule import KnownRefusal, Rule
 
 
-@dataclass(frozen=True, slots=True)
-class Toggle:
+class Toggle(Struct, frozen=True):
     """A boolean that is changed by calls of its own, never by PATCH (docs/service.md 1.7).
 
     `on` and `off` are the actions; each is POSTed to `<object>/<action>/`.
@@ -29,8 +29,7 @@ class Toggle:
     off: Action
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Struct, frozen=True):
     """An object whose inner fields depend on a tag: a destination by its type.
 
     `{tag: "S3", body: {...}, <extras>...}`. PATCH carries tag and extras with any part of the
@@ -117,8 +116,7 @@ def _filled(template: str, values: Mapping[str, str]) -> str | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """A managed field.
 
     The schema of its kind sets these (`described.fields_of`):
@@ -206,8 +204,7 @@ class Field:
         return value_at(body, (self.name,))
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+class Paths(Struct, frozen=True):
     """The URL paths of a kind. `model.routes` fills in `{organization}` and `{parent}`.
 
     `collection` lists and creates; an object is `<collection><id>/`. `survey` lists all objects of
@@ -232,8 +229,7 @@ def _plain() -> Behaviour:
     return Behaviour()
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """One kind of resource.
 
     name, collection

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.field_types import OpenObject
 from reconciler.model.kind import Field, Variant
@@ -11,8 +12,7 @@ from reconciler.model.secret_names import looks_secret
 from reconciler.model.values import JSON, MISSING, JSONObject, Path
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(Struct, frozen=True):
     """A value that is compared and shown as one, as configured or as the API returned it.
 
     It is a top-level field, or one field of a variant's body (`destination.config.prefix`).

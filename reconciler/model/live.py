@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.dialect import Dialect
 from reconciler.model.values import JSON
@@ -23,8 +24,7 @@ def id_text(value: JSON) -> str | None:
     return text if _ID.fullmatch(text) else None
 
 
-@dataclass(frozen=True, slots=True)
-class LiveObject:
+class LiveObject(Struct, frozen=True):
     """One live object. `parent_id` is None for an object of the organization.
 
     `complete`: the body is the answer of a detail request, not the short form of a list.
@@ -38,8 +38,7 @@ class LiveObject:
     complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Live:
+class Live(Struct, frozen=True):
     """All live objects for one plan. `dialect` is None if unknown.
 
     An object that is missing here does not exist: reading fails if it cannot see all of them.

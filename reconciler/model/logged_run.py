@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
+
+from msgspec import Struct
 
 from reconciler.model.change import Change
 from reconciler.model.event import RunInfo
@@ -25,8 +26,7 @@ class Ending(Term):
     NOT_SENT = "not sent", "The run ended before a request changed anything."
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedRequest:
+class LoggedRequest(Struct, frozen=True):
     """A request that writes. `statuses` are those of its attempts, None without an answer."""
 
     method: str
@@ -50,8 +50,7 @@ class LoggedRequest:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedChange:
+class LoggedChange(Struct, frozen=True):
     """A change of a run.
 
     live_id
@@ -72,8 +71,7 @@ class LoggedChange:
     twin_ids: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedRun:
+class LoggedRun(Struct, frozen=True):
     """A run in an audit log. `exit_code` is None if it was killed. Times are ISO 8601."""
 
     info: RunInfo
@@ -105,8 +103,7 @@ class LoggedRun:
         return tuple(request for request in self.requests if not request.answered)
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(Struct, frozen=True):
     """The runs of an audit log in the order of their start, and the one that is shown in full."""
 
     runs: Sequence[LoggedRun]

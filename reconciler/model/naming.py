@@ -6,7 +6,8 @@ The first of these levels that matches anything wins, so a glob never wins over 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.errors import BadUsage
 from reconciler.model.address import UNMANAGED_PREFIX, Address
@@ -21,8 +22,7 @@ _MOST_LISTED = 10
 _HOW = "write an address (kind.key), an id, a key, a name or a glob"
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """The texts that name one object.
 
     `address` is that of the resource, or `Address.of_unmanaged`. `ids` are live ids, `names` live

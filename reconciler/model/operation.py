@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from reconciler.model.dialect import Dialect
 from reconciler.model.request import Repeat
@@ -21,8 +22,7 @@ class Paging(StrEnum):
     """A list whose `next` is the address of the next page; it has no count."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One operation of the API.
 
     name

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-from reconciler.errors import Mark
+from msgspec import Struct, field
+
+from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change
@@ -14,8 +15,7 @@ from reconciler.model.dialect import Dialect
 from reconciler.model.plan_options import Selection
 
 
-@dataclass(frozen=True, slots=True)
-class Unmanaged:
+class Unmanaged(Struct, frozen=True):
     """A live object that no resource claims."""
 
     address: Address
@@ -24,8 +24,7 @@ class Unmanaged:
     parent_name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A note on the plan as a whole, or about a resource. `code` is a stable kebab-case word."""
 
     code: str
@@ -33,8 +32,7 @@ class Note:
     about: Address | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """A policy violation: the rule, what violates it, the place of the rule, and the fix.
 
     `after_merge`: the policy of the trusted branch is violated, and the loaded files lift it.
@@ -48,8 +46,7 @@ class Refusal:
     after_merge: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PlanSource:
+class PlanSource(Struct, frozen=True):
     """What a plan was computed from.
 
     `base` is the git commit of the base, if any, `base_ref` the short name of the reference that
@@ -72,8 +69,7 @@ class PlanSource:
     """The id of the plan that this one undoes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The plan: changes in the order in which they can be made, then no-ops by address."""
 
     source: PlanSource

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from reconciler.model.address import Address
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The options that narrow the plan. Empty selects the whole workspace."""
 
     targets: tuple[str, ...] = ()
@@ -22,8 +21,7 @@ class Selection:
         return bool(self.targets or self.excludes or self.kinds or self.parents)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanOptions:
+class PlanOptions(Struct, frozen=True):
     """The options of a plan.
 
     `rotate` names the resources whose secrets are sent again; ("*",) means all. `only` limits the

@@ -7,9 +7,10 @@ escape or a line break could hide a secret.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from reconciler.model.change import Change, Consequence, FieldChange, RecentRun
 from reconciler.model.event import (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
-from reconciler.errors import ExitCode, InvalidConfiguration, Level, ReconcilerError
+from reconciler.diagnostics import InvalidConfiguration, Level
+from reconciler.errors import ExitCode, ReconcilerError
 from reconciler.model.plan import Plan
 
 
-@dataclass(frozen=True, slots=True)
-class EnvironmentPlan:
+class EnvironmentPlan(Struct, frozen=True):
     """A plan, or the error that prevented it: one of both is None.
 
     `cost` is what applying it takes, as text.

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
-from reconciler.errors import Mark
+from msgspec import Struct
+
+from reconciler.diagnostics import Mark
 from reconciler.model.policy_rule import PolicyRule, rules_of, trusted_first
 from reconciler.model.values import JSON, JSONObject
 
@@ -20,8 +22,7 @@ class Prune(StrEnum):
     GIT = "git"
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """A limit of changes: a number, or a percentage of the managed objects."""
 
     value: float
@@ -133,6 +134,10 @@ class Policy:
     withdraw: bool = field(default=True, metadata=_key(_may_withdraw, min))
     rules: tuple[PolicyRule, ...] = field(default=(), metadata=_key(rules_of, trusted_first))
     marks: Mapping[str, Mark] = field(default_factory=dict, compare=False)
+
+    def without_pruning(self) -> Policy:
+        """Return the policy of a plan that deletes nothing but what is declared absent."""
+        return replace(self, prune={})
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:

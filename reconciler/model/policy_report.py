@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
-from reconciler.errors import Diagnostic
+from reconciler.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyReport:
+class PolicyReport(Struct, frozen=True):
     """The violations (errors), warnings and unmet expectations of saved plans.
 
     `unused` are the ids of rules that no plan breaks.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from reconciler.model.values import JSON, JSONObject
 
@@ -15,8 +16,7 @@ RULE_PREFIX: Final = "rules."
 """What the codes of violations and notes begin with, so that no id of a user equals one of ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRule:
+class PolicyRule(Struct, frozen=True):
     """One rule. `match` is the expression over a change, as written (schemas/policy/match).
 
     denies
@@ -38,8 +38,7 @@ class PolicyRule:
         return f"{RULE_PREFIX}{self.id}"
 
 
-@dataclass(frozen=True, slots=True)
-class RuleBreach:
+class RuleBreach(Struct, frozen=True):
     """A rule, and the changes of a plan that match it: more of them than it permits."""
 
     rule: PolicyRule

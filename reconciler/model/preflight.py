@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.term import Term
@@ -16,8 +16,7 @@ class StepStatus(Term):
     SKIPPED = "skipped", "The service does not run it for this destination."
 
 
-@dataclass(frozen=True, slots=True)
-class StepResult:
+class StepResult(Struct, frozen=True):
     """One step that the service ran. `message` is that of the service, None without one."""
 
     name: str
@@ -25,8 +24,7 @@ class StepResult:
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Preflight:
+class Preflight(Struct, frozen=True):
     """The tests of one resource.
 
     steps
@@ -49,8 +47,7 @@ class Preflight:
         return bool(self.problems) or any(step.status is StepStatus.FAILED for step in self.steps)
 
 
-@dataclass(frozen=True, slots=True)
-class PreflightReport:
+class PreflightReport(Struct, frozen=True):
     """The tests of all resources, by address."""
 
     environment: str

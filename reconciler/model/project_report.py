@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.address import UNMANAGED_PREFIX, Address
 from reconciler.model.values import JSON
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectLine:
+class ProjectLine(Struct, frozen=True):
     """One live project. `children` is the number of live objects in it."""
 
     address: Address
@@ -25,8 +25,7 @@ class ProjectLine:
         return not self.address.key.startswith(UNMANAGED_PREFIX)
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectReport:
+class ProjectReport(Struct, frozen=True):
     """The live projects by address, and the resources without one."""
 
     environment: str
@@ -36,8 +35,7 @@ class ProjectReport:
     missing: tuple[Address, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectDetails:
+class ProjectDetails(Struct, frozen=True):
     """What an operation of a project returned, with secrets masked.
 
     `page` is the address of its settings on the service, None if unknown.

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.compared import OnlyIn
 from reconciler.model.file_change import FileChange
 
 
-@dataclass(frozen=True, slots=True)
-class Promoted:
+class Promoted(Struct, frozen=True):
     """A promotion that was written, or would be if not `written`.
 
     `edited` are the resources whose overrides change, `added` those that come into the second

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 SECRET = "secret"  # noqa: S105 - a word of the syntax
 UNSET = "${unset}"
@@ -14,8 +15,7 @@ _START = re.compile(r"[^{}\r\n]*[{}]?")
 _DEFAULT = ":-"
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """The text between `${` and `}`.
 
     An unclosed one has all the text after `${`.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from reconciler.errors import ExitCode, Mark
+from msgspec import Struct
+
+from reconciler.diagnostics import Mark
+from reconciler.errors import ExitCode
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.dialect import Dialect
@@ -22,8 +24,7 @@ class Outcome(Term):
     INEXACT = "inexact", "The copy does not represent the object: nothing is predicted."
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """A change that was not made. `message` has the words of the service."""
 
     address: Address
@@ -35,8 +36,7 @@ class Problem:
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Kill:
+class Kill(Struct, frozen=True):
     """A run that ended at once after its n-th write, and a second run.
 
     `write` is that write. `problem` is how the end state differs, empty if it does not.
@@ -47,8 +47,7 @@ class Kill:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
+class Rehearsal(Struct, frozen=True):
     """How the plan of now would be applied.
 
     dialect, dialect_known

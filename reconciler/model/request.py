@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from reconciler.model.values import JSON, JSONObject
 from reconciler.model.wording import printable
@@ -23,8 +24,7 @@ class Repeat(StrEnum):
     """A POST that creates: the transport never repeats it; the applier searches first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One HTTP call. `path` is below the base URL; `body` may hold secret references."""
 
     method: str
@@ -39,8 +39,7 @@ class Request:
         return printable(f"{self.method} {self.path}")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The response: its status and decoded JSON body, None without one.
 
     `attempts` counts how often the request was sent; `unclear` is whether an attempt before the

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
-from reconciler.errors import Mark
+from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.field_origin import FieldOrigin
 from reconciler.model.values import JSON, MISSING, Path
 
 
-@dataclass(frozen=True, slots=True)
-class FilledReference:
+class FilledReference(Struct, frozen=True):
     """A reference that was filled in, such as `${var:bucket}`, and the place of its value."""
 
     text: str
     origin: FieldOrigin
 
 
-@dataclass(frozen=True, slots=True)
-class Overridden:
+class Overridden(Struct, frozen=True):
     """The value of the same field in a lower layer, as written."""
 
     written: JSON
     origin: FieldOrigin
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedField:
+class ResolvedField(Struct, frozen=True):
     """A managed field: a leaf or an empty mapping.
 
     `value` contains references in place of secrets, and a placeholder for a literal one. It is
@@ -44,8 +41,7 @@ class ResolvedField:
     overrides: tuple[Overridden, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedParent:
+class ResolvedParent(Struct, frozen=True):
     """The parent: a declared one with its address, or a live one by id or name."""
 
     address: Address | None = None
@@ -54,8 +50,7 @@ class ResolvedParent:
     at: Mark | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedResource:
+class ResolvedResource(Struct, frozen=True):
     """A resource with its fields in the order of output.
 
     `environments` are those that have it. `parent` is None for kinds without one, and for a

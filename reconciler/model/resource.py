@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import Final
 
-from reconciler.errors import Mark
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
+
+from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.json_tree import parts_of
 from reconciler.model.values import JSON, Path, SecretRef, secret_refs
@@ -20,8 +23,7 @@ class State(StrEnum):
     ABSENT = "absent"
 
 
-@dataclass(frozen=True, slots=True)
-class ParentRef:
+class ParentRef(Struct, frozen=True):
     """The project of an export: exactly one of a declared key, a live id or a live name."""
 
     key: str | None = None
@@ -34,8 +36,7 @@ class ParentRef:
         return f"id {self.id}" if self.id is not None else f"name '{self.name}'"
 
 
-@dataclass(frozen=True, slots=True)
-class Lifecycle:
+class Lifecycle(Struct, frozen=True):
     """The lifecycle settings of a resource.
 
     `ignore_changes` are field paths as `path_text` writes them; a path covers what is below it.
@@ -46,28 +47,63 @@ class Lifecycle:
     ignore_changes: tuple[str, ...] = ()
     renamed_from: tuple[str, ...] = ()
 
+    def as_json(self) -> dict[str, JSON]:
+        """Return all settings as JSON."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+    def given(self) -> dict[str, JSON]:
+        """Return the settings that are not the defaults, as JSON."""
+        defaults = DEFAULT_LIFECYCLE.as_json()
+        return {name: value for name, value in self.as_json().items() if value != defaults[name]}
+
+
+DEFAULT_LIFECYCLE: Final = Lifecycle()
+
+
+class Resource(Struct, frozen=True):
     """A declared project or batch export, resolved for one environment.
 
     `spec` holds the managed fields by the API's names, as written (not normalised), secrets as
     `SecretRef`. An absent field is not managed; null clears it. `parent` is None for kinds without
     one, and for an export of the organization. `written` are the names that the files use instead
-    of those in `spec`. `name_from_env`: the name depends on an environment variable.
+    of those in `spec`. `name_from_env`: the name depends on an environment variable. This,
+    `written` and `marks` do not count for equality.
     """
 
     address: Address
     spec: Mapping[str, JSON]
     parent: ParentRef | None = None
-    lifecycle: Lifecycle = Lifecycle()
+    lifecycle: Lifecycle = DEFAULT_LIFECYCLE
     state: State = State.PRESENT
     pinned_id: str | None = None
     secret_version: str | None = None
     mark: Mark | None = None
-    marks: Mapping[Path, Mark] = field(default_factory=dict, compare=False, repr=False)
-    written: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-    name_from_env: bool = field(default=False, compare=False, repr=False)
+    marks: Mapping[Path, Mark] = field(default_factory=dict)
+    written: Mapping[str, str] = field(default_factory=dict)
+    name_from_env: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Resource):
+            return NotImplemented
+        return self._compared == other._compared
+
+    __hash__ = None  # type: ignore[assignment]  # `spec` may be a dict.
+
+    @property
+    def _compared(self) -> tuple[object, ...]:
+        return (
+            self.address,
+            self.spec,
+            self.parent,
+            self.lifecycle,
+            self.state,
+            self.pinned_id,
+            self.secret_version,
+            self.mark,
+        )
 
     @property
     def name(self) -> str:
@@ -84,8 +120,7 @@ class Resource:
 
 
 # Without slots, since cached properties need a dict.
-@dataclass(frozen=True)
-class Desired:
+class Desired(Struct, frozen=True, dict=True):
     """All resources of one environment, by address.
 
     `base_url` and `organization` identify the service.
@@ -95,6 +130,10 @@ class Desired:
     base_url: str
     organization: str
     resources: Mapping[Address, Resource]
+
+    def of_service(self, base_url: str, organization: str) -> Desired:
+        """Return the same resources for a service and an organization."""
+        return replace(self, base_url=base_url, organization=organization)
 
     def in_order(self) -> tuple[Resource, ...]:
         """Return the resources sorted by address."""

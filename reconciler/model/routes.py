@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.model.kind import Kind
 from reconciler.model.operation import Operation
@@ -10,8 +10,7 @@ from reconciler.model.request import Query, Repeat, Request
 from reconciler.model.values import JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class Routes:
+class Routes(Struct, frozen=True):
     """Paths and requests for the objects of one kind, below one parent.
 
     Without `parent_id` they are those of the whole organization, where the kind has such paths.

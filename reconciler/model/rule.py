@@ -7,9 +7,10 @@ Each is declared once, on a function: `@RULES.rule("id", Severity.WARNING)` or
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
@@ -20,8 +21,7 @@ from reconciler.model.resource import Resource
 from reconciler.model.values import JSON, MISSING, Path, value_at
 
 
-@dataclass(frozen=True, slots=True)
-class RuleContext:
+class RuleContext(Struct, frozen=True):
     """What a rule depends on: one change and its surroundings.
 
     `desired` is None for a deletion, `live` for a creation. `children` are the live objects
@@ -74,8 +74,7 @@ Outcome: TypeAlias = str | tuple[Severity, str] | None
 """A message, a message with another severity, or None."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A rule with its stable id, which `policy.deny` names.
 
     The first of `severities` is the default. `meaning` is the docstring of its function: when it
@@ -97,8 +96,7 @@ class Rule:
         return Consequence(self.id, severity, message)
 
 
-@dataclass(frozen=True, slots=True)
-class Objection:
+class Objection(Struct, frozen=True):
     """What the server objects to, the field of the resource that it is about, and the fix."""
 
     message: str
@@ -106,8 +104,7 @@ class Objection:
     path: Path = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KnownRefusal:
+class KnownRefusal(Struct, frozen=True):
     """A change that the server is known to refuse, with a stable id, which `policy.attempt` names.
 
     `meaning` is the docstring of its function.
@@ -123,8 +120,7 @@ class KnownRefusal:
         return self.judge(context) if context.action in self.actions else None
 
 
-@dataclass(slots=True)
-class Rules:
+class Rules(Struct):
     """The rules of a kind, in the order of their definition."""
 
     consequences: list[Rule] = field(default_factory=list)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from reconciler.model.live import id_text
 from reconciler.model.run_status import BILLING, COMPLETED
@@ -20,8 +21,7 @@ class InvalidRun(ValueError):
     """A field of a run, a backfill or a log entry has the wrong type."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One run of an export. `start` is None for a run from the beginning of time.
 
     `error` is text of the service, unescaped. `backfill` is the id of the backfill that made it.
@@ -71,8 +71,7 @@ class Run:
         return self.status in FAILED
 
 
-@dataclass(frozen=True, slots=True)
-class BackfillRow:
+class BackfillRow(Struct, frozen=True):
     """One backfill. `adjusted_start` is the first interval with data: before it no runs are made.
 
     `total_records` is 0 for a range without data, None if unknown.
@@ -123,8 +122,7 @@ class LogLevel(StrEnum):
     ERROR = "ERROR"
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(Struct, frozen=True):
     """One line of a log. `instance` is an id of the workflow engine, not the id of a run."""
 
     timestamp: datetime

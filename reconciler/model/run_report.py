@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.run import LogEntry, LogLevel, Run
@@ -28,8 +29,7 @@ class RunOrder(StrEnum):
     INTERVAL = "interval"
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """The object whose runs or logs are shown. Texts are those of the service, unescaped."""
 
     environment: str
@@ -39,8 +39,7 @@ class Subject:
     page: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunReport:
+class RunReport(Struct, frozen=True):
     """Runs, the newest first. `detail`: one run was asked for.
 
     more
@@ -62,8 +61,7 @@ class RunReport:
         return frozenset(run.id for run in self.runs if run.failed and _interval(run) in exported)
 
 
-@dataclass(frozen=True, slots=True)
-class RunChange:
+class RunChange(Struct, frozen=True):
     """A run that is new, or has another status than before."""
 
     run: Run
@@ -81,8 +79,7 @@ class Matched(StrEnum):
     """They were logged while it ran: entries of other runs may be among them."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogReport:
+class LogReport(Struct, frozen=True):
     """Log entries, the oldest first. `run` and `matched` are None for those of the whole object.
 
     `more`: there are older entries that were not read.

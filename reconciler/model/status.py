@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.plan import Note
@@ -23,8 +24,7 @@ class State(Term):
     OK = "ok", "Every interval whose run is due is exported, or its run is in progress."
 
 
-@dataclass(frozen=True, slots=True)
-class ExportStatus:
+class ExportStatus(Struct, frozen=True):
     """The state of one live export. Texts from the service are unescaped.
 
     failures
@@ -72,8 +72,7 @@ class ExportStatus:
         return self.runs[0] if self.runs else None
 
 
-@dataclass(frozen=True, slots=True)
-class StatusReport:
+class StatusReport(Struct, frozen=True):
     """The states of all selected exports at a moment, the worst first.
 
     `missing` are the resources that do not exist yet.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal, NoReturn
+
+from msgspec import Struct
 
 from reconciler.model.json_tree import JSON, PLAIN, JSONObject, Path, leaves
 from reconciler.model.reference import Reference
@@ -42,8 +43,7 @@ MISSING: Final = Missing.MISSING
 """An absent field, which is not managed. Null is a value."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class SecretSource:
+class SecretSource(Struct, frozen=True, order=True):
     """The source of one secret, never its value.
 
     `source` is the name of a provider. "literal" is a value that is written in the files: its
@@ -65,8 +65,7 @@ class SecretSource:
         return f"${{secret:{self.source}:{self.argument}}}"
 
 
-@dataclass(frozen=True, slots=True)
-class SecretRef:
+class SecretRef(Struct, frozen=True):
     """A value that contains a secret: a reference, or text with references inside.
 
     The client resolves it when a request is sent, so it has no value that could leak. Comparing it

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from msgspec import Struct
 
 from reconciler.model.dialect import Dialect
 from reconciler.model.schema_files import known_schema, variant_schema
@@ -27,8 +28,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One name of the schemas.
 
     `kind` is the kind that it belongs to, None for the workspace file. `path` is where a resource

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.client.tasks import together
 from reconciler.errors import ServiceError
@@ -21,8 +23,7 @@ _NAMES = {"enabled": "paused"}
 """The log calls the field `enabled`, with the values of `paused` (docs/service.md, 15.64)."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Struct, frozen=True):
     """The newest entry of the log that sets a field."""
 
     after: JSON

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.errors import (
     AmbiguousOutcome,
@@ -41,8 +43,7 @@ _UNTIL_RUNS = 600.0
 """Seconds without a new run after which a server without rows is not waited for any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backfiller:
+class Backfiller(Struct, frozen=True):
     """Starts the backfills of one object. `now` is the time of this machine.
 
     On a server without rows, runs that are not in `old_runs` are those of the backfills.

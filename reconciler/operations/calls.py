@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
+
+from msgspec import Struct
 
 from reconciler.client import Transport
 from reconciler.errors import InvalidResponse, ReconcilerError
@@ -24,8 +25,7 @@ class NotOffered(ReconcilerError):
     """The server does not offer an operation, or not to API keys."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectCalls:
+class ObjectCalls(Struct, frozen=True):
     """The operations of one live object.
 
     `dialect` is that of the server, None if unknown: then every operation is tried.

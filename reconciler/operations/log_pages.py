@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from reconciler.errors import Forbidden, InvalidResponse
 from reconciler.model.dialect import Dialect
@@ -21,8 +22,7 @@ MOST = 500
 _LEAST = timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class LogFilter:
+class LogFilter(Struct, frozen=True):
     """Which entries to read: after and before moments, of some levels, with a text."""
 
     first: datetime | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from reconciler.errors import AmbiguousIdentity
 from reconciler.model.address import Address
@@ -13,8 +14,7 @@ from reconciler.model.values import MISSING, value_at
 from reconciler.model.wording import printable, quoted
 
 
-@dataclass(slots=True)
-class Ambiguities:
+class Ambiguities(Struct):
     """The problems of one matching, with their hints and the objects to look at."""
 
     problems: list[str] = field(default_factory=list)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan
 from reconciler.model.wording import printable, quoted
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(Struct, frozen=True):
     """A question, and the answers that approve."""
 
     question: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime, time
+
+from msgspec.structs import replace
 
 from reconciler.errors import BadUsage
 from reconciler.model.backfill_plan import BackfillPlan, PlannedBackfill

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
@@ -13,8 +14,7 @@ from reconciler.model.plan import Note
 from reconciler.model.resource import Desired, Resource, State
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Struct, frozen=True):
     """The configuration at a git commit and at the commits from there to HEAD.
 
     desired, commit, ref
@@ -56,8 +56,7 @@ class Version(NamedTuple):
         return Version(parent, self.desired) if parent is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """The versions of every resource in the range of the base, oldest first, without repeats."""
 
     versions: Mapping[Address, Sequence[Version]]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
@@ -14,8 +15,7 @@ from reconciler.planning.base import History
 from reconciler.planning.matcher import Match
 
 
-@dataclass(slots=True)
-class ChangeContext:
+class ChangeContext(Struct):
     """The input of every decision besides the resource itself.
 
     `rotate` are the resources whose secrets are sent again. `parent_names` are those of live
@@ -29,7 +29,7 @@ class ChangeContext:
     rotate: Container[Address]
     declared: Mapping[Address, Resource]
     parent_names: Mapping[tuple[str, str], str]
-    _children: dict[tuple[str, str], list[LiveObject]] | None = field(default=None, repr=False)
+    _children: dict[tuple[str, str], list[LiveObject]] | None = None
 
     def children(self, parent: LiveObject) -> Sequence[LiveObject]:
         """Return the live children of an object, managed or not. Indexed on first use."""

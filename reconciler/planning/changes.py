@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
+
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.change import Change, FieldChange, Origin, Reason, SecretNote, SecretUse

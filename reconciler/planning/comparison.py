@@ -8,13 +8,14 @@ override the field. An override of one environment only is promoted: it is copie
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+
+from msgspec import Struct
 
 from reconciler.model.compared import FieldDifference, FieldSide, Intent
 from reconciler.model.comparison import with_default
 from reconciler.model.kind import Field, Kind
 from reconciler.model.leaves import field_leaves
-from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
+from reconciler.model.resource import ParentRef, Resource, State
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -28,16 +29,14 @@ _IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from")
 """What an object is recognized by, which may differ between environments."""
 
 
-@dataclass(frozen=True, slots=True)
-class EnvironmentSide:
+class EnvironmentSide(Struct, frozen=True):
     """A resource in one environment, None if it is not there, and its overrides as written."""
 
     resource: Resource | None
     overrides: JSONObject
 
 
-@dataclass(frozen=True, slots=True)
-class Promotion:
+class Promotion(Struct, frozen=True):
     """A value to set in the overrides of the second environment, `MISSING` to remove it."""
 
     path: Path
@@ -114,11 +113,8 @@ def _values(kind: Kind, resource: Resource | None) -> dict[Path, tuple[Field | N
         values["state",] = None, resource.state.value
     for leaf in field_leaves(kind.fields, resource.spec, live=False):
         values[leaf.path] = leaf.field, leaf.value
-    for setting in fields(Lifecycle):
-        value = getattr(resource.lifecycle, setting.name)
-        if value != setting.default:
-            value = list(value) if isinstance(value, tuple) else value
-            values["lifecycle", setting.name] = None, value
+    for name, value in resource.lifecycle.given().items():
+        values["lifecycle", name] = None, value
     if resource.secret_version is not None:
         values["secret_version",] = None, resource.secret_version
     return values

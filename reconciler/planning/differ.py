@@ -7,7 +7,8 @@ difference has the side that it comes from: a change since the oldest version of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.change import FieldChange, Origin
 from reconciler.model.comparison import comparable, compared, display_value, is_equal
@@ -19,8 +20,7 @@ from reconciler.model.resource import Lifecycle, Resource
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, path_text, value_at
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """What differs, in field order.
 
     `toggles` are changed by requests of their own. `unreset` are keys that were removed from the

@@ -6,10 +6,12 @@ The rules themselves answer, so that nothing else lists which field each of them
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import permutations
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
@@ -29,8 +31,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _DIALECTS = (*Dialect, None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
+class _Trial(Struct, frozen=True):
     """A kind, the path of the field, and the other fields that a valid object has."""
 
     kind: Kind

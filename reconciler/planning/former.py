@@ -7,8 +7,9 @@ name another object now.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
@@ -20,8 +21,7 @@ ScopedName: TypeAlias = tuple[str | None, str]
 """The id of the parent, and a name in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """The live objects of one kind by id, and by parent and name."""
 
     by_id: Mapping[str, LiveObject]
@@ -45,8 +45,7 @@ class Names:
         return cls(by_id, by_name)
 
 
-@dataclass(slots=True)
-class FormerObjects:
+class FormerObjects(Struct):
     """The objects of former versions. `current` returns the object of a resource of today."""
 
     history: History

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.gaps import Gap, GapState
 from reconciler.model.intervals import Interval, Schedule
@@ -18,8 +20,7 @@ from reconciler.model.run_status import BILLING, COMPLETED
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """The runs of an export since the begin of a window, and its backfills, None if unknown."""
 
     runs: Sequence[Run] = ()

@@ -6,11 +6,12 @@ All violations are reported at once, each with the place of the rule and the way
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from reconciler.errors import Mark
+from msgspec import Struct
+
+from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change
@@ -24,8 +25,7 @@ from reconciler.model.wording import printable, quoted, several
 from reconciler.planning.rules import rule_refusals
 
 
-@dataclass(frozen=True, slots=True)
-class GuardContext:
+class GuardContext(Struct, frozen=True):
     """What a guard may look at: the changes in order, and what they are measured against.
 
     `resources` are the declared ones, and those of the git base that were removed. `managed` is
@@ -223,8 +223,7 @@ def _refused(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Surroundings:
+class _Surroundings(Struct, frozen=True):
     """The live objects that known refusals depend on."""
 
     context: GuardContext

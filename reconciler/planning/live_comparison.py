@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.compared import (
@@ -34,8 +35,7 @@ _Place: TypeAlias = tuple[str, str, str, int]
 _NAME: Path = ("name",)
 
 
-@dataclass(frozen=True, slots=True)
-class LiveSide:
+class LiveSide(Struct, frozen=True):
     """The live state of an environment, matched with its resources."""
 
     environment: str

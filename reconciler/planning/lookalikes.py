@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct, field
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
@@ -49,8 +50,7 @@ class _Alike(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class LookAlikes:
+class LookAlikes(Struct, frozen=True):
     """The unmanaged objects, indexed. `parent_names` are those of live objects, by kind and id."""
 
     kinds: Mapping[str, Kind]

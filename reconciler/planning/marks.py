@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from reconciler.model.live import LiveObject
 from reconciler.model.replacement import parse_marked_name
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedObject:
+class MarkedObject(Struct, frozen=True):
     """A new object with the plain name of its resource and the id of the object it replaces."""
 
     live: LiveObject
@@ -18,8 +18,7 @@ class MarkedObject:
     old_id: str
 
 
-@dataclass(slots=True)
-class MarkedObjects:
+class MarkedObjects(Struct):
     """The marked objects of one kind.
 
     `plain` has the names without mark, by id, where the old object is gone: such an object is

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.action import Action
 from reconciler.model.change import Change, SecretUse
@@ -26,8 +27,7 @@ _MOST = 20
 _SINCE_BASE = {SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED}
 
 
-@dataclass(frozen=True, slots=True)
-class NoteContext:
+class NoteContext(Struct, frozen=True):
     """What the notes are about.
 
     `unmanaged` are the objects that stay unmanaged, `parent_names` the names of live objects that

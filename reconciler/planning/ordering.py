@@ -10,10 +10,12 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
@@ -33,8 +35,7 @@ _Needs: TypeAlias = dict[str, set[str]]
 """The ids of changes, each with those of the changes that come before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
+class Ordered(Struct, frozen=True):
     """The changes in order, each with what it depends on, and resources that swap names."""
 
     changes: tuple[Change, ...]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
@@ -19,8 +21,7 @@ from reconciler.planning.differ import is_ignored
 from reconciler.planning.planner import PlanContext, make_plan
 
 
-@dataclass(frozen=True, slots=True)
-class Toggling:
+class Toggling(Struct, frozen=True):
     """What is paused or unpaused: live objects, by the address of their resource or of their id.
 
     `written`: the configuration is edited accordingly.
@@ -42,7 +43,7 @@ class Toggling:
         plan = make_plan(
             replace(self.desired, resources={**self.desired.resources, **wanted}),
             live,
-            replace(policy, prune={}),
+            policy.without_pruning(),
             self.kinds,
             context=replace(
                 context, base=None, options=replace(context.options, only=frozenset(wanted))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
@@ -27,8 +29,7 @@ from reconciler.planning.pruning import PrunedObject, to_prune
 from reconciler.planning.selection import Candidates, Selected, select
 
 
-@dataclass(frozen=True, slots=True)
-class PlanContext:
+class PlanContext(Struct, frozen=True):
     """What a plan depends on besides configuration, live state and policy.
 
     `now` is when live state was read: rules such as "end_at has passed" need it. `head` is the

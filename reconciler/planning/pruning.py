@@ -7,7 +7,8 @@ configuration no longer does. An empty workspace therefore deletes nothing.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.change import Reason
@@ -18,8 +19,7 @@ from reconciler.model.resource import Resource, State
 from reconciler.planning.matcher import Match, Matching
 
 
-@dataclass(frozen=True, slots=True)
-class PrunedObject:
+class PrunedObject(Struct, frozen=True):
     """An object to delete, with the reason and its parent, if that is declared."""
 
     match: Match

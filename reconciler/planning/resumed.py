@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
@@ -27,8 +29,7 @@ _SENT_AGAIN = (SecretUse.ROTATE, SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_
 _IN_PLACE = (Action.UPDATE, Action.PAUSE, Action.UNPAUSE)
 
 
-@dataclass(slots=True)
-class Resumed:
+class Resumed(Struct):
     """The saved changes that are done, and how the others continue.
 
     `saved` and `new` have known secrets masked. `created` are the live ids of new objects by

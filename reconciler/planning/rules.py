@@ -6,7 +6,8 @@ Only what a saved plan contains is read, so that a plan and its file give the sa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.action import Action
 from reconciler.model.change import Change
@@ -73,8 +74,7 @@ def _fix(rule: PolicyRule) -> str:
     return f"omit the change with --exclude, or edit `policy.{rule.code}`"
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
+class _Subject(Struct, frozen=True):
     """A change, its kind, and all kinds by name."""
 
     change: Change

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.change import Change
@@ -18,8 +20,7 @@ from reconciler.planning.deviations import addition, deviations, omission
 from reconciler.planning.resumed import Resumed
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """The common part of both plans, and one line of text for each difference.
 
     `plan` is the new plan without the changes that the saved one does not contain, and without
@@ -58,8 +59,7 @@ def compare(
     )
 
 
-@dataclass(slots=True)
-class _Comparer:
+class _Comparer(Struct):
     """The comparison so far.
 
     `current` are the changes of the new plan by id. `contained` are the ids of those that the saved

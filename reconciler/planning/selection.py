@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.errors import BadUsage
 from reconciler.model.address import Address
@@ -26,8 +28,7 @@ EVERYTHING = "*"
 _MOST_LISTED = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(Struct, frozen=True):
     """The outcome: resources and objects to prune, by address, and those to send secrets of again.
 
     `addresses` contains the parents that must be created for them.
@@ -38,8 +39,7 @@ class Selected:
     notes: tuple[Note, ...] = ()
 
 
-@dataclass(frozen=True)
-class Candidates:
+class Candidates(Struct, frozen=True, dict=True):
     """What a selection may name.
 
     matching, pruned
@@ -155,8 +155,7 @@ def select(
     return Selected(chosen | added, rotated, tuple(notes))
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
+class _Test(Struct, frozen=True):
     """The objects that options name, None for an option that is not given."""
 
     targets: AbstractSet[Address] | None

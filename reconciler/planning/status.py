@@ -6,10 +6,11 @@ A list of exports has the latest runs of each, so no other call is needed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from statistics import median
+
+from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.dialect import Dialect
@@ -33,8 +34,7 @@ _MOST_MISSED = 100_000
 _ORDER = {state: position for position, state in enumerate(State)}
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A live export to judge, and what is known about it from elsewhere."""
 
     address: Address

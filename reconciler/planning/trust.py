@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.policy_rule import RULE_PREFIX

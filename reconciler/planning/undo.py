@@ -7,8 +7,10 @@ can't be restored, becomes a note.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
@@ -29,8 +31,7 @@ from reconciler.planning.differ import is_ignored
 from reconciler.planning.planner import PlanContext, make_plan
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedPlan:
+class AppliedPlan(Struct, frozen=True):
     """A plan and how much of it was applied.
 
     done
@@ -77,7 +78,7 @@ def undo_plan(
     plan = make_plan(
         former.as_desired(),
         live,
-        replace(policy, prune={}),
+        policy.without_pruning(),
         kinds,
         context=replace(context, base=None, options=options),
     )
@@ -118,8 +119,7 @@ def _reasons(change: Change) -> tuple[Reason, ...]:
     return (Reason.UNDO, *rest)
 
 
-@dataclass(slots=True)
-class _FormerState:
+class _FormerState(Struct):
     """The resources that restore the state before a plan, and notes on what they can't."""
 
     applied: AppliedPlan

@@ -7,7 +7,8 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from reconciler.errors import Mark, SecretUnavailable, UnreadableFile
+from reconciler.diagnostics import Mark
+from reconciler.errors import SecretUnavailable, UnreadableFile
 from reconciler.model.field_origin import FieldOrigin
 from reconciler.model.values import JSON, SecretSource
 from reconciler.providers.provider import FillContext, Provider, SecretContext, without_line_end

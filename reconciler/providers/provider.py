@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from reconciler.model.connection import SecretSettings
 from reconciler.model.field_origin import FieldOrigin
@@ -12,8 +13,7 @@ from reconciler.model.trust import Trusted
 from reconciler.model.values import JSON, SecretSource
 
 
-@dataclass(frozen=True, slots=True)
-class FillContext:
+class FillContext(Struct, frozen=True):
     """What a provider can use while files are loaded.
 
     environ
@@ -75,8 +75,7 @@ class FillContext:
         return self.failed
 
 
-@dataclass(frozen=True, slots=True)
-class SecretContext:
+class SecretContext(Struct, frozen=True):
     """What a provider can use to look up a secret.
 
     `for_api_key`: the secret is the API key, whose reference comes from a trusted place.
@@ -91,8 +90,7 @@ Fill: TypeAlias = Callable[[str, FillContext], JSON]
 Accepts: TypeAlias = Callable[[str, FillContext], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Struct, frozen=True):
     """One provider of values.
 
     argument

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.client import Transport
 from reconciler.errors import InvalidResponse, NotFound
@@ -17,8 +18,7 @@ from reconciler.reading.key import KEY
 _ORGANIZATIONS = "/api/organizations/"
 
 
-@dataclass(frozen=True, slots=True)
-class KeyAccess:
+class KeyAccess(Struct, frozen=True):
     """What an API key says about itself (docs/service.md, 12).
 
     `projects` and `organizations` are its limits, () for none.
@@ -30,8 +30,7 @@ class KeyAccess:
     organizations: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Visible:
+class Visible(Struct, frozen=True):
     """How many objects of a kind the key sees, and the dialect that the first one shows."""
 
     count: int | None

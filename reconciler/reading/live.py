@@ -8,8 +8,9 @@ the objects that a plan depends on. A key that is limited to projects may not li
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from reconciler.client import Transport, together
 from reconciler.errors import Forbidden, NotFound
@@ -22,8 +23,7 @@ from reconciler.reading.key import dialect_of_key
 from reconciler.reading.objects import Progress, list_scope, read_object
 
 
-@dataclass(frozen=True, slots=True)
-class Depth:
+class Depth(Struct, frozen=True):
     """What is read beyond the lists.
 
     in_full
@@ -70,8 +70,7 @@ async def read_live(
     return await read_details(transport, live, wanted, kinds=kinds, desired=desired)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(Struct, frozen=True):
     transport: Transport
     organization: str
     resources: Sequence[Resource]

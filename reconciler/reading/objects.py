@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from reconciler.client import Transport, complete_list
 from reconciler.model.event import Reading
@@ -14,8 +15,7 @@ from reconciler.model.wording import printable
 from reconciler.reading.typed import live_object
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """Reports how many objects of a collection are read, in all of its lists together."""
 
     transport: Transport

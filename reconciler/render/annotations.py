@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
-from reconciler.errors import Diagnostic, Level, Mark
+from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan
 from reconciler.model.wording import shortened

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from reconciler.model.identity import plan_id
 from reconciler.model.logged_run import Audit, Ending, LoggedChange, LoggedRun

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from reconciler.errors import Diagnostic, Level
+from reconciler.diagnostics import Diagnostic, Level
 from reconciler.model.plan import Plan
 from reconciler.model.wording import plain_json
 from reconciler.render.diagnostics import message_of, safe_json

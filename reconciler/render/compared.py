@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from reconciler.errors import Mark
+from msgspec import Struct
+
+from reconciler.diagnostics import Mark
 from reconciler.model.compared import (
     EnvironmentComparison,
     FieldDifference,
@@ -31,8 +32,7 @@ _MOST_ROWS = 400
 _NOT_SET = "not set"
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """An intended difference that several resources have, as the files write it."""
 
     path: str

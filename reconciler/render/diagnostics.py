@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from reconciler.errors import Diagnostic, Level, Mark
+from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.wording import listed, plain_json, printable, several
 from reconciler.render.crop import crop
 from reconciler.render.style import NARROWEST, PLAIN, Colour, Style

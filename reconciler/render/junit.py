@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reconciler.errors import Diagnostic, Level
+from reconciler.diagnostics import Diagnostic, Level
 from reconciler.model.plan import Plan
 from reconciler.render.diagnostics import message_of
 from reconciler.render.options import DEFAULTS, RenderOptions

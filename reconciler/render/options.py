@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.render.style import PLAIN, Style
 
@@ -10,8 +10,7 @@ COMMENT_LIMIT = 65_536
 """Characters of a comment on GitHub."""
 
 
-@dataclass(frozen=True, slots=True)
-class RenderOptions:
+class RenderOptions(Struct, frozen=True):
     """How to write a result. A format ignores options that do not concern it.
 
     `root` is the path from the root of the repository to the workspace folder, with forward

@@ -9,7 +9,8 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan, Refusal

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import orjson
+from msgspec.structs import replace
 
-from reconciler.errors import InvalidConfiguration
+from reconciler.diagnostics import InvalidConfiguration
 from reconciler.model.plan import Plan
 from reconciler.model.planned import EnvironmentPlan
 from reconciler.model.wording import plain_json, printable, several

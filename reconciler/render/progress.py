@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from traceback import walk_tb
 
-from reconciler.errors import InvalidConfiguration, ReconcilerError
+from msgspec import Struct, field
+
+from reconciler.diagnostics import InvalidConfiguration
+from reconciler.errors import ReconcilerError
 from reconciler.model.event import (
     Done,
     Ended,
@@ -43,7 +46,7 @@ _SKIPS = 3
 """How many changes that are skipped for one reason have lines of their own."""
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class Progress:
     """A listener that writes a line when a change ends, and a status line now and then.
 
@@ -60,10 +63,10 @@ class Progress:
     verbose: bool = False
     debug: bool = False
     forward: Listener | None = None
-    _status: Status = field(init=False)
-    _shown_at: float = field(init=False)
+    _status: Status = dataclasses.field(init=False)
+    _shown_at: float = dataclasses.field(init=False)
     _visible: bool = False
-    _skips: Counter[str] = field(default_factory=Counter)
+    _skips: Counter[str] = dataclasses.field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self._shown_at = self.clock()
@@ -126,8 +129,7 @@ class Progress:
             self._visible = False
 
 
-@dataclass(slots=True)
-class Status:
+class Status(Struct):
     """What a command is doing. `since` is the start of the phase in monotonic seconds."""
 
     since: float

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from reconciler.codes import meaning
-from reconciler.errors import Diagnostic, Level, Mark
+from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.plan import Plan
 from reconciler.render.diagnostics import message_of, safe_json
 from reconciler.render.options import DEFAULTS, RenderOptions

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from html import escape
+
+from msgspec import Struct
 
 from reconciler.model.run import Run
 from reconciler.model.status import ExportStatus, rough_duration
@@ -19,8 +20,7 @@ _MOST_BARS = 10
 _SPARK_WIDTH, _SPARK_HEIGHT = 80, 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Bar:
+class _Bar(Struct, frozen=True):
     """A bar: its height, None for a run that has none, its class and its tooltip."""
 
     value: float | None

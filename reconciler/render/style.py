@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 _FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE")
 _FIRST_COMBINING = "\u0300"
@@ -27,8 +28,7 @@ class Colour(StrEnum):
     BOLD_RED = "1;31"
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Struct, frozen=True):
     """Whether text is coloured, the number of cells of a line, and whether a terminal shows it."""
 
     colour: bool = False

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
-from reconciler.errors import DiagnosticCollector
+from msgspec import Struct
+
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.connection import Connection, is_loopback
 from reconciler.model.values import JSON, SecretRef, value_at
 from reconciler.model.wording import quoted
@@ -32,8 +33,7 @@ _KEY = "RECONCILER_API_KEY"
 _VARIABLES = {"base_url": "RECONCILER_BASE_URL", "organization": "RECONCILER_ORGANIZATION"}
 
 
-@dataclass(frozen=True, slots=True)
-class Unconnected:
+class Unconnected(Struct, frozen=True):
     """Why an environment has no connection, and the fix. `disagrees`: a file and a variable do."""
 
     message: str
@@ -44,8 +44,7 @@ class Unconnected:
 Connected: TypeAlias = Connection | Unconnected
 
 
-@dataclass(frozen=True, slots=True)
-class Configured:
+class Configured(Struct, frozen=True):
     """The connection of an environment, and what its file sets: text by name of the setting."""
 
     connected: Connected

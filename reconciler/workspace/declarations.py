@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from reconciler.errors import DiagnosticCollector, Mark
+from msgspec import Struct, field
+
+from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.suggestion import choice
@@ -18,8 +19,7 @@ from reconciler.workspace.yaml.document import Document, Unknown
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Struct, frozen=True):
     """A resource as a file declares it."""
 
     address: Address
@@ -33,8 +33,7 @@ class Declaration:
         return self.document.key_mark(self.path)
 
 
-@dataclass(slots=True)
-class Undetermined:
+class Undetermined(Struct):
     """What is unknown because of errors that are reported already.
 
     Any resource of `kinds` may be declared. Those of `addresses` are declared or may be. The state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from reconciler.model.values import JSON, SecretRef
 from reconciler.workspace.limits import MAX_DEPTH, MAX_EXPANDED, MAX_TOTAL_EXPANDED
@@ -14,8 +14,7 @@ TOO_MANY = f"references expand to more than {MAX_TOTAL_EXPANDED:,} values in tot
 TOO_DEEP = f"variables refer to each other more than {MAX_DEPTH} levels deep"
 
 
-@dataclass(slots=True)
-class Expansion:
+class Expansion(Struct):
     """What the references of an environment expand to, counted where it is used.
 
     Lists and mappings are shared, not copied: they are small in memory and huge for all that walks

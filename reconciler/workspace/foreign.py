@@ -6,12 +6,14 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from reconciler.errors import DiagnosticCollector, LoadingStopped
+from msgspec import Struct
+
+from reconciler.diagnostics import DiagnosticCollector
+from reconciler.errors import LoadingStopped
 from reconciler.model.kind import Kind
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import Parse
@@ -25,8 +27,7 @@ _MISNAMED = ("reconciler.yml", "reconciler.yaml")
 
 
 # Without slots, since cached properties need a dict.
-@dataclass(frozen=True)
-class Recognition:
+class Recognition(Struct, frozen=True, dict=True):
     """What distinguishes resource files from other files.
 
     A resource file has a collection, or a similar word, as a key at the top. If the top cannot be

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from reconciler.errors import DiagnosticCollector
+from msgspec import Struct
+from msgspec.structs import replace
+
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.reference import holds_reference
@@ -145,8 +148,7 @@ def _is_in_environment(declaration: Declaration, context: EnvironmentContext) ->
     return not isinstance(listed, list) or context.environment in listed
 
 
-@dataclass(slots=True)  # Not frozen, like others of which every resource has one: it is faster.
-class Filled:
+class Filled(Struct):
     """A resource with its layers merged and its references filled in.
 
     `unfilled` are the fields about environments, which are checked as they are written. `name` is

@@ -8,13 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from reconciler.errors import (
-    Diagnostic,
-    DiagnosticCollector,
-    InvalidConfiguration,
-    LoadingStopped,
-    ReconcilerError,
-)
+from msgspec import Struct
+
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
+from reconciler.errors import LoadingStopped, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.client_options import ClientOptions
 from reconciler.model.connection import Connection, SecretSettings
@@ -137,6 +134,10 @@ class Loaded:
         if isinstance(self.connected, Unconnected):
             raise ReconcilerError(self.connected.message, hint=self.connected.hint)
         return self.connected
+
+    def connected_to(self, connection: Connection) -> Loaded:
+        """Return the same workspace for another service, which has no client options."""
+        return replace(self, connected=connection, client=ClientOptions())
 
 
 def load(  # noqa: PLR0913 - what is read, and how
@@ -263,8 +264,7 @@ class _Files(NamedTuple):
     skipped: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Loader:
+class _Loader(Struct, frozen=True):
     """The steps of loading.
 
     `assume_env` gives unset environment variables an unknown value. `snapshots` are what it shares
@@ -352,7 +352,7 @@ class _Loader:
         return Loaded(
             desired=desired
             if isinstance(connected, Unconnected)
-            else replace(desired, base_url=connected.base_url, organization=connected.organization),
+            else desired.of_service(connected.base_url, connected.organization),
             policy=settings.policy,
             own_policy=settings.own_policy,
             connected=connected,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from reconciler.model.kind import Kind
 from reconciler.model.reference import UNSET
@@ -14,8 +15,7 @@ from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Layer
 
 
-@dataclass(frozen=True, slots=True)
-class KindLayers:
+class KindLayers(Struct, frozen=True):
     """What the resources of a kind share in one environment.
 
     `defaults` is their lowest layer, None without defaults. `canonical` are the kind's own names of

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+
+from msgspec import Struct
 
 from reconciler.model.field_origin import FieldOrigin
 from reconciler.model.json_tree import leaves, map_leaves, mapped_leaves
@@ -11,7 +12,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.redaction import MASK
 from reconciler.model.reference import UNSET, is_only_references, references_in
 from reconciler.model.resolved import FilledReference, Overridden, ResolvedField
-from reconciler.model.resource import Lifecycle, ParentRef, Resource, State
+from reconciler.model.resource import ParentRef, Resource, State
 from reconciler.model.values import (
     JSON,
     MISSING,
@@ -32,8 +33,7 @@ _MAPPING = "(a mapping)"
 _SECRET = frozenset({"x-secret"})
 
 
-@dataclass(frozen=True, slots=True)
-class OriginContext:
+class OriginContext(Struct, frozen=True):
     """The sources of fields: the layers of the resource, variables and the environment."""
 
     places: Places
@@ -92,12 +92,12 @@ def _values(resource: Resource, kind: Kind, places: Places) -> Iterator[tuple[Pa
     spec = _with_unset(resource, kind, places)
     for name in sorted(spec, key=lambda field_name: order.get(field_name, len(order))):
         yield from mapped_leaves(spec[name], (name,))
-    for field in fields(Lifecycle):
-        path: Path = ("lifecycle", field.name)
-        value = getattr(resource.lifecycle, field.name)
+    given = resource.lifecycle.given()
+    for setting, value in resource.lifecycle.as_json().items():
+        path: Path = ("lifecycle", setting)
         is_set = any(value_at(layer.value, path) is not MISSING for layer in places.layers)
-        if value != field.default or is_set:
-            yield path, list(value) if isinstance(value, tuple) else value
+        if setting in given or is_set:
+            yield path, value
     if resource.secret_version is not None or _is_unset("secret_version", places):
         yield ("secret_version",), resource.secret_version or MISSING
 

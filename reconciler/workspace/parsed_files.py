@@ -6,7 +6,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from reconciler.errors import Diagnostic, DiagnosticCollector
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
 
-from reconciler.errors import DiagnosticCollector, UnreadableFile
+from reconciler.diagnostics import DiagnosticCollector
+from reconciler.errors import UnreadableFile
 from reconciler.model.globs import PathGlob, TooComplex, has_wildcard
 from reconciler.model.suggestion import nearest
 from reconciler.workspace.limits import MAX_FILES, MAX_PATTERNS, MAX_WILDCARD_PATTERNS

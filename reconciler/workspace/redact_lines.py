@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from reconciler.codes import meaning
-from reconciler.errors import Diagnostic
+from reconciler.diagnostics import Diagnostic
 from reconciler.model.redaction import (
     MASK,
     masked,
@@ -37,8 +39,7 @@ def masked_with_lines(
     return tuple(_with_line(diagnostic, texts) for diagnostic in diagnostics)
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(Struct, frozen=True):
     """A line with secrets masked.
 
     `masked` are the spans of the secrets in the original line. `shifts[n]` is the distance by which

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, cast
 
-from reconciler.errors import DiagnosticCollector, LoadingStopped, Mark
+from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.errors import LoadingStopped
 from reconciler.model.json_tree import PLAIN, map_leaves
 from reconciler.model.reference import (
     SECRET,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from reconciler.errors import DiagnosticCollector, Mark, UnreadableFile
+from msgspec import Struct, field
+
+from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.errors import UnreadableFile
 from reconciler.model.globs import has_wildcard
 from reconciler.model.wording import listed
 from reconciler.workspace.foreign import Recognition, is_misnamed
@@ -19,8 +21,7 @@ from reconciler.workspace.yaml.loader import Parse, parse
 _MOST_LISTED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceFiles:
+class ResourceFiles(Struct, frozen=True):
     """The resource files of a workspace.
 
     `skipped` are files without resources that a pattern with wildcards selects, once the files are

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from reconciler.errors import DiagnosticCollector
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.address import Address
 from reconciler.model.client_options import ClientOptions
 from reconciler.model.kind import Kind
@@ -37,8 +40,7 @@ if TYPE_CHECKING:
 _MOST_LISTED = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What a command may do.
 
     policy, own_policy
@@ -61,8 +63,7 @@ class Settings:
     after_merge: tuple[Refusal, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Deciding:
+class Deciding(Struct, frozen=True):
     """The loaded workspace file and the one that decides: the same one, or that of the base."""
 
     own: Workspace
@@ -122,7 +123,7 @@ class Deciding:
     ) -> Settings:
         """Return the settings of the base, with what the loaded files change."""
         problems = DiagnosticCollector()
-        references = replace(
+        references = dataclasses.replace(
             loaded,
             variables=variables_of(self.trusted, self.environment),
             source=base.source,

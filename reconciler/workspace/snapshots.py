@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
-from reconciler.errors import DiagnosticCollector
+from msgspec import Struct, field
+
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.address import Address
 from reconciler.model.resource import Resource
 from reconciler.workspace.parsed_files import ParsedFiles
@@ -15,8 +16,7 @@ _MAY_READ_FILE = re.compile(r"\{file:|\\[xuU]")
 """`${file:…}`, or escapes that could hide it: the result depends on another file."""
 
 
-@dataclass(slots=True)
-class Snapshots:
+class Snapshots(Struct):
     """The parsed files, and the resources without errors in them."""
 
     files: ParsedFiles = field(default_factory=ParsedFiles)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reconciler.errors import Diagnostic
+from reconciler.diagnostics import Diagnostic
 from reconciler.workspace.yaml.document import Document
 
 

@@ -7,10 +7,12 @@ goes, what may be read, and what the policy allows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from reconciler.errors import DiagnosticCollector, GitUnavailable, Level
+from msgspec import Struct
+
+from reconciler.diagnostics import DiagnosticCollector, Level
+from reconciler.errors import GitUnavailable
 from reconciler.workspace.git.applied import trusted_ref
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Repository
@@ -23,8 +25,7 @@ from reconciler.workspace.yaml.strictness import AMBIGUOUS
 _FETCH = "fetch the default branch (fetch-depth: 0 in the checkout step)"
 
 
-@dataclass(frozen=True, slots=True)
-class TrustedBase:
+class TrustedBase(Struct, frozen=True):
     """The tip of the trusted branch, or why there is none.
 
     branch, commit
@@ -110,8 +111,7 @@ def trusted_base(
     return TrustedBase(in_job=in_job, problem=problem, fix=fix)
 
 
-@dataclass(frozen=True, slots=True)
-class _OneFile:
+class _OneFile(Struct, frozen=True):
     """A source with only the workspace file."""
 
     content: bytes

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
-from reconciler.errors import Diagnostic, DiagnosticCollector, Mark
+from msgspec.structs import replace
+
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Mark
 from reconciler.model.values import Path, path_text
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Document, Layer, Places

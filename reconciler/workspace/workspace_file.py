@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from os.path import normpath
 from pathlib import Path as FolderPath
 from typing import Any
 
-from reconciler.errors import BadUsage, DiagnosticCollector, Mark, UnreadableFile
+from msgspec import Struct
+
+from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.errors import BadUsage, UnreadableFile
 from reconciler.model.kind import Kind
 from reconciler.model.policy import Policy
 from reconciler.model.policy_rule import RULE_PREFIX
@@ -30,8 +32,7 @@ _REF_PREFIX = re.compile(r"refs(/[A-Za-z0-9_][A-Za-z0-9_-]*)+")
 _OTHER_REFS = ("refs/heads/", "refs/remotes/")
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(Struct, frozen=True):
     """The workspace file, parsed and checked. `value` is empty if it cannot be used."""
 
     document: Document

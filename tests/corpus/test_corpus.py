@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import Diagnostic, InvalidConfiguration, Level
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.workspace.loading import load, load_all

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.authoring.formatting import format_file
-from reconciler.errors import DiagnosticCollector
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.kinds import all_kinds
 
 FOLDER = Path(__file__).parent / "fmt"

@@ -6,13 +6,13 @@ Of a long text the beginning and the end are stored, with the size and a digest 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from reconciler.commands.saved import stale_message
 from reconciler.errors import StalePlan

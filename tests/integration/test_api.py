@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from reconciler import api
-from reconciler.errors import BadUsage, InvalidConfiguration, ReconcilerError
+from reconciler.diagnostics import InvalidConfiguration
+from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.project_report import ProjectDetails
 from tests.conftest import ROOT
 from tests.support.cli import write

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from reconciler.commands.backfills import Backfilled, BackfillRequest, Screen, backfill, cancel
 from reconciler.commands.gaps import GapRequest, gaps

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from reconciler.client.estimate import Estimate
 from reconciler.commands.gaps import GapRequest, GapResult, gaps

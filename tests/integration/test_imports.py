@@ -19,7 +19,7 @@ from tests.support.cli import TIMEOUT
 NETWORK = ("asyncio", "httpx", "ssl", "reconciler.client", "reconciler.reading")
 READING = ("yaml", "jsonschema_rs", "reconciler.workspace.loading", "reconciler.workspace.yaml")
 USE_CASES = ("reconciler.applying", "reconciler.operations", "reconciler.planning")
-PLANS = ("msgspec", "reconciler.render.plan", "reconciler.model.plan")
+PLANS = ("reconciler.model.codec", "reconciler.render.plan", "reconciler.model.plan")
 
 SCRIPT = """\
 import sys
@@ -57,11 +57,14 @@ def below(names: set[str], packages: Sequence[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "unneeded"),
     [
-        (["--version"], (*NETWORK, *READING, *USE_CASES, *PLANS, "reconciler.cli.options")),
-        (["--help"], (*NETWORK, *READING, *USE_CASES, *PLANS, "reconciler.cli.options")),
-        (["validate", "--help"], (*NETWORK, *READING, *USE_CASES, "msgspec")),
-        (["plan", "--help"], (*NETWORK, *READING, *USE_CASES, "msgspec")),
-        (["apply", "--help"], (*NETWORK, *READING, *USE_CASES, "msgspec")),
+        (
+            ["--version"],
+            (*NETWORK, *READING, *USE_CASES, *PLANS, "reconciler.cli.options", "msgspec"),
+        ),
+        (["--help"], (*NETWORK, *READING, *USE_CASES, *PLANS, "reconciler.cli.options", "msgspec")),
+        (["validate", "--help"], (*NETWORK, *READING, *USE_CASES, PLANS[0])),
+        (["plan", "--help"], (*NETWORK, *READING, *USE_CASES, PLANS[0])),
+        (["apply", "--help"], (*NETWORK, *READING, *USE_CASES, PLANS[0])),
         (["validate"], (*NETWORK, *USE_CASES, *PLANS)),
         (["fmt", "--check"], (*NETWORK, *USE_CASES, *PLANS)),
     ],

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 
 from reconciler.commands.log_reading import LogsRequest, follow_logs, logs
 from reconciler.commands.running import RunsRequest, follow_runs, opened, runs

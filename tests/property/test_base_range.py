@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import event, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from reconciler.errors import AmbiguousIdentity
 from reconciler.model.action import Action

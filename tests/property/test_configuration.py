@@ -17,7 +17,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.errors import BadUsage, Diagnostic, InvalidConfiguration
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration
+from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.workspace.loading import load, load_all
 from tests.conftest import LONG, ROOT

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
-from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from hypothesis import event, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.codec.plan import decode, encode
@@ -78,7 +79,7 @@ def test_only_allowed_objects_are_deleted(world: tuple[Desired, Live], policy: P
 @given(worlds(), _policies)
 def test_a_stricter_policy_never_allows_more(world: tuple[Desired, Live], policy: Policy) -> None:
     desired, live = world
-    stricter = replace(
+    stricter = dataclasses.replace(
         policy,
         max_deletes=Limit(0),
         max_changes=Limit(0),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
@@ -19,7 +19,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import Desired, State
-from reconciler.model.values import path_text
+from reconciler.model.values import MISSING, path_text
 from reconciler.planning.saved import Comparison, compare
 from tests.support.forging import forged
 from tests.support.worlds import KINDS, PureServer, desired_of, live_of, planned, project, worlds
@@ -126,9 +126,12 @@ def contains(saved: Change, change: Change) -> bool:
 def sides(change: Change) -> set[tuple[Any, ...]]:
     """Return the values of the fields before and after.
 
-    The former value of a field is for readers where `seen` has it: the change depends on that.
+    The former value of a field is for readers where `seen` has it: the change depends on that. All
+    fields of a deletion are for readers.
     """
     seen = change.seen or {}
+    if change.action is Action.DELETE:
+        return {((name,), repr(value), repr(MISSING)) for name, value in seen.items()}
     return {
         (item.path, repr(seen.get(path_text(item.path), item.before)), repr(item.after))
         for item in change.fields
@@ -157,6 +160,8 @@ def mutated(
 def edited(desired: Desired, chance: random.Random) -> Desired:
     """Return a workspace in which one resource is removed, absent, renamed or changed."""
     resources = dict(desired.resources)
+    if not resources:
+        return desired
     address = chance.choice(sorted(resources))
     resource = resources.pop(address)
     parents = {item.parent.key for item in resources.values() if item.parent is not None}

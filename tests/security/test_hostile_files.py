@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler import errors
-from reconciler.errors import Diagnostic, Level, Mark, ReconcilerError, UnreadableFile
+from reconciler import diagnostics
+from reconciler.diagnostics import Diagnostic, Level, Mark
+from reconciler.errors import ReconcilerError, UnreadableFile
 from reconciler.kinds import all_kinds
 from reconciler.model.globs import PathGlob, TooComplex
 from reconciler.render.annotations import diagnostics_as_github
@@ -289,7 +290,7 @@ def test_security_13_yaml_bombs_are_bounded(
 
 
 def test_security_13_the_nodes_of_a_document_are_counted_with_merged_ones() -> None:
-    document = parse(merge_chain(100, 10).encode(), "a.yaml", errors.DiagnosticCollector())
+    document = parse(merge_chain(100, 10).encode(), "a.yaml", diagnostics.DiagnosticCollector())
     assert 100 * 9 < document.nodes < 100 * 10 * 10
 
 
@@ -336,8 +337,8 @@ def test_security_13_json_has_every_diagnostic(tmp_path: Path) -> None:
 def test_security_13_loading_stops_after_too_many_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert errors.MAX_DIAGNOSTICS == 100_000
-    monkeypatch.setattr("reconciler.errors.MAX_DIAGNOSTICS", 100)
+    assert diagnostics.MAX_DIAGNOSTICS == 100_000
+    monkeypatch.setattr("reconciler.diagnostics.MAX_DIAGNOSTICS", 100)
     write(tmp_path, {"reconciler.yaml": naming("a.yaml"), "a.yaml": "k: no\n" * 300})
     for command in ("validate", "plan", "fmt"):
         ran = reconciler(command, "-C", tmp_path, environ={})

@@ -6,11 +6,11 @@ import base64
 import html
 import json
 import tracemalloc
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
+from msgspec.structs import replace
 
 from reconciler.client.errors import service_error
 from reconciler.model.action import Action

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
-from reconciler.errors import Diagnostic, Mark
+from reconciler.diagnostics import Diagnostic, Mark
 from reconciler.model.wording import printable
 from reconciler.render.annotations import diagnostics_as_github
 from reconciler.render.diagnostics import diagnostics_as_json, diagnostics_as_text

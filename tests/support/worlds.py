@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from reconciler.applying.staleness import modifications
 from reconciler.kinds import all_kinds

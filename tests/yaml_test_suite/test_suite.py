@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import Diagnostic, DiagnosticCollector, Level
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Level
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 from tests.support.diagnostics import assert_sound

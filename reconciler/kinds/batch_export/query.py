@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.values import JSON
 
@@ -62,8 +63,7 @@ class _Unsupported(Exception):
     """The grammar does not cover the text."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryText:
+class QueryText(Struct, frozen=True):
     """The type of a query field."""
 
     def canonical(self, value: JSON) -> JSON:

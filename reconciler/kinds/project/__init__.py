@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from reconciler.model.described import kind_of
 from reconciler.model.field_types import ListOf, MergedObject, SetOf, Text

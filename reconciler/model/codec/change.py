@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from reconciler.errors import Mark
+from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import (

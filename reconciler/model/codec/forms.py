@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from msgspec import UNSET, UnsetType, field
 
-from reconciler.errors import Mark
+from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.codec.base import (
     AddressText,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import orjson
 from msgspec import ValidationError, convert
+from msgspec.structs import replace
 
 from reconciler.model.change import Change
 from reconciler.model.codec.base import copied

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     # A command imports the results that it has.
-    from reconciler.errors import Diagnostic
+    from reconciler.diagnostics import Diagnostic
     from reconciler.model.compared import EnvironmentComparison
     from reconciler.model.drift import Drift
     from reconciler.model.explanation import Explanation
@@ -32,8 +33,7 @@ Writer: TypeAlias = "Callable[[_Result, RenderOptions], str]"
 """Returns text that is empty or ends with a line end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """A value of `--format` with its writers. A result without a writer is not supported."""
 
     name: str

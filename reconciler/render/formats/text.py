@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.render.formats.base import Format, Later
 
 if TYPE_CHECKING:
-    from reconciler.errors import Diagnostic
+    from reconciler.diagnostics import Diagnostic
     from reconciler.model.imported import Imported
     from reconciler.model.logged_run import Audit
     from reconciler.model.resolved import ResolvedResource

@@ -6,7 +6,8 @@ A writer of a format decides colours, widths and what is cut.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.change import Severity
@@ -27,8 +28,7 @@ _IN_HEADER = "no-git-base"
 """The note that the line of the base replaces."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """The sections of a plan. A section without content is empty.
 
     `entries` are the changes in the order in which they are applied, `drift` those that only set

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
@@ -24,8 +25,7 @@ _MOST_NEW_NAMES = 40
 _MOST_COMPARED = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A change, or several that differ only in what they concern.
 
     `lines` are the fields to show, `members` the objects of a group as text. `notes` are those of
@@ -61,8 +61,7 @@ class Entry:
         return set(self.change.reasons) == {Reason.DRIFTED}
 
 
-@dataclass(frozen=True, slots=True)
-class Entries:
+class Entries(Struct, frozen=True):
     """The entries of a plan in its order, and the notes that several of its changes have."""
 
     listed: tuple[Entry, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from msgspec import Struct
 
 from reconciler.model.action import Action
 from reconciler.model.change import Change, FieldChange, SecretNote, SecretUse
@@ -38,8 +39,7 @@ class LineKind(Enum):
     """Both sides."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldLine:
+class FieldLine(Struct, frozen=True):
     """One field of a change. `before` and `after` are JSON on one line, "" if absent.
 
     A long value has its lines in `hunk`. A line begins with a sign (-, + or a space) and a space.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
@@ -16,8 +17,7 @@ from reconciler.render.plan.words import parent_of
 _FEWEST_OBJECTS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectRow:
+class ProjectRow(Struct, frozen=True):
     """A project, with the number of its changes by action."""
 
     name: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.model.action import Action
 from reconciler.model.change import Change, Consequence, Severity
@@ -15,8 +16,7 @@ _ANY = "<address>"
 _MOST_NAMES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Struct, frozen=True):
     """A consequence of one or several changes. `whom` has their addresses if that is not clear."""
 
     severity: Severity

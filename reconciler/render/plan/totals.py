@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from reconciler.model.action import Action
 from reconciler.model.plan import Plan
@@ -12,8 +12,7 @@ _CHANGES = (Action.UPDATE, Action.PAUSE, Action.UNPAUSE)
 _DESTROYS = (Action.DELETE, Action.REPLACE)
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Struct, frozen=True):
     """The numbers of resources. A replacement is created and destroyed."""
 
     create: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.errors import Diagnostic, Level
+from reconciler.diagnostics import Diagnostic, Level
 from reconciler.model.plan import Plan, Refusal
 from reconciler.render.plan.words import first_of
 

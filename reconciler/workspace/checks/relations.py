@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from reconciler.errors import Mark
+from msgspec import Struct
+
+from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.suggestion import joined, nearest
@@ -22,8 +23,7 @@ _MOST_LISTED = 20
 _UNIQUE = frozenset({"x-unique-ignoring-case"})
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedWorkspace:
+class ResolvedWorkspace(Struct, frozen=True):
     """A workspace in one environment, its resources in the order of their addresses."""
 
     context: EnvironmentContext

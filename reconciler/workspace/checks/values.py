@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
 from pkgutil import get_data
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from reconciler.model.kind import Kind
 from reconciler.model.schema_files import known_schema, variant_schema
@@ -21,8 +22,7 @@ _MACHINE_ZONES = frozenset({"localtime"})
 """Zones whose meaning depends on the machine."""
 
 
-@dataclass(slots=True)
-class _ResourceContext:
+class _ResourceContext(Struct):
     """A resource being checked."""
 
     kind: Kind

@@ -6,8 +6,9 @@ A reference of the repository names it. It is data, not trust: anybody who can p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from reconciler.errors import BadUsage, GitUnavailable
 from reconciler.model.wording import quoted
@@ -19,8 +20,7 @@ DEFAULT_PREFIX = "refs/reconciler"
 REMOTE = "origin"
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """The applied commit of an environment, and the reference that names it.
 
     `is_ancestor`: of HEAD. `outside`: the trusted branch that does not contain it, None otherwise.

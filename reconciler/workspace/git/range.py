@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from reconciler.errors import GitUnavailable
 from reconciler.workspace.git.base import shallow_hint
@@ -11,8 +12,7 @@ from reconciler.workspace.git.repository import Commit, Repository
 from reconciler.workspace.git.source import Blobs, GitSource
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """The base, and the later first-parent commits that touch the workspace, oldest first."""
 
     repository: Repository

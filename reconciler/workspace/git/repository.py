@@ -10,9 +10,10 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 from reconciler.errors import GitUnavailable
 from reconciler.model.wording import printable
@@ -43,24 +44,21 @@ _FOR_PUSH = ("GIT_ASKPASS", "GIT_SSH", "GIT_CONFIG")
 """Prefixes of variables that say how to log in, which a push needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """A commit, with its aware time."""
 
     id: str
     time: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A file in a commit: a regular one, or a link whose content is its target."""
 
     blob: str
     is_link: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """A repository, and the path of a workspace in it, empty at its root.
 
     Methods raise GitUnavailable if git fails.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
 from posixpath import dirname, join, normpath
+
+from msgspec import Struct, field
 
 from reconciler.providers.file import is_hidden
 from reconciler.workspace.git.repository import Entry, Repository
@@ -17,8 +18,7 @@ _YAML = (".yaml", ".yml")
 _MOST_LINKS = 10
 
 
-@dataclass(slots=True)
-class Blobs:
+class Blobs(Struct):
     """The contents of blobs, by id. Raises GitUnavailable."""
 
     repository: Repository
@@ -47,8 +47,7 @@ class Blobs:
 
 
 # Without slots, since cached properties need a dict.
-@dataclass(frozen=True)
-class GitSource:
+class GitSource(Struct, frozen=True, dict=True):
     """The files of a workspace in a tree, None for a workspace that does not exist there."""
 
     blobs: Blobs

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
+
+from msgspec import Struct, field
 
 from reconciler.model.json_tree import leaves
 from reconciler.model.schema_files import schema, schema_names
@@ -23,8 +24,7 @@ def body_schema(variants: Mapping[str, str], value: Mapping[str, Any]) -> str | 
     return f"{variants['folder']}/{tag}" if isinstance(tag, str) else None
 
 
-@dataclass(frozen=True, slots=True)
-class OpenEnumeration:
+class OpenEnumeration(Struct, frozen=True):
     """Known values. The service may accept others.
 
     `flagged` ones require a feature flag. `misnamed` are the right values for frequent wrong ones.
@@ -53,8 +53,7 @@ class OpenEnumeration:
         return f"write '{right}'" if right is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class Annotated:
+class Annotated(Struct, frozen=True):
     """The annotations of a part of a schema. `open_below`: other fields are allowed.
 
     `checks_text`: a text has an enumeration, is a URL, or may have the listed placeholders.
@@ -178,8 +177,7 @@ def _secret_by_name(value: JSON) -> Iterator[Path]:
             yield path
 
 
-@dataclass(frozen=True, slots=True)
-class _Compiled:
+class _Compiled(Struct, frozen=True):
     """The parts of a schema with some annotations: the schema itself, and others by first key.
 
     `variants` are the paths of variants with their `x-variants`.

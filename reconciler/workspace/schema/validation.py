@@ -6,11 +6,12 @@ The body of a variant is checked against the schema of its tag, so that errors n
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from reconciler.errors import DiagnosticCollector, Mark
+from msgspec import Struct
+
+from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.json_tree import PLAIN, map_leaves
 from reconciler.model.schema_files import member_schema, schema
 from reconciler.model.suggestion import choice, nearest
@@ -32,8 +33,7 @@ _MISREAD = frozenset({"type", "enum", "const"})
 _CONTAINERS_AND_SECRETS = frozenset({dict, list, SecretRef})
 
 
-@dataclass(slots=True)
-class CheckContext:
+class CheckContext(Struct):
     """What checks need besides the value.
 
     `subject` names the value in messages. `value_mark` and `key_mark` return the place of a path.

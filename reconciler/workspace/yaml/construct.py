@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Unpack
 
+from msgspec import Struct, field
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from reconciler.errors import Details, DiagnosticCollector
+from reconciler.diagnostics import Details, DiagnosticCollector
 from reconciler.model.json_tree import walk
 from reconciler.model.reference import holds_reference
 from reconciler.model.values import JSON, MISSING
@@ -50,8 +50,7 @@ def construct(
     return Document(file, value, text, False, nodes.upper_keys(), constructor.nodes, kept)
 
 
-@dataclass(slots=True)
-class _Constructor:
+class _Constructor(Struct):
     places: Nodes
     problems: DiagnosticCollector
     nodes: int = 0

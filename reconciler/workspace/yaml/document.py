@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import TypeAlias
 
 import yaml
+from msgspec import Struct
 
-from reconciler.errors import Mark
+from reconciler.diagnostics import Mark
 from reconciler.model.json_tree import walk
 from reconciler.model.reference import UNSET
 from reconciler.model.values import JSON, MISSING, Path, value_at
@@ -221,8 +222,7 @@ def _collected(node: yaml.MappingNode) -> dict[str, tuple[Node, Node]]:
     return members
 
 
-@dataclass(slots=True)
-class Layer:
+class Layer(Struct):
     """One source of a resource's fields: a part of a document with a label."""
 
     document: Document

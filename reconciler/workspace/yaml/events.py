@@ -23,7 +23,7 @@ from yaml.events import (
     StreamStartEvent,
 )
 
-from reconciler.errors import DiagnosticCollector, Mark
+from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.values import JSON, MISSING, Path
 from reconciler.workspace.limits import MAX_DEPTH, MAX_NODES
 from reconciler.workspace.yaml.document import Document

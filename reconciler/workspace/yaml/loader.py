@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import yaml
 
-from reconciler.errors import DiagnosticCollector, Mark
+from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.workspace.limits import MAX_FILE_BYTES, MAX_TAG_LINES
 from reconciler.workspace.sources import too_large
 from reconciler.workspace.yaml.construct import TOO_DEEP, TOO_MANY, construct

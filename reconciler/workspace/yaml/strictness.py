@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import yaml
+from msgspec import Struct, field
 from yaml import tokens
 from yaml.nodes import ScalarNode
 
-from reconciler.errors import DiagnosticCollector, Mark
+from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.workspace.yaml.document import Nodes
 from reconciler.workspace.yaml.nodes import Parser, nodes_in
 
@@ -79,8 +79,7 @@ def check_tokens(file: str, text: str, problems: DiagnosticCollector) -> None:
             return
 
 
-@dataclass(slots=True)
-class _Checker:
+class _Checker(Struct):
     file: str
     text: str
     problems: DiagnosticCollector

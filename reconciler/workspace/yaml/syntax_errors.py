@@ -10,7 +10,7 @@ import yaml
 from yaml import tokens
 from yaml.reader import ReaderError
 
-from reconciler.errors import DiagnosticCollector, Mark
+from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.nodes import Parser
 from reconciler.workspace.yaml.strictness import place

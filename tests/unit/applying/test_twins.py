@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from reconciler.applying.twins import Decision, Ours, Verdict, decide
 from reconciler.model.live import LiveObject

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from reconciler.errors import Mark
+from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import (
@@ -127,7 +127,7 @@ def test_every_part_of_a_change_is_judged() -> None:
     judged = {part for _, parts in (*INSIDE, *OUTSIDE) for part in parts}
     # The former parent is that of the object, which `live_id` identifies. Names are for readers.
     left_out = {"old_parent_id", "old_parent_name", "parent_name"}
-    assert judged == {item.name for item in fields(Change)} - left_out
+    assert judged == set(Change.__struct_fields__) - left_out
 
 
 @pytest.mark.parametrize(

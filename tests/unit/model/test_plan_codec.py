@@ -6,15 +6,15 @@ import json
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from reconciler.errors import Mark
+from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import (
@@ -291,5 +291,5 @@ def test_no_part_of_a_plan_ends_with_another_error(part: str, value: Any) -> Non
 
 @pytest.mark.parametrize("module", ["", ".validate", ".fmt", ".import_"])
 def test_a_command_without_plans_does_not_import_the_codec(module: str) -> None:
-    code = f"import sys, reconciler.cli{module}; sys.exit('msgspec' in sys.modules)"
+    code = f"import sys, reconciler.cli{module}; sys.exit('reconciler.model.codec' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.errors import Mark
+from reconciler.diagnostics import Mark
 from reconciler.model.dialect import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan, Refusal

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from reconciler.errors import Forbidden, InvalidResponse, NotFound
 from reconciler.model.event import Event, Listener, Reading

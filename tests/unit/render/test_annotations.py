@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.errors import Diagnostic, Level, Mark
+from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.render.annotations import diagnostics_as_github
 from reconciler.render.options import RenderOptions
 from tests.unit.render.test_diagnostics import breaking, hostile, wrong

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
-from reconciler.errors import Diagnostic, Level, Mark
+from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.plan import Plan, Refusal
 from reconciler.render.code_quality import diagnostics_as_gitlab, plan_as_gitlab
 from reconciler.render.formats import writer_of

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import replace
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from reconciler.errors import Diagnostic, Level, Mark
+from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.render.crop import crop
 from reconciler.render.diagnostics import diagnostics_as_json, diagnostics_as_text
 from reconciler.render.style import Style, width_of

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from reconciler.errors import Mark
+from msgspec.structs import replace
+
+from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.codec.plan import decode, encode
 from reconciler.model.plan import Plan, PlanSource

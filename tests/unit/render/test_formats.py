@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -69,8 +68,8 @@ def test_the_name_of_a_format_is_that_of_its_module() -> None:
 @pytest.mark.parametrize("name", all_formats())
 def test_every_writer_that_is_imported_later_exists(name: str) -> None:
     output = all_formats()[name]
-    for result in fields(output):
-        writer = getattr(output, result.name)
+    for result in output.__struct_fields__:
+        writer = getattr(output, result)
         assert not isinstance(writer, Later) or callable(writer.load())
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from reconciler.model.resource import Lifecycle, State
 from reconciler.render.options import COMMENT_LIMIT, RenderOptions

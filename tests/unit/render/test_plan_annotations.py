@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
-from reconciler.errors import Mark
+from reconciler.diagnostics import Mark
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Resource

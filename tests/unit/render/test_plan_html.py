@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from msgspec.structs import replace
 
-from reconciler.errors import Mark
+from reconciler.diagnostics import Mark
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.policy import Limit, Policy, Prune
 from reconciler.render.options import RenderOptions

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from reconciler.errors import Mark
+from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.change import Consequence, Severity
 from reconciler.model.plan import Note, Plan

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from reconciler.codes import codes, meaning
-from reconciler.errors import Diagnostic, Level, Mark
+from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.render.options import RenderOptions
 from reconciler.render.sarif import diagnostics_as_sarif
 from reconciler.version import __version__
@@ -103,7 +103,10 @@ def test_codes_in_use_and_described_codes_are_the_same() -> None:
     sources = "\n".join(
         path.read_text(encoding="utf-8")
         for folder in ("workspace", "authoring", "providers", "kinds", "commands")
-        for path in (*(ROOT / "reconciler" / folder).rglob("*.py"), ROOT / "reconciler/errors.py")
+        for path in (
+            *(ROOT / "reconciler" / folder).rglob("*.py"),
+            ROOT / "reconciler/diagnostics.py",
+        )
         # The checks of `doctor` have names, not codes.
         if not path.name.startswith("diagnosing")
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from html.parser import HTMLParser
 
 import pytest
+from msgspec.structs import replace
 
 from reconciler.model.address import Address
 from reconciler.model.codec.status import encode_status

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import Diagnostic, InvalidConfiguration
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
 from reconciler.workspace.loading import load, load_all
 from tests.support.cli import write

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import Diagnostic, Level, Mark
+from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.kinds import all_kinds
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.workspace.loading import load, load_all

@@ -11,12 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.errors import (
-    BadUsage,
-    Diagnostic,
-    DiagnosticCollector,
-    InvalidConfiguration,
-)
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
+from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.policy import Prune

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import Diagnostic
+from reconciler.diagnostics import Diagnostic
 from reconciler.kinds import all_kinds
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import RenderOptions

@@ -14,7 +14,7 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.planning_many import plan_many
 from reconciler.commands.runtime import Runtime
-from reconciler.errors import DiagnosticCollector
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.kinds import all_kinds
 from reconciler.workspace import parsed_files
 from reconciler.workspace.loading import load

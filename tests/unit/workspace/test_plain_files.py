@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.errors import DiagnosticCollector
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.workspace.yaml.construct import construct
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.events import read_plain

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.errors import Diagnostic, InvalidConfiguration
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.trust import Trusted

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import Diagnostic, InvalidConfiguration, Level, Mark
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level, Mark
 from reconciler.kinds import all_kinds
 from reconciler.model.trust import Trusted
 from reconciler.workspace.git.repository import Repository

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.errors import Diagnostic, InvalidConfiguration
+from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
 from reconciler.model.schema_files import schema, schema_names
 from reconciler.model.trust import Trusted

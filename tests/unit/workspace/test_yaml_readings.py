@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.errors import Diagnostic, DiagnosticCollector
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector
 from reconciler.model.values import JSON
 from reconciler.workspace.yaml.loader import parse
 from reconciler.workspace.yaml.strictness import AMBIGUOUS

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reconciler.authoring.yaml_text import escaped, reads_back, yaml_text
-from reconciler.errors import DiagnosticCollector
+from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.values import SecretRef
 from reconciler.workspace.yaml.loader import parse
 

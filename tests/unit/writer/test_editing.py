@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from reconciler.authoring.editing import Edit, edited
 from reconciler.authoring.extras import extras_in
-from reconciler.errors import DiagnosticCollector, ReconcilerError
+from reconciler.diagnostics import DiagnosticCollector
+from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.json_tree import mapped_leaves
 from reconciler.model.values import MISSING, Path

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.authoring.formatting import format_file
 from reconciler.commands.formatting import format_workspace
-from reconciler.errors import DiagnosticCollector, InvalidConfiguration
+from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration
 from reconciler.kinds import all_kinds
 from reconciler.workspace.yaml.loader import parse
 from tests.conftest import ROOT

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reconciler.authoring.renaming import Renaming, renamed
-from reconciler.errors import DiagnosticCollector, ReconcilerError
+from reconciler.diagnostics import DiagnosticCollector
+from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.workspace.yaml.loader import parse
 
