@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 JSON: TypeAlias = Any
 """A JSON value, with `SecretRef` in place of secrets."""
 
 JSONObject: TypeAlias = Mapping[str, Any]
+
+_Leaf = TypeVar("_Leaf")
 
 Path: TypeAlias = tuple[str | int, ...]
 """The path of a value inside a resource, for example ("destination", "config", "prefix")."""
@@ -65,6 +67,19 @@ def leaves(
     for name, item in items:
         if item.__class__ not in skip:
             yield from leaves(item, (*path, name), skip=skip)
+
+
+def leaves_of(value: JSON, wanted: type[_Leaf]) -> Iterator[_Leaf]:
+    """Yield the leaves of one class inside a container, in any order: their paths cost most."""
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        for item in value.values() if _form(value.__class__) is dict else value:
+            kind = item.__class__
+            if kind is wanted:
+                yield item
+            elif kind not in PLAIN and _form(kind) is not None:
+                pending.append(item)
 
 
 def mapped_leaves(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from reconciler.model.json_tree import JSON, walk
@@ -49,27 +49,42 @@ class Redactor:
     def __init__(
         self, secrets: Iterable[SecretValue], plain: Callable[[], Iterable[str]] = tuple
     ) -> None:
+        self._values = {secret.reveal() for secret in secrets}
+        self._plain = plain
+        names = {value for value in self._values if _NAME.fullmatch(value.strip())}
+        # Whether the configuration contains them is decided when a text does, which is rare.
+        self._undecided = _compiled({form for name in names for form in (name, *forms_of(name))})
+        self._compile(self._values - names, common=())
+
+    def _decide(self, text: str) -> None:
+        """Find out which secrets are names, if a text may contain one of them."""
+        if self._undecided is None or not self._undecided.search(text):
+            return
+        self._undecided = None
+        texts = "\n".join(self._plain())
+        common = {value for value in self._values if _is_common(value.strip(), texts)}
+        self._compile(self._values, common=common)
+
+    def _compile(self, values: Iterable[str], *, common: Collection[str]) -> None:
+        """Compile the patterns of secrets. Those that are `common` are not masked."""
         anywhere: set[str] = set()
         words: set[str] = set()
-        common: set[str] = set()
-        texts: str | None = None
-        for secret in secrets:
-            value = secret.reveal()
+        in_details: set[str] = set()
+        for value in values:
             forms = {form for form in forms_of(value) if len(form) >= _SHORTEST_FORM}
-            if texts is None and _NAME.fullmatch(value.strip()):
-                texts = "\n".join(plain())
-            if _is_common(value.strip(), texts or ""):
-                common |= {value} | forms
+            if value in common:
+                in_details |= {value} | forms
             elif _SHORT.fullmatch(value):
                 words |= {value} | forms
             else:
                 anywhere |= forms
         self._anywhere = _compiled(anywhere)
         self._words = _compiled({word for word in words if len(word) >= _SHORTEST_WORD}, whole=True)
-        self._in_details = _compiled(common | words, whole=True)
+        self._in_details = _compiled(in_details | words, whole=True)
 
     def mask(self, text: str) -> str:
         """Return a text with known secrets masked, and passwords in URLs."""
+        self._decide(text)
         if self._anywhere is not None:
             text = self._anywhere.sub(MASK, text)
         if self._words is not None:
@@ -78,6 +93,7 @@ class Redactor:
 
     def detail(self, text: str) -> str:
         """Return a text of the service with known secrets masked, hidden for one that is a word."""
+        self._decide(text)
         if self._in_details is not None and self._in_details.search(text):
             return HIDDEN
         return self.mask(text)

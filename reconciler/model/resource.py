@@ -12,8 +12,8 @@ from msgspec.structs import asdict, replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
-from reconciler.model.json_tree import parts_of
-from reconciler.model.values import JSON, Path, SecretRef, secret_refs
+from reconciler.model.json_tree import leaves_of, parts_of
+from reconciler.model.values import JSON, Path, SecretRef
 
 
 class State(StrEnum):
@@ -144,7 +144,7 @@ class Desired(Struct, frozen=True, dict=True):
         """The addresses that use each secret reference, in order."""
         users: dict[SecretRef, list[Address]] = {}
         for resource in self.in_order():
-            for _, ref in secret_refs(resource.spec):
+            for ref in leaves_of(resource.spec, SecretRef):
                 users.setdefault(ref, []).append(resource.address)
         return users
 
