@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
 
 
-# No Struct: --version and --help run without msgspec.
-@dataclass(slots=True)
 class OutputSettings:
     """The common options, in the order of `--help`."""
 
-    quiet: bool = False
-    verbose: bool = False
-    debug: bool = False
-    no_colour: bool = False
+    # A plain class, since --version needs neither msgspec nor dataclasses otherwise.
+    def __init__(self) -> None:
+        self.quiet = False
+        self.verbose = False
+        self.debug = False
+        self.no_colour = False
 
 
 _CURRENT: ContextVar[OutputSettings] = ContextVar("output_settings")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 
 from msgspec import Struct, field
 
@@ -69,7 +70,8 @@ class PlanSource(Struct, frozen=True):
     """The id of the plan that this one undoes."""
 
 
-class Plan(Struct, frozen=True):
+# With a dict, since cached properties need one.
+class Plan(Struct, frozen=True, dict=True):
     """The plan: changes in the order in which they can be made, then no-ops by address."""
 
     source: PlanSource
@@ -81,7 +83,7 @@ class Plan(Struct, frozen=True):
     selection: Selection = field(default_factory=Selection)
     created_at: str = ""
 
-    @property
+    @cached_property
     def effective(self) -> tuple[Change, ...]:
         """The changes that do something, in order."""
         return tuple(change for change in self.changes if change.action is not Action.NO_OP)

@@ -6,7 +6,7 @@ escape or a line break could hide a secret.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -46,7 +46,7 @@ def redact_plan(plan: Plan, mask: Mask) -> Plan:
     """
     return replace(
         plan,
-        changes=tuple(_change(change, mask) for change in plan.changes),
+        changes=tuple(_changes(plan.changes, mask)),
         unmanaged=tuple(_masked(item, mask, "name", "parent_name") for item in plan.unmanaged),
         ignored=tuple(_masked(item, mask, "name", "parent_name") for item in plan.ignored),
         notes=tuple(_masked(note, mask, "message") for note in plan.notes),
@@ -89,6 +89,38 @@ def _masked_text(value: str | tuple[str, ...] | None, mask: Mask) -> str | tuple
     if isinstance(value, tuple):
         return tuple(map(mask, value))
     return mask(value) if value is not None else None
+
+
+def _changes(changes: Sequence[Change], mask: Mask) -> Iterator[Change]:
+    """Yield changes with every known secret masked.
+
+    Most are no-ops, which have nothing but names. These are searched for secrets at once, as the
+    lines of one text.
+    """
+    bare = {id(change) for change in changes if _has_only_names(change)}
+    names = {
+        name or ""
+        for change in changes
+        if id(change) in bare
+        for name in (change.name, change.parent_name)
+    }
+    text = "\n".join(names)
+    if mask(text) != text:
+        bare = set()
+    for change in changes:
+        yield change if id(change) in bare else _change(change, mask)
+
+
+def _has_only_names(change: Change) -> bool:
+    return not (
+        change.body
+        or change.after_create
+        or change.old_parent_name
+        or change.fields
+        or change.consequences
+        or change.runs
+        or change.seen
+    )
 
 
 def _change(change: Change, mask: Mask) -> Change:

@@ -14,8 +14,8 @@ from reconciler.model.wording import COMMAND, printable
 
 _BREAK = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 # A colour code before a command does not hide it from a runner that removes colours.
-_AT_START = re.compile(rf"((?:^|[{_BREAK}])(?:[^\S{_BREAK}]|\x1b\[[\d;]*[A-Za-z])*):(?=:)")
-_CONTROL = re.compile(r"\x1b\[[\d;]*m|\r\x1b\[K|\r\n|[^ -~\n\t]")
+_AT_START = rf"((?:^|[{_BREAK}])(?:[^\S{_BREAK}]|\x1b\[[\d;]*[A-Za-z])*):(?=:)"
+_CONTROL = r"\x1b\[[\d;]*m|\r\x1b\[K|\r\n|[^ -~\n\t]"
 
 
 class Command(NamedTuple):
@@ -49,8 +49,8 @@ def safe_output(text: str) -> str:
     """
     if isinstance(text, Annotations):
         return text
-    text = _CONTROL.sub(_escaped, text)
-    return _AT_START.sub(r"\1\\x3a", _broken(text)) if "::" in text else _broken(text)
+    text = re.sub(_CONTROL, _escaped, text)
+    return re.sub(_AT_START, r"\1\\x3a", _broken(text)) if "::" in text else _broken(text)
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -26,7 +26,7 @@ from reconciler.planning.rules import rule_refusals
 
 
 class GuardContext(Struct, frozen=True):
-    """What a guard may look at: the changes in order, and what they are measured against.
+    """What a guard may look at: the changes that do something, in order, and their surroundings.
 
     `resources` are the declared ones, and those of the git base that were removed. `managed` is
     the number of objects that percentages refer to, `at_base` are the resources of the base commit.
@@ -77,10 +77,9 @@ def protected(context: GuardContext) -> Iterator[Refusal]:
 def over_limit(context: GuardContext) -> Iterator[Refusal]:
     """Refuse more than `max_deletes`, replacements included, and more than `max_changes`."""
     policy = context.policy
-    made = [change for change in context.changes if change.action is not Action.NO_OP]
     for rule, limit, changes, word in (
         ("max_deletes", policy.max_deletes, context.destructive, "deletion"),
-        ("max_changes", policy.max_changes, made, "change"),
+        ("max_changes", policy.max_changes, context.changes, "change"),
     ):
         if limit is None or limit.allows(len(changes), total=context.managed):
             continue
@@ -199,9 +198,8 @@ def known_refusal(context: GuardContext) -> Iterator[Refusal]:
         kind.name: [known for known in kind.refusals if known.id not in context.policy.attempt]
         for kind in context.kinds
     }
-    changes = [change for change in context.changes if change.action is not Action.NO_OP]
-    surroundings = _Surroundings.of(changes, context)
-    for change in changes:
+    surroundings = _Surroundings.of(context.changes, context)
+    for change in context.changes:
         rule_context = surroundings.of_change(change)
         for known in refusals_of[change.address.kind]:
             objection = known(rule_context)

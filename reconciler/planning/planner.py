@@ -76,12 +76,12 @@ def make_plan(
     decision = ChangeContext(
         by_name, live, history, context.now, selected.rotated, desired.resources, names
     )
-    ordered, notes = _decided(matching, pruned, selected, options.only, decision)
+    ordered, no_ops, notes = _decided(matching, pruned, selected, options.only, decision)
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
     about = NoteContext(matching, ordered.changes, unmanaged, policy, base, by_name, names)
     return Plan(
         source=_source(desired, live, context),
-        changes=ordered.changes,
+        changes=(*ordered.changes, *no_ops),
         unmanaged=tuple(_described(unmanaged, by_name, names)),
         ignored=tuple(_described(matching.ignored, by_name, names)),
         notes=(*notes, *notes_of(about)),
@@ -145,8 +145,8 @@ def _decided(
     selected: Selected,
     only: frozenset[Address] | None,
     context: ChangeContext,
-) -> tuple[Ordered, tuple[Note, ...]]:
-    """Return the changes in order, no-ops last, and notes. `only` limits the resources."""
+) -> tuple[Ordered, tuple[Change, ...], tuple[Note, ...]]:
+    """Return the changes in order, no-ops by address, and notes. `only` limits the resources."""
     changes: list[Change] = []
     no_ops: list[Change] = []
     notes = list(selected.notes)
@@ -165,8 +165,7 @@ def _decided(
         for item in pruned
         if item.match.resource.address in selected.addresses
     )
-    ordered = in_order(changes, context.kinds)
-    return replace(ordered, changes=(*ordered.changes, *no_ops)), tuple(notes)
+    return in_order(changes, context.kinds), tuple(no_ops), tuple(notes)
 
 
 def _unmanaged(

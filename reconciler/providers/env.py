@@ -20,7 +20,7 @@ API_KEY = "RECONCILER_API_KEY"
 PLAIN_PREFIX = "RECONCILER_VAR_"
 SECRET_PREFIX = "RECONCILER_SECRET_"  # noqa: S105 - a part of names
 """Variables with these prefixes exist for workspaces only, and need no entry in a list."""
-_RUNNER = re.compile(
+_RUNNER = (
     r"(GITHUB|GH|GITLAB)_TOKEN|ACTIONS_\w*|CI_JOB_(TOKEN|JWT)\w*|CI_REPOSITORY_URL"
     r"|CI_(REGISTRY|DEPLOY|DEPENDENCY_PROXY)_PASSWORD|SYSTEM_ACCESSTOKEN"
     r"|(BUILDKITE_AGENT|VSS_NUGET)_ACCESSTOKEN|BUILDKITE_AGENT_ACCESS_TOKEN"
@@ -98,7 +98,7 @@ def _how_to_list(key: str, name: str, listed: frozenset[str]) -> str:
 
 def _refused_as_reserved(name: str, context: FillContext) -> tuple[str, str, str] | None:
     """Return the error for the API key and for tokens of the CI runner, None for others."""
-    if _RUNNER.fullmatch(name):
+    if re.fullmatch(_RUNNER, name):
         content = "a token of the CI runner"
     elif (name == API_KEY or name in context.key_variables) and not context.for_api_key:
         content = "the API key"

@@ -18,8 +18,8 @@ class FillContext(Struct, frozen=True):
 
     environ
         The environment variables.
-    variables, variable_names
-        The variables of the workspace and the environment, as written, and their names.
+    variables
+        The variables of the workspace and the environment, as written.
     allow_exec
         Whether the policy allows secrets from commands.
     assume_env
@@ -53,7 +53,6 @@ class FillContext(Struct, frozen=True):
 
     environ: Mapping[str, str]
     variables: Mapping[str, JSON]
-    variable_names: frozenset[str]
     allow_exec: bool
     assume_env: bool
     declared: Trusted

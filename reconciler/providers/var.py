@@ -18,7 +18,7 @@ def _fill(name: str, context: FillContext) -> JSON:
         )
     if name not in context.variables:
         hint = (
-            choice(name, context.variable_names or ["none"], "variables")
+            choice(name, frozenset(context.variables) or ["none"], "variables")
             if with_default(name)[1] is None
             else "remove the default, and set the value in `vars:`"
         )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Refusal
 
 _NOT_IN_URL = re.compile(r"[\s?#\\]")
-_HOST = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?(/[\w/-]*)?")
+_HOST = r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?(/[\w/-]*)?"
 """A host without a scheme, with a port or a path."""
 _OWN_PATH = re.compile(r"/(?:api|projects?|organizations?|environments|settings)(?:/.*)?$")
 """A path of the API or of the web interface."""
@@ -235,6 +235,6 @@ def _check_url(
 def _fix(base_url: str) -> str:
     """Return a hint for an address that is not a URL: often the scheme is missing."""
     scheme = "http" if is_loopback(re.split(r"[:/]", base_url)[0]) else "https"
-    if _HOST.fullmatch(base_url):
+    if re.fullmatch(_HOST, base_url):
         return f"did you mean '{scheme}://{base_url}'?"
     return "use a URL such as https://eu.posthog.com"

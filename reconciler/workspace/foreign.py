@@ -6,7 +6,6 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import PurePosixPath
 
@@ -87,6 +86,8 @@ class Recognition(Struct, frozen=True, dict=True):
 
     def is_similar(self, key: str) -> bool:
         """Return whether a key is a collection, or probably intended to be one."""
+        from difflib import get_close_matches
+
         form = _form(key)
         return form in self._similar or bool(
             get_close_matches(form, self._similar, n=1, cutoff=_SIMILAR)

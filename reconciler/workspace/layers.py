@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector
@@ -41,12 +40,8 @@ _NO_LIFECYCLE = Lifecycle()
 _ANNOTATIONS = ANNOTATIONS | {_SECRET}
 
 
-@dataclass(slots=True)
-class EnvironmentContext:
-    """What resolving the resources of one environment needs, and what it collects.
-
-    `names` are those of all environments.
-    """
+class EnvironmentContext(Struct):
+    """What resolving the resources of one environment needs, and what it collects."""
 
     environment: str
     workspace: Workspace
@@ -56,12 +51,13 @@ class EnvironmentContext:
     undetermined: Undetermined = field(default_factory=Undetermined)
     snapshots: Snapshots | None = None
     places: dict[Address, Places] = field(default_factory=dict)
-    names: tuple[str, ...] = field(init=False)
     _reported: set[object] = field(default_factory=set)
     _kind_layers: dict[str, KindLayers] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.names = self.workspace.environments or (self.environment,)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all environments."""
+        return self.workspace.environments or (self.environment,)
 
     def layers_of(self, kind: Kind) -> KindLayers:
         """Return what the resources of a kind share."""
@@ -88,9 +84,10 @@ class EnvironmentContext:
 def resolve(declared: Mapping[Address, Declaration], context: EnvironmentContext) -> Desired:
     """Return the resources of one environment, without base URL and organization."""
     resources: dict[Address, Resource] = {}
+    names = context.names
     for address in sorted(declared, key=attrgetter("kind", "key")):
         declaration = declared[address]
-        if not _is_in_environment(declaration, context):
+        if not _is_in_environment(declaration, names, context):
             continue
         since = len(context.problems.diagnostics)
         resource = _known_or_resolved(declaration, context)
@@ -120,13 +117,14 @@ def _known_or_resolved(declaration: Declaration, context: EnvironmentContext) ->
     return resolved
 
 
-def _is_in_environment(declaration: Declaration, context: EnvironmentContext) -> bool:
+def _is_in_environment(
+    declaration: Declaration, names: Sequence[str], context: EnvironmentContext
+) -> bool:
     """Return whether the environment has the resource. Report unknown environments."""
     listed = declaration.body.get("environments")
     overrides = declaration.body.get("overrides")
     if listed is None and overrides is None:
         return True
-    names = context.names
     listed_names = enumerate(listed if isinstance(listed, list) else ())
     mentioned: list[tuple[Path, Any]] = [(("environments", at), name) for at, name in listed_names]
     mentioned += [(("overrides", name), name) for name in _mapping(overrides)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import LoadingStopped, ReconcilerError
@@ -70,8 +70,7 @@ LENIENT_AT_COMMITS = AMBIGUOUS | {
 """Errors that are warnings at a commit: a change that corrects them can be planned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """A workspace for one environment.
 
     policy, own_policy
@@ -113,16 +112,20 @@ class Loaded:
     environments: tuple[str, ...]
     places: Mapping[Address, Places]
     variables: Places
-    declared: Mapping[Address, Declaration] = field(repr=False)  # may hold literal secrets
+    declared: Mapping[Address, Declaration]
     defaults: Mapping[str, JSONObject]
     globs: tuple[str, ...]
     files: Mapping[str, str] = field(default_factory=dict)
-    documents: tuple[Document, ...] = field(default=(), repr=False)
+    documents: tuple[Document, ...] = ()
     skipped: frozenset[str] = frozenset()
     mark_prefix: str | None = None
     client: ClientOptions = field(default_factory=ClientOptions)
     after_merge: tuple[Refusal, ...] = ()
     merge_hint: str = ""
+
+    def __repr__(self) -> str:
+        # The declarations and the documents may hold literal secrets.
+        return f"Loaded(environment={self.desired.environment!r})"
 
     @property
     def connection(self) -> Connection | None:
@@ -346,13 +349,13 @@ class _Loader(Struct, frozen=True):
         references = context.references
         decided = deciding.settings(references)
         desired = self.desired(files, context)
+        connected = decided.connected
+        if not isinstance(connected, Unconnected):
+            desired = desired.of_service(connected.base_url, connected.organization)
         settings = deciding.after_merge(decided, desired, references)
         point_at_variables(self.problems, since, files.documents, references.places)
-        connected = settings.connected
         return Loaded(
-            desired=desired
-            if isinstance(connected, Unconnected)
-            else desired.of_service(connected.base_url, connected.organization),
+            desired=desired,
             policy=settings.policy,
             own_policy=settings.own_policy,
             connected=connected,

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import LoadingStopped
@@ -56,8 +58,7 @@ class Place(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class References:
+class References(Struct):
     """What references resolve to in one environment.
 
     `places` are those of variables: an error in a variable is reported there, once. `assume_env`
@@ -85,10 +86,6 @@ class References:
     expansion: Expansion = field(default_factory=Expansion)
     _expanding: list[str] = field(default_factory=list)
     _cached: dict[str, JSON] = field(default_factory=dict)
-    _variable_names: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._variable_names = frozenset(self.variables)
 
     def resolved(self, value: JSON, place: Place, path: Path = ()) -> JSON:
         """Return the value with every reference filled in, `Unknown` in place of invalid ones.
@@ -197,7 +194,6 @@ class References:
         return FillContext(
             environ=self.environ,
             variables=self.variables,
-            variable_names=self._variable_names,
             allow_exec=self.allow_exec,
             assume_env=self.assume_env,
             declared=self.declared,

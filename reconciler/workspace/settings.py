@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -123,7 +122,7 @@ class Deciding(Struct, frozen=True):
     ) -> Settings:
         """Return the settings of the base, with what the loaded files change."""
         problems = DiagnosticCollector()
-        references = dataclasses.replace(
+        references = replace(
             loaded,
             variables=variables_of(self.trusted, self.environment),
             source=base.source,

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import yaml
 
-from reconciler.cli import cli
+from reconciler.cli.program import cli
 from tests.conftest import ROOT
 
 FOLDER = ROOT / "recipes"

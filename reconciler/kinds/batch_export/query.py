@@ -13,14 +13,11 @@ from msgspec import Struct
 
 from reconciler.model.values import JSON
 
-_TOKEN = re.compile(
-    r"""\s+|--[^\n]*|/\*.*?\*/
+_LEXEMES = r"""(?xs)\s+|--[^\n]*|/\*.*?\*/
     |(?P<text>'(?:[^'\\]|\\.|'')*')
     |(?P<name>"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`|[A-Za-z_$][A-Za-z0-9_$]*)
     |(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
-    |(?P<sign><=>|!=|<>|<=|>=|==|=~\*?|!~\*?|\|\||\?\?|->|::|[-+*/%<>=(),.\[\]{}?:;])""",
-    re.VERBOSE | re.DOTALL,
-)
+    |(?P<sign><=>|!=|<>|<=|>=|==|=~\*?|!~\*?|\|\||\?\?|->|::|[-+*/%<>=(),.\[\]{}?:;])"""
 
 _KEYWORDS = frozenset(
     {"select", "distinct", "from", "where", "and", "or", "not", "as", "in", "is", "null"}
@@ -84,8 +81,9 @@ def _tokens(text: str) -> tuple[str, ...]:
     """Return the tokens, keywords in lower case and unnecessary quotes removed."""
     tokens: list[str] = []
     position = 0
+    token_at = re.compile(_LEXEMES).match
     while position < len(text):
-        match = _TOKEN.match(text, position)
+        match = token_at(text, position)
         if match is None:
             raise _Unsupported
         position = match.end()

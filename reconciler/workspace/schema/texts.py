@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from string import Formatter
 from typing import NamedTuple
 
 from reconciler.model.suggestion import choice
@@ -49,6 +48,8 @@ def _enumeration(enumeration: OpenEnumeration, value: str, named: str) -> Iterat
 
 def _placeholders(known: Sequence[str], value: str, named: str) -> Iterator[TextProblem]:
     """Yield the braces that the service does not fill in, which makes every run fail."""
+    from string import Formatter
+
     code = "unknown-placeholder"
     try:
         # The service formats the text as Python does (docs/service.md, 1.3).

@@ -22,19 +22,17 @@ LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 AMBIGUOUS = frozenset({"ambiguous-yaml", "curly-quotes"})
 """The codes of errors in YAML that the parser accepts."""
 # Patterns that begin with a literal are several times faster than others.
-_COMMENT = re.compile(r"""#(?<=["'\]}\[{,:|>0-9+-]#)""")
+_COMMENT = r"""#(?<=["'\]}\[{,:|>0-9+-]#)"""
 _COMMENTS_IN_BLOCKS = tuple(
-    re.compile(rf"{start}[-+0-9]*[ \t]*\r?\n(?:[ \t]*\r?\n)+[ \t]+#") for start in (r"\|", ">")
+    rf"{start}[-+0-9]*[ \t]*\r?\n(?:[ \t]*\r?\n)+[ \t]+#" for start in (r"\|", ">")
 )
-_QUESTION = re.compile(r"[\[{,]\s*\?")
-_DASH = re.compile(r"-(?<=[\s\[{,]-)[,\]}]")
-_TAG = re.compile(r"!(?<![^\s\[{,]!)[\s,\]}]")
-_ANCHORS = tuple(
-    re.compile(rf"{start}(?<![^\s\[{{,]{start})[\w-]*+[?:,\]}}%@`]") for start in ("&", r"\*")
-)
+_QUESTION = r"[\[{,]\s*\?"
+_DASH = r"-(?<=[\s\[{,]-)[,\]}]"
+_TAG = r"!(?<![^\s\[{,]!)[\s,\]}]"
+_ANCHORS = tuple(rf"{start}(?<![^\s\[{{,]{start})[\w-]*+[?:,\]}}%@`]" for start in ("&", r"\*"))
 _OPEN_QUOTES = (
-    re.compile(r"""["](?<![^\s\[{,:]["])[^"\\\n]*+(?:\\.[^"\\\n]*+)*+\\?$""", re.MULTILINE),
-    re.compile(r"'(?<![^\s\[{,:]')[^'\n]*+(?:''[^'\n]*+)*+$", re.MULTILINE),
+    r"""(?m)["](?<![^\s\[{,:]["])[^"\\\n]*+(?:\\.[^"\\\n]*+)*+\\?$""",
+    r"(?m)'(?<![^\s\[{,:]')[^'\n]*+(?:''[^'\n]*+)*+$",
 )
 """A quote at the beginning of a value that does not end in the line."""
 _SUSPICIOUS = tuple(
@@ -44,7 +42,7 @@ _SUSPICIOUS = tuple(
         strict=True,
     )
 )
-"""A character, and a pattern to search for if a text contains it."""
+"""A character, and a pattern to search for if a text contains it, compiled then."""
 _OTHER_BREAK = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
 _COMMENT_IN_HEADER = re.compile(r"[|>][-+0-9]*#")
 _MOST = 100
@@ -65,7 +63,7 @@ def is_suspicious(text: str) -> bool:
         "\t" in text
         or "%YAML" in text
         or text.endswith(" ")
-        or any(sign in text and pattern.search(text) for sign, pattern in _SUSPICIOUS)
+        or any(sign in text and re.search(pattern, text) for sign, pattern in _SUSPICIOUS)
         or (("\r" in text or not text.isascii()) and _OTHER_BREAK.search(text) is not None)
     )
 
