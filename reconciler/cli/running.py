@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
 from typing import TextIO, TypeVar
@@ -93,9 +95,32 @@ async def read_line(stream: TextIO) -> str:
     """
     loop = asyncio.get_running_loop()
     readable = asyncio.Event()
-    loop.add_reader(stream, readable.set)
+    try:
+        loop.add_reader(stream, readable.set)
+    except NotImplementedError:
+        # The event loop of Windows.
+        return await _read_in_thread(stream)
     try:
         await readable.wait()
     finally:
         loop.remove_reader(stream)
     return stream.readline()
+
+
+async def _read_in_thread(stream: TextIO) -> str:
+    """Return a line that a thread reads. The process does not wait for it if it is interrupted."""
+    loop = asyncio.get_running_loop()
+    line: asyncio.Future[str] = loop.create_future()
+
+    def deliver(text: str) -> None:
+        if not line.done():
+            line.set_result(text)
+
+    def read() -> None:
+        text = stream.readline()
+        # The loop is closed after an interruption.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(deliver, text)
+
+    threading.Thread(target=read, name="prompt", daemon=True).start()
+    return await line

@@ -146,7 +146,7 @@ def _is_in_environment(
     return not isinstance(listed, list) or context.environment in listed
 
 
-class Filled(Struct):
+class Filled(Struct, frozen=True):
     """A resource with its layers merged and its references filled in.
 
     `unfilled` are the fields about environments, which are checked as they are written. `name` is

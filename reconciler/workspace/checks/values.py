@@ -22,7 +22,7 @@ _MACHINE_ZONES = frozenset({"localtime"})
 """Zones whose meaning depends on the machine."""
 
 
-class _ResourceContext(Struct):
+class _ResourceContext(Struct, frozen=True):
     """A resource being checked."""
 
     kind: Kind

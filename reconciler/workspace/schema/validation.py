@@ -33,7 +33,7 @@ _MISREAD = frozenset({"type", "enum", "const"})
 _CONTAINERS_AND_SECRETS = frozenset({dict, list, SecretRef})
 
 
-class CheckContext(Struct):
+class CheckContext(Struct, frozen=True):
     """What checks need besides the value.
 
     `subject` names the value in messages. `value_mark` and `key_mark` return the place of a path.

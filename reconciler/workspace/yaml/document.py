@@ -222,7 +222,7 @@ def _collected(node: yaml.MappingNode) -> dict[str, tuple[Node, Node]]:
     return members
 
 
-class Layer(Struct):
+class Layer(Struct, frozen=True):
     """One source of a resource's fields: a part of a document with a label."""
 
     document: Document

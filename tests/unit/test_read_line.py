@@ -1,0 +1,71 @@
+"""Test reading an answer from a terminal while the event loop runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from reconciler.cli.running import read_line
+
+pty = pytest.importorskip("pty", reason="needs a terminal")
+
+
+class LoopOfWindows(asyncio.SelectorEventLoop):
+    """An event loop that can't watch a terminal."""
+
+    def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:
+        raise NotImplementedError
+
+
+@pytest.fixture(params=[asyncio.SelectorEventLoop, LoopOfWindows])
+def loop(request: pytest.FixtureRequest) -> Iterator[asyncio.AbstractEventLoop]:
+    made = request.param()
+    yield made
+    made.close()
+
+
+def test_the_loop_runs_until_the_line_is_complete(loop: asyncio.AbstractEventLoop) -> None:
+    ours, theirs = pty.openpty()
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        for _ in range(3):
+            await asyncio.sleep(0)
+            ticks += 1
+        os.write(ours, b"yes\n")
+
+    async def ask() -> str:
+        line, _ = await asyncio.gather(read_line(terminal), tick())
+        return line
+
+    with os.fdopen(theirs, encoding="utf-8") as terminal:
+        assert loop.run_until_complete(asyncio.wait_for(ask(), 60)) == "yes\n"
+    assert ticks == 3
+    os.close(ours)
+
+
+def test_a_cancelled_question_leaves_nothing_that_waits(loop: asyncio.AbstractEventLoop) -> None:
+    ours, theirs = pty.openpty()
+
+    async def ask() -> None:
+        asking = asyncio.create_task(read_line(terminal))
+        await asyncio.sleep(0)
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+
+    with os.fdopen(theirs, encoding="utf-8") as terminal:
+        loop.run_until_complete(asyncio.wait_for(ask(), 60))
+        loop.close()
+        os.write(ours, b"late\n")
+        for thread in threading.enumerate():
+            if thread.name == "prompt":
+                thread.join(60)
+    os.close(ours)
