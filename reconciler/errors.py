@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import ClassVar
 
-from reconciler.codes import meaning
-
 
 class ExitCode(IntEnum):
     """Exit codes of the command line."""
@@ -101,6 +99,8 @@ class UnreadableFile(ReconcilerError):
     """A file exists and cannot be read. `code` is that of its diagnostic."""
 
     def __init__(self, message: str, *, code: str = "unreadable-file") -> None:
+        from reconciler.codes import meaning
+
         super().__init__(message, hint=meaning(code).hint)
         self.code = code
 
