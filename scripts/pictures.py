@@ -60,7 +60,6 @@ _FIXED = {
     r"(main(?:@|&#64;&#8203;))[0-9a-f]{7}\b": r"\g<1>1a2b3c4",
     r"(daily(?:@|&#64;&#8203;))[0-9a-f]{7}\b": r"\g<1>9f8e7d6",
     r"\bplan [0-9a-f]{8}\b": "plan 3c9a41f0",
-    r"(T00(?::|&#58;)00(?::|&#58;))\d\dZ": r"\g<1>12Z",
 }
 _COLOURS = {"31": "#ff8f87", "32": "#57d364", "33": "#e3b341", "35": "#d2a8ff", "36": "#76d9e6"}
 _FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"

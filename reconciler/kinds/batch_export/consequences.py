@@ -303,8 +303,13 @@ def history_lost(context: RuleContext) -> Outcome:
     """
     runs, rows, last = runs_of(context.live), rows_of_a_run(context.live), ""
     if runs:
-        volume = f", {rows} a run" if rows else ""
-        last = f" (last run {runs[0].get('created_at')}, {runs[0].get('status')}{volume})"
+        start = moment(runs[0].get("created_at"))
+        facts = (
+            f"{start:%Y-%m-%d %H:%M} UTC" if start is not None else "",
+            str(runs[0].get("status") or ""),
+            f"{rows} a run" if rows else "",
+        )
+        last = f" (last run {', '.join(filter(None, facts))})"
     new_id = "; the new export has a new id" if context.action is Action.REPLACE else ""
     return (
         f"its history of runs and logs is lost{last} and running backfills are cancelled; exported "
