@@ -11,7 +11,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.cli.backfill import saved_backfills, started
+from reconciler.cli.backfill import started
 from reconciler.cli.command import command, option
 from reconciler.cli.exit_codes import exit_code_of_apply
 from reconciler.cli.options import (
@@ -107,11 +107,13 @@ def execute(
     from reconciler.cli.running import progress, shown
     from reconciler.commands.applying import ApplyRequest, Screen, apply
     from reconciler.commands.backfills import BackfillRequest
+    from reconciler.commands.files import saved_backfills
     from reconciler.commands.recording import Outputs
 
     names = ("plan_file", "undo", "shared", "auto_approve", "plan_id", "verify", "mark", "rollback")
     is_json = output_format == "json"
-    backfills = saved_backfills(options["plan_file"])
+    file = options["plan_file"]
+    backfills = saved_backfills(file) if file is not None and file.is_file() else None
     if backfills is not None:
         outputs = Outputs(log_file, events)
         return started(

@@ -101,21 +101,6 @@ def execute(name: str, **options: Any) -> ExitCode:
     return started(request, is_json=is_json, out=out)
 
 
-def saved_backfills(file: Path | None) -> BackfillPlan | None:
-    """Return the backfills of a saved plan, None for another file. Raises ReconcilerError."""
-    from reconciler.commands.files import read_file
-
-    if file is None or not file.is_file():
-        return None
-    data = read_file(file)
-    if b'"backfills"' not in data:
-        return None
-    # The forms take 30 ms to import.
-    from reconciler.model.codec.backfill_plan import decode_backfills, is_backfill_plan
-
-    return decode_backfills(data, name=str(file)) if is_backfill_plan(data) else None
-
-
 def started(
     request: BackfillRequest, *, is_json: bool = False, out: Path | None = None
 ) -> ExitCode:
@@ -132,7 +117,7 @@ def started(
     if out is not None:
         _save(result.plan, out)
     elif is_json:
-        write_report(backfills_as_json(result.plan, result.ends))
+        write_report(backfills_as_json(result.plan, ends=result.ends))
     else:
         write_report(ends_as_text(result.plan, result.ends, render_options().style))
     return _finish(result, interrupted=world.stop.requested.is_set())

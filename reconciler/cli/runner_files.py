@@ -14,9 +14,11 @@ from reconciler.cli.streams import write_message
 from reconciler.errors import ReconcilerError
 from reconciler.model.identity import plan_id
 from reconciler.model.workflow import safe_output
+from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
+    from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.model.plan import Plan
 
 SUMMARY_LIMIT = 1_024 * 1_024
@@ -27,35 +29,42 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 _OUTPUTS = "GITHUB_OUTPUT"
 
 
-def write_runner_files(plan: Plan, options: RenderOptions, *, saved: Path | None = None) -> None:
+def write_runner_files(
+    plan: Plan | BackfillPlan, options: RenderOptions, *, saved: Path | None = None
+) -> None:
     """Append the outputs and the summary of a plan to the files that the runner names.
 
     `saved` is the file of the plan. Raises ReconcilerError.
     """
-    from reconciler.render.plan_markdown import plan_as_markdown
+    from reconciler.model.plan import Plan
 
+    write = writer_of("markdown", "plan" if isinstance(plan, Plan) else "backfills")
     outputs, summary = os.environ.get(_OUTPUTS), os.environ.get(_SUMMARY)
     if outputs:
         lines = "".join(_output(*item) for item in outputs_of(plan, saved).items())
         _append(Path(outputs), lines.encode(errors="surrogateescape"))
     if summary and not _summarized(
-        Path(summary), lambda limit: plan_as_markdown(plan, replace(options, limit=limit))
+        Path(summary), lambda limit: write(plan, replace(options, limit=limit))
     ):
         write_message("warning: the job summary of this step is full; the plan is not in it\n")
 
 
-def outputs_of(plan: Plan, saved: Path | None = None) -> dict[str, str]:
-    """Return the outputs of a step by name."""
+def outputs_of(plan: Plan | BackfillPlan, saved: Path | None = None) -> dict[str, str]:
+    """Return the outputs of a step by name. Backfills change no object."""
+    from reconciler.model.plan import Plan
     from reconciler.render.plan.totals import totals_of
 
-    totals = totals_of(plan)
-    outputs = {
-        "changes": str(not plan.empty).lower(),
-        "to_add": str(totals.create),
-        "to_change": str(totals.change),
-        "to_destroy": str(totals.destroy),
-        "plan_id": plan_id(plan),
-    }
+    if isinstance(plan, Plan):
+        totals = totals_of(plan)
+        outputs = {
+            "changes": str(not plan.empty).lower(),
+            "to_add": str(totals.create),
+            "to_change": str(totals.change),
+            "to_destroy": str(totals.destroy),
+            "plan_id": plan_id(plan),
+        }
+    else:
+        outputs = {"changes": str(bool(plan.backfills)).lower(), "plan_id": plan.id}
     return outputs if saved is None else {**outputs, "json_plan_path": str(saved)}
 
 

@@ -54,7 +54,9 @@ def execute(
     summary: bool,
     **options: Any,
 ) -> None:
-    """Print a plan that was saved with `plan --out FILE`, or a resource with its origins.
+    """Print a plan that was saved with `--out FILE`, or a resource with its origins.
+
+    A plan is one of `plan --out FILE` or of `backfill --out FILE`.
 
     With --resolved ADDRESS, defaults, overrides and references are filled in for the environment,
     and each field shows where it comes from. No network, secret or API key is needed. With a plan,
@@ -64,9 +66,11 @@ def execute(
     from reconciler.cli.running import runtime
     from reconciler.commands.files import path_in_repository
     from reconciler.commands.showing import show
+    from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.model.plan import Plan
 
-    write = writer_of(output_format, "plan" if address is None else "resolved")
+    if address is not None:
+        writer_of(output_format, "resolved")
     # A plan file needs no workspace, so none is searched.
     folder = options["folder"] or (Path() if address is None else None)
     workspace = workspace_of({**options, "folder": folder})
@@ -74,11 +78,18 @@ def execute(
         plan_file, address, workspace, runtime(), show_unmanaged=show_unmanaged
     )
     print_warnings(diagnostics)
+    match result:
+        case Plan():
+            write = writer_of(output_format, "plan")
+        case BackfillPlan():
+            write = writer_of(output_format, "backfills")
+        case _:
+            write = writer_of(output_format, "resolved")
     how = render_options(
         show_unmanaged=show_unmanaged,
         summary=summary,
         root=path_in_repository(options["folder"] or Path(), os.environ),
     )
     write_result(write(result, how))
-    if output_format == "github" and isinstance(result, Plan):
+    if output_format == "github" and isinstance(result, Plan | BackfillPlan):
         write_runner_files(result, how, saved=plan_file)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reconciler.authoring import writing
 from reconciler.errors import ReconcilerError
+
+if TYPE_CHECKING:
+    from reconciler.model.backfill_plan import BackfillPlan
 
 
 def read_file(path: Path) -> bytes:
@@ -15,6 +19,20 @@ def read_file(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ReconcilerError(f"{path} can't be read: {error.strerror}") from None
+
+
+def saved_backfills(path: Path) -> BackfillPlan | None:
+    """Return the backfills of a file of `backfill --out`, None for another file.
+
+    Raises ReconcilerError for one that can't be read, and InvalidPlanFile for an invalid one.
+    """
+    data = read_file(path)
+    if b'"backfills"' not in data:
+        return None
+    # Most files are plans, which need no forms of backfills.
+    from reconciler.model.codec.backfill_plan import decode_backfills, is_backfill_plan
+
+    return decode_backfills(data, name=str(path)) if is_backfill_plan(data) else None
 
 
 def write_private(path: Path, data: bytes) -> None:

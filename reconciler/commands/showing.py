@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from reconciler.commands.files import read_file
+from reconciler.commands.files import read_file, saved_backfills
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
@@ -17,6 +17,7 @@ from reconciler.diagnostics import Diagnostic
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
+from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.codec.plan import decode
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names
@@ -36,7 +37,7 @@ def show(
     runtime: Runtime,
     *,
     show_unmanaged: bool,
-) -> tuple[Plan | ResolvedResource, tuple[Diagnostic, ...]]:
+) -> tuple[Plan | BackfillPlan | ResolvedResource, tuple[Diagnostic, ...]]:
     """Return the saved plan or the resolved resource, and warnings about the files.
 
     Raises BadUsage unless exactly one of the two is named, with the options that it takes, and
@@ -48,6 +49,9 @@ def show(
                 "-e and --strict require --resolved",
                 hint="a saved plan contains everything that is shown",
             )
+        backfills = saved_backfills(plan_file)
+        if backfills is not None:
+            return backfills, ()
         return decode(read_file(plan_file), name=str(plan_file)), ()
     if address is not None and plan_file is None:
         if show_unmanaged:

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
+from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan
 from reconciler.model.wording import shortened
 from reconciler.model.workflow import Annotations, Command
+from reconciler.render.backfills import counts
 from reconciler.render.diagnostics import counted, first_of, message_of
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.document import document_of
@@ -59,6 +61,19 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
         if len(commands[kind]) > _MOST
     ]
     return Annotations.of([*shown, *rest, document.summary])
+
+
+def backfills_as_github(plan: BackfillPlan, _: RenderOptions = DEFAULTS) -> Annotations:
+    """Return an annotation of each consequence, which has no place in a file, then the counts."""
+    commands = [
+        Command(
+            "notice" if item.severity is Severity.INFO else "warning",
+            {"title": item.rule},
+            (f"backfill {plan.address}", shortened(item.message, _LONGEST_LINE)),
+        )
+        for item in plan.consequences
+    ]
+    return Annotations.of([*commands, f"{plan.address}: {counts(plan)}"])
 
 
 def _of_diagnostic(diagnostic: Diagnostic, options: RenderOptions) -> Command:

@@ -1,4 +1,4 @@
-"""A plan of backfills and its end as text and JSON."""
+"""A plan of backfills and its end as text and JSON, and the words that other formats share."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def backfills_as_text(plan: BackfillPlan, options: RenderOptions = DEFAULTS) -> 
 
 
 def backfills_as_json(
-    plan: BackfillPlan, ends: Iterable[BackfillEnd] = (), _: RenderOptions = DEFAULTS
+    plan: BackfillPlan, _: RenderOptions = DEFAULTS, *, ends: Iterable[BackfillEnd] = ()
 ) -> str:
     """Return the JSON of a plan, and of how it ended."""
     # The forms take 30 ms to import, which other results do not need.
@@ -79,15 +79,24 @@ def ends_as_text(plan: BackfillPlan, ends: Iterable[BackfillEnd], style: Style) 
     return "".join(f"{line}\n" for line in ["", *lines]) if listed else ""
 
 
+def counts(plan: BackfillPlan) -> str:
+    """Return the numbers of backfills, runs and rows."""
+    if not plan.backfills:
+        return "no gaps to backfill"
+    rows = f", about {short_count(plan.rows * plan.runs)} rows" if plan.rows else ""
+    return f"{several(len(plan.backfills), 'backfill')}, {several(plan.runs, 'run')}{rows}"
+
+
+def range_ends(item: PlannedBackfill) -> tuple[str, str]:
+    """Return the start and the end of a backfill."""
+    return moment(item.start), moment(item.end)
+
+
 def _range(item: PlannedBackfill) -> str:
-    return f"{moment(item.start)} to {moment(item.end)}"
+    return " to ".join(range_ends(item))
 
 
 def _summary(plan: BackfillPlan, cost: str) -> Iterator[str]:
-    rows = f", about {short_count(plan.rows * plan.runs)} rows" if plan.rows else ""
-    yield (
-        f"Plan: {several(len(plan.backfills), 'backfill')}, {several(plan.runs, 'run')}{rows}. "
-        f"Runs follow one another."
-    )
+    yield f"Plan: {counts(plan)}. Runs follow one another."
     if cost:
         yield f"      {cost}."

@@ -25,8 +25,9 @@ from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.resource import Desired, State
 from reconciler.planning.saved import compare
 from reconciler.render.annotations import plan_as_github
-from reconciler.render.backfills import backfills_as_json, backfills_as_text, ends_as_text
+from reconciler.render.backfills import backfills_as_text, ends_as_text
 from reconciler.render.code_quality import plan_as_gitlab
+from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_html import plan_as_html
@@ -214,4 +215,9 @@ def test_backfills_read_as_expected(golden: Callable[[Path, str], None]) -> None
         assert max(map(len, text.splitlines())) <= width
         golden(EXPECTED / f"backfills.{width}.txt", text)
     golden(EXPECTED / "backfills.ends.txt", ends_as_text(plan, ends, PLAIN))
-    golden(EXPECTED / "backfills.json", backfills_as_json(plan))
+    endings = {"json": "json", "markdown": "md", "html": "html", "github": "github"}
+    for name, ending in endings.items():
+        text = writer_of(name, "backfills")(plan, RenderOptions(cost="5 calls, about 1 s"))
+        # The style of a page is not compared.
+        body = text.partition("<body>")[2].partition("<script>")[0] if name == "html" else text
+        golden(EXPECTED / f"backfills.{ending}", body)

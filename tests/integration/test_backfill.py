@@ -119,6 +119,9 @@ def test_a_saved_plan_is_applied_and_shown_as_json(
     planned = reconciler("backfill", "lake", *times, "-C", folder, "--out", file, environ=environ)
     assert (planned.code, running.writes()) == (0, []), planned.err
     assert f"start it with: reconciler apply {file}" in planned.err
+    shown = reconciler("show", file, environ={})
+    plan_only = planned.out.partition("follow one another.\n")
+    assert (shown.code, shown.out) == (0, "".join(plan_only[:2]))
     applied = reconciler("apply", file, "-C", folder, "--format", "json", environ=environ)
     assert applied.code == 0, applied.err
     (end,) = json.loads(applied.out)["ends"]
@@ -127,6 +130,33 @@ def test_a_saved_plan_is_applied_and_shown_as_json(
     assert (again.code, [name for _, name in running.writes()].count("backfills")) == (0, 1)
     cancelled = reconciler("backfill", "lake", "--cancel", "-C", folder, environ=environ)
     assert cancelled.out == "cancelled 1 backfill\n"
+
+
+def test_a_saved_plan_is_shown_in_the_formats_of_a_review(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    folder, file = workspace(tmp_path), tmp_path / "plan.json"
+    environ = service_of(None, "--dialect", "2026").environ()
+    assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
+    words = ("backfill", "lake", "--from", "2026-01-01", "--to", "2026-01-02", "--out", file)
+    assert reconciler(*words, "-C", folder, environ=environ).code == 0
+    comment = reconciler("show", file, "--format", "markdown", environ={})
+    assert "### default: 1 backfill" in comment.out
+    assert "<table>" in reconciler("show", file, "--format", "html", environ={}).out
+    assert reconciler("show", file, "--format", "json", environ={}).out == file.read_text()
+    summary, outputs = tmp_path / "summary.md", tmp_path / "outputs"
+    runner = {"GITHUB_STEP_SUMMARY": str(summary), "GITHUB_OUTPUT": str(outputs)}
+    assert reconciler("show", file, "--format", "github", environ=runner).code == 0
+    assert summary.read_text().startswith("### default: 1 backfill")
+    assert "plan_id<<end_" in (written := outputs.read_text())
+    assert str(json.loads(file.read_text())["plan_id"]) in written
+    refused = reconciler("show", file, "--format", "gitlab", environ={})
+    assert (refused.code, refused.out) == (64, "")
+    assert "use one of: text, github, html, json, markdown" in refused.err
+    file.write_text(file.read_text().replace("2026-01-02", "2026-01-03"))
+    edited = reconciler("show", file, environ={})
+    assert edited.code == 1
+    assert "was edited or damaged" in edited.err
 
 
 def test_without_a_terminal_an_approval_is_needed(

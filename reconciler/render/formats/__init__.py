@@ -18,6 +18,7 @@ Result: TypeAlias = Literal[
     "imported",
     "rehearsal",
     "audit",
+    "backfills",
     "gaps",
     "runs",
     "logs",

@@ -11,6 +11,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     # A command imports the results that it has.
     from reconciler.diagnostics import Diagnostic
+    from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.model.compared import EnvironmentComparison
     from reconciler.model.drift import Drift
     from reconciler.model.explanation import Explanation
@@ -45,6 +46,7 @@ class Format(Struct, frozen=True):
     compared: Writer[EnvironmentComparison] | None = None
     plans: Writer[Sequence[EnvironmentPlan]] | None = None
     drift: Writer[Drift] | None = None
+    backfills: Writer[BackfillPlan] | None = None
     gaps: Writer[GapReport] | None = None
     runs: Writer[RunReport] | None = None
     logs: Writer[LogReport] | None = None

@@ -59,6 +59,7 @@ FORMAT = Format(
     diagnostics=_diagnostics,
     resolved=_resolved,
     imported=_imported,
+    backfills=Later("backfills", "backfills_as_json"),
     gaps=Later("gaps", "gaps_as_json"),
     drift=Later("drift", "drift_as_json"),
     runs=Later("runs", "runs_as_json"),

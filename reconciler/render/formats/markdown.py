@@ -8,6 +8,7 @@ FORMAT = Format(
     "markdown",
     plan=Later("plan_markdown", "plan_as_markdown"),
     status=Later("status_markdown", "status_as_markdown"),
+    backfills=Later("backfills_markdown", "backfills_as_markdown"),
     gaps=Later("gaps", "gaps_as_markdown"),
     drift=Later("drift", "drift_as_markdown"),
     runs=Later("runs", "runs_as_markdown"),

@@ -45,6 +45,7 @@ FORMAT = Format(
     diagnostics=_diagnostics,
     resolved=_resolved,
     imported=_imported,
+    backfills=Later("backfills", "backfills_as_text"),
     gaps=Later("gaps", "gaps_as_text"),
     drift=Later("drift", "drift_as_text"),
     runs=Later("runs", "runs_as_text"),
