@@ -12,6 +12,7 @@ from reconciler.render.page import STYLE, marked, page, text
 _STYLE = f"""{STYLE}
 table{{border-collapse:collapse;margin:1rem 0}}
 th,td{{padding:.3rem .9rem .3rem 0;border-bottom:1px solid var(--line);text-align:left}}
+th,td.number{{white-space:nowrap}}
 td.number,th.number{{text-align:right}}
 .danger{{color:var(--red)}}
 .warning{{color:var(--amber)}}
