@@ -53,12 +53,12 @@ class FormerObjects(Struct):
     names: Mapping[str, Names]
     current: Callable[[Address], LiveObject | None]
     known_as: dict[tuple[str, str], list[LiveObject]] = field(default_factory=dict)
-    """Objects of today's resources by kind and the names that they had."""
+    """The parents of today by kind and the names that they had."""
     _declared: dict[tuple[str, str, int], tuple[str, ...]] = field(default_factory=dict)
     """The ids of declared parents by kind, key and commit. Children come after all parents."""
 
     def remember(self, resource: Resource, live: LiveObject | None) -> None:
-        """Remember the names that an object of today had."""
+        """Remember the names that a parent of today had."""
         if live is None:
             return
         names = set(resource.lifecycle.renamed_from)

@@ -163,8 +163,9 @@ class _Matcher:
         self._continue_replacements(resources, marked.unfinished)
         for start in by_name:
             self._report_second(start)
-        for resource in resources:
-            self.former.remember(resource, self._live_of(resource.address))
+        if any(other.parent == kind.name for other in self.kinds.values()):
+            for resource in resources:
+                self.former.remember(resource, self._live_of(resource.address))
 
     def is_free(self, live: LiveObject) -> bool:
         """Return whether no resource claims an object and the policy does not ignore it."""
