@@ -23,7 +23,7 @@ class ReconcilerError(Exception):
     """The root of all exceptions. `hint` says how to fix it and is shown on a line of its own.
 
     ReconcilerError                 exit 1
-    ├── InvalidConfiguration        1   errors in the files
+    ├── InvalidConfiguration        1   errors in the files (diagnostics.py)
     ├── BadUsage                    64  invalid options
     ├── AmbiguousIdentity           1   several live objects match one resource
     ├── SecretUnavailable           1   a secret reference that cannot be resolved

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound=Struct)
 _ADDRESS = "KIND.KEY, or KIND.id:ID for an unmanaged object."
 AddressText: TypeAlias = Annotated[
     str, Meta(description=_ADDRESS, extra_json_schema={"pattern": r"^[^.]+\..+$"})
@@ -23,8 +23,8 @@ that starts with $ has one more $."""
 
 def copied(target: type[_T], source: object, /, **parts: Any) -> _T:
     """Return a form or a value with the fields of another, `parts` replacing some."""
-    names = getattr(target, "__struct_fields__", None) or target.__dataclass_fields__  # type: ignore[attr-defined]
-    same = {name: getattr(source, name) for name in names if name not in parts}
+    names = (name for name in target.__struct_fields__ if name not in parts)
+    same = {name: getattr(source, name) for name in names}
     return target(**same, **parts)
 
 
