@@ -35,14 +35,12 @@ _VALUE = re.compile(
 @lru_cache(maxsize=4096)
 def looks_secret(name: str) -> bool:
     """Return whether a field is secret: by its schema, or by its name if no schema has it."""
-    if name in secret_names():
-        return True
     plain = _HUMP.sub("_", name).lower()
-    return (
-        name not in plain_names()
-        and _LOOK.search(plain) is not None
-        and _ABOUT.search(plain) is None
-    )
+    sounds_secret = _LOOK.search(plain) is not None and _ABOUT.search(plain) is None
+    if name.isupper():
+        # An environment variable. No schema has it, and reading all of them takes 5 ms.
+        return sounds_secret
+    return name in secret_names() or (sounds_secret and name not in plain_names())
 
 
 def looks_like_address(name: str) -> bool:
