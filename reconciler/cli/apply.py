@@ -107,13 +107,14 @@ def execute(
     from reconciler.cli.running import progress, shown
     from reconciler.commands.applying import ApplyRequest, Screen, apply
     from reconciler.commands.backfills import BackfillRequest
-    from reconciler.commands.files import saved_backfills
+    from reconciler.commands.files import read_file, saved_backfills
     from reconciler.commands.recording import Outputs
 
     names = ("plan_file", "undo", "shared", "auto_approve", "plan_id", "verify", "mark", "rollback")
     is_json = output_format == "json"
     file = options["plan_file"]
-    backfills = saved_backfills(file) if file is not None and file.is_file() else None
+    is_file = file is not None and file.is_file()
+    backfills = saved_backfills(read_file(file), file) if is_file else None
     if backfills is not None:
         outputs = Outputs(log_file, events)
         return started(

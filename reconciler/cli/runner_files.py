@@ -14,7 +14,7 @@ from reconciler.cli.streams import write_message
 from reconciler.errors import ReconcilerError
 from reconciler.model.identity import plan_id
 from reconciler.model.workflow import safe_output
-from reconciler.render.formats import writer_of
+from reconciler.render.formats import Result, writer_of
 from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
@@ -36,9 +36,7 @@ def write_runner_files(
 
     `saved` is the file of the plan. Raises ReconcilerError.
     """
-    from reconciler.model.plan import Plan
-
-    write = writer_of("markdown", "plan" if isinstance(plan, Plan) else "backfills")
+    write = writer_of("markdown", result_name(plan))
     outputs, summary = os.environ.get(_OUTPUTS), os.environ.get(_SUMMARY)
     if outputs:
         lines = "".join(_output(*item) for item in outputs_of(plan, saved).items())
@@ -47,6 +45,13 @@ def write_runner_files(
         Path(summary), lambda limit: write(plan, replace(options, limit=limit))
     ):
         write_message("warning: the job summary of this step is full; the plan is not in it\n")
+
+
+def result_name(plan: Plan | BackfillPlan) -> Result:
+    """Return the name under which a format has the writer of a plan."""
+    from reconciler.model.plan import Plan
+
+    return "plan" if isinstance(plan, Plan) else "backfills"
 
 
 def outputs_of(plan: Plan | BackfillPlan, saved: Path | None = None) -> dict[str, str]:

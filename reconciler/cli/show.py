@@ -62,14 +62,14 @@ def execute(
     and each field shows where it comes from. No network, secret or API key is needed. With a plan,
     -C is the folder that paths of the output begin at, as with `plan -C`.
     """
-    from reconciler.cli.runner_files import write_runner_files
+    from reconciler.cli.runner_files import result_name, write_runner_files
     from reconciler.cli.running import runtime
     from reconciler.commands.files import path_in_repository
     from reconciler.commands.showing import show
-    from reconciler.model.backfill_plan import BackfillPlan
-    from reconciler.model.plan import Plan
+    from reconciler.model.resolved import ResolvedResource
 
     if address is not None:
+        # An unsupported format is an error before those of the files.
         writer_of(output_format, "resolved")
     # A plan file needs no workspace, so none is searched.
     folder = options["folder"] or (Path() if address is None else None)
@@ -78,18 +78,15 @@ def execute(
         plan_file, address, workspace, runtime(), show_unmanaged=show_unmanaged
     )
     print_warnings(diagnostics)
-    match result:
-        case Plan():
-            write = writer_of(output_format, "plan")
-        case BackfillPlan():
-            write = writer_of(output_format, "backfills")
-        case _:
-            write = writer_of(output_format, "resolved")
+    if isinstance(result, ResolvedResource):
+        write = writer_of(output_format, "resolved")
+    else:
+        write = writer_of(output_format, result_name(result))
     how = render_options(
         show_unmanaged=show_unmanaged,
         summary=summary,
         root=path_in_repository(options["folder"] or Path(), os.environ),
     )
     write_result(write(result, how))
-    if output_format == "github" and isinstance(result, Plan | BackfillPlan):
+    if output_format == "github" and not isinstance(result, ResolvedResource):
         write_runner_files(result, how, saved=plan_file)

@@ -21,12 +21,11 @@ def read_file(path: Path) -> bytes:
         raise ReconcilerError(f"{path} can't be read: {error.strerror}") from None
 
 
-def saved_backfills(path: Path) -> BackfillPlan | None:
-    """Return the backfills of a file of `backfill --out`, None for another file.
+def saved_backfills(data: bytes, path: Path) -> BackfillPlan | None:
+    """Return the backfills in the content of a file of `backfill --out`, None for another file.
 
-    Raises ReconcilerError for one that can't be read, and InvalidPlanFile for an invalid one.
+    Raises InvalidPlanFile, which names the file.
     """
-    data = read_file(path)
     if b'"backfills"' not in data:
         return None
     # Most files are plans, which need no forms of backfills.

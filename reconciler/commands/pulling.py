@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from reconciler.authoring.editing import Edit
 from reconciler.authoring.placing import Place, Placing

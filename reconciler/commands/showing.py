@@ -49,10 +49,8 @@ def show(
                 "-e and --strict require --resolved",
                 hint="a saved plan contains everything that is shown",
             )
-        backfills = saved_backfills(plan_file)
-        if backfills is not None:
-            return backfills, ()
-        return decode(read_file(plan_file), name=str(plan_file)), ()
+        data = read_file(plan_file)
+        return saved_backfills(data, plan_file) or decode(data, name=str(plan_file)), ()
     if address is not None and plan_file is None:
         if show_unmanaged:
             raise BadUsage("--show-unmanaged requires a saved plan")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
@@ -107,7 +108,8 @@ class LeftOut(Struct, frozen=True):
     reason: str
 
 
-class Pulled(Struct, frozen=True):
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pulled:
     """Drift that was written into the files, or would be if not `written`.
 
     `commits` are the ids of the commits that were made, by address.
@@ -116,7 +118,7 @@ class Pulled(Struct, frozen=True):
     drift: Drift
     placed: tuple[Placed, ...]
     left_out: tuple[LeftOut, ...]
-    texts: Mapping[str, str]
-    changes: Mapping[str, FileChange]
+    texts: Mapping[str, str] = dataclasses.field(repr=False)
+    changes: Mapping[str, FileChange] = dataclasses.field(repr=False)
     written: bool = True
-    commits: Mapping[Address, str] = field(default_factory=dict)
+    commits: Mapping[Address, str] = dataclasses.field(default_factory=dict)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StartService
-from tests.support.cli import reconciler, write
+from tests.support.cli import reconciler, reconciler_process, write
 from tests.support.emulator import RunningEmulator
 
 BODY = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
@@ -150,6 +150,12 @@ def test_a_saved_plan_is_shown_in_the_formats_of_a_review(
     assert summary.read_text().startswith("### default: 1 backfill")
     assert "plan_id<<end_" in (written := outputs.read_text())
     assert str(json.loads(file.read_text())["plan_id"]) in written
+    # A pipe can be read only once.
+    changes = tmp_path / "changes.json"
+    assert reconciler("plan", "-C", folder, "--out", changes, environ=environ).code == 0
+    for saved in (file, changes):
+        piped = reconciler_process("show", "/dev/stdin", environ={}, stdin=saved.read_text())
+        assert (piped.code, piped.out) == (0, reconciler("show", saved, environ={}).out)
     refused = reconciler("show", file, "--format", "gitlab", environ={})
     assert (refused.code, refused.out) == (64, "")
     assert "use one of: text, github, html, json, markdown" in refused.err
