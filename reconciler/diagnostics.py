@@ -132,8 +132,8 @@ class DiagnosticCollector(Struct):
         unique: dict[object, Diagnostic] = {}
         for diagnostic in self.diagnostics:
             identity = (diagnostic.sort_key, diagnostic.hint)
-            same = unique.get(identity)
-            unique[identity] = diagnostic if same is None else same.joined(diagnostic)
+            known = unique.get(identity)
+            unique[identity] = diagnostic if known is None else known.joined(diagnostic)
         checked = set(environments)
         ordered = sorted(unique.values(), key=lambda diagnostic: diagnostic.sort_key)
         return tuple(

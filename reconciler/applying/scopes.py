@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from reconciler.client import Permit, Transport, together
 from reconciler.errors import Forbidden, NotFound, ServiceError
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Kind, containers
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.routes import Routes
 from reconciler.reading import list_scope, live_object
@@ -76,7 +76,7 @@ class Scopes:
 
     def has_children(self, kind: str) -> bool:
         """Return whether objects of a kind contain others."""
-        return any(other.parent == kind for other in self.kinds.values())
+        return kind in containers(self.kinds.values())
 
     def is_foreign(self, kind: str, live_id: str) -> bool:
         """Return whether neither the plan's state nor this run knows an object."""

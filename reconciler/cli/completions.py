@@ -16,6 +16,7 @@ from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
+from reconciler.model.kind import containers
 from reconciler.workspace.declarations import is_key
 from reconciler.workspace.patterns import selected_files
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource, workspace_above
@@ -42,7 +43,7 @@ def resources(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[s
 
 def parents(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Return the keys of resources that contain others, such as projects."""
-    kinds = {kind.parent for kind in all_kinds()}
+    kinds = containers(all_kinds())
     keys = (address.key for address in _addresses(_source_of(ctx)) if address.kind in kinds)
     return _beginning(incomplete, keys)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -324,3 +324,8 @@ class Kind(Struct, frozen=True):
     def variants(self) -> Iterator[tuple[Field, Variant]]:
         """The fields that have variants."""
         return ((item, item.variant) for item in self.fields if item.variant is not None)
+
+
+def containers(kinds: Iterable[Kind]) -> frozenset[str]:
+    """Return the names of the kinds whose objects contain others."""
+    return frozenset(kind.parent for kind in kinds if kind.parent is not None)

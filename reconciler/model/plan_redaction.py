@@ -97,18 +97,17 @@ def _changes(changes: Sequence[Change], mask: Mask) -> Iterator[Change]:
     Most are no-ops, which have nothing but names. These are searched for secrets at once, as the
     lines of one text.
     """
-    bare = {id(change) for change in changes if _has_only_names(change)}
     names = {
-        name or ""
+        name
         for change in changes
-        if id(change) in bare
+        if _has_only_names(change)
         for name in (change.name, change.parent_name)
+        if name
     }
     text = "\n".join(names)
-    if mask(text) != text:
-        bare = set()
+    is_plain = mask(text) == text
     for change in changes:
-        yield change if id(change) in bare else _change(change, mask)
+        yield change if is_plain and _has_only_names(change) else _change(change, mask)
 
 
 def _has_only_names(change: Change) -> bool:

@@ -53,14 +53,16 @@ class Redactor:
         self._plain = plain
         names = {value for value in self._values if _NAME.fullmatch(value.strip())}
         # Whether the configuration contains them is decided when a text does, which is rare.
-        self._undecided = _compiled({form for name in names for form in (name, *forms_of(name))})
+        self._possible_names = _compiled(
+            {form for name in names for form in (name, *forms_of(name))}
+        )
         self._compile(self._values - names, common=())
 
     def _decide(self, text: str) -> None:
         """Find out which secrets are names, if a text may contain one of them."""
-        if self._undecided is None or not self._undecided.search(text):
+        if self._possible_names is None or not self._possible_names.search(text):
             return
-        self._undecided = None
+        self._possible_names = None
         texts = "\n".join(self._plain())
         common = {value for value in self._values if _is_common(value.strip(), texts)}
         self._compile(self._values, common=common)

@@ -36,11 +36,11 @@ _VALUE = re.compile(
 def looks_secret(name: str) -> bool:
     """Return whether a field is secret: by its schema, or by its name if no schema has it."""
     plain = _HUMP.sub("_", name).lower()
-    sounds_secret = _LOOK.search(plain) is not None and _ABOUT.search(plain) is None
+    is_secret_word = _LOOK.search(plain) is not None and _ABOUT.search(plain) is None
     if name.isupper():
         # An environment variable. No schema has it, and reading all of them takes 5 ms.
-        return sounds_secret
-    return name in secret_names() or (sounds_secret and name not in plain_names())
+        return is_secret_word
+    return name in secret_names() or (is_secret_word and name not in plain_names())
 
 
 def looks_like_address(name: str) -> bool:

@@ -198,7 +198,7 @@ def known_refusal(context: GuardContext) -> Iterator[Refusal]:
         kind.name: [known for known in kind.refusals if known.id not in context.policy.attempt]
         for kind in context.kinds
     }
-    surroundings = _Surroundings.of(context.changes, context)
+    surroundings = _Surroundings.of(context)
     for change in context.changes:
         rule_context = surroundings.of_change(change)
         for known in refusals_of[change.address.kind]:
@@ -229,10 +229,10 @@ class _Surroundings(Struct, frozen=True):
     siblings: Mapping[tuple[str, str | None], Sequence[LiveObject]]
 
     @classmethod
-    def of(cls, changes: Iterable[Change], context: GuardContext) -> _Surroundings:
-        """Return the objects of some changes, and those in the same parents."""
-        ids = {(change.address.kind, change.live_id) for change in changes}
-        parents = {(change.address.kind, change.parent_id) for change in changes}
+    def of(cls, context: GuardContext) -> _Surroundings:
+        """Return the objects of the changes, and those in the same parents."""
+        ids = {(change.address.kind, change.live_id) for change in context.changes}
+        parents = {(change.address.kind, change.parent_id) for change in context.changes}
         objects: dict[tuple[str, str | None], LiveObject] = {}
         siblings: dict[tuple[str, str | None], list[LiveObject]] = {}
         for kind in context.kinds:

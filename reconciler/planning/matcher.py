@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from reconciler.model.address import Address
 from reconciler.model.globs import fits_any
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Kind, containers
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
@@ -163,7 +163,7 @@ class _Matcher:
         self._continue_replacements(resources, marked.unfinished)
         for start in by_name:
             self._report_second(start)
-        if any(other.parent == kind.name for other in self.kinds.values()):
+        if kind.name in containers(self.kinds.values()):
             for resource in resources:
                 self.former.remember(resource, self._live_of(resource.address))
 

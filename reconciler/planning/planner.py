@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Kind, containers
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan, PlanSource, Unmanaged
 from reconciler.model.plan_options import PlanOptions
@@ -188,8 +188,7 @@ def _unmanaged(
 
 def _parent_names(live: Live, kinds: Iterable[Kind]) -> Mapping[tuple[str, str], str]:
     """Return the names of the objects that may contain others, by kind and id."""
-    parents = {kind.parent for kind in kinds if kind.parent is not None}
-    return {(kind, item.id): item.name for kind in parents for item in live.of(kind)}
+    return {(kind, item.id): item.name for kind in containers(kinds) for item in live.of(kind)}
 
 
 def _described(

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from reconciler.errors import BadUsage
 from reconciler.model.address import Address
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Kind, containers
 from reconciler.model.naming import Named, Names, kinds_named
 from reconciler.model.plan import Note
 from reconciler.model.plan_options import Selection
@@ -81,7 +81,7 @@ class Candidates(Struct, frozen=True, dict=True):
     @cached_property
     def parents(self) -> Names:
         """Return the names of what may contain other objects."""
-        kinds = {kind.parent for kind in self.kinds.values()}
+        kinds = containers(self.kinds.values())
         named = {item.address: item for item in self._everything() if item.address.kind in kinds}
         known = {live_id for item in named.values() for live_id in item.ids}
         for match in self.matching.matches.values():

@@ -13,7 +13,14 @@ from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.reference import holds_reference
-from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
+from reconciler.model.resource import (
+    DEFAULT_LIFECYCLE,
+    Desired,
+    Lifecycle,
+    ParentRef,
+    Resource,
+    State,
+)
 from reconciler.model.schema_files import common_properties
 from reconciler.model.suggestion import choice
 from reconciler.model.values import JSON, MISSING, Path, value_at
@@ -36,7 +43,6 @@ if TYPE_CHECKING:
 COMMON = frozenset(common_properties())
 _PER_ENVIRONMENT = ("overrides", "environments")
 _SECRET = "x-secret"  # noqa: S105 - a word of schemas
-_NO_LIFECYCLE = Lifecycle()
 _ANNOTATIONS = ANNOTATIONS | {_SECRET}
 
 
@@ -270,7 +276,7 @@ def _resource(
 
 def _lifecycle(value: JSON) -> Lifecycle:
     if not isinstance(value, dict):
-        return _NO_LIFECYCLE
+        return DEFAULT_LIFECYCLE
     return Lifecycle(
         protect=value.get("protect") is True,
         allow_replace=value.get("allow_replace") is True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from reconciler.model.json_tree import leaves
+from reconciler.model.json_tree import leaves, leaves_of
 from reconciler.model.reference import holds_reference
 from reconciler.model.secret_names import holds_secret
 from reconciler.model.values import JSON, Path, SecretRef, path_text, value_at
@@ -18,26 +18,10 @@ def urls_with_passwords(spec: Mapping[str, JSON], holders: Iterable[str]) -> Ite
     """Yield the paths of texts in some fields that contain a password."""
     for holder in holders:
         value = spec.get(holder)
-        if _has_at_sign(value):
+        if any("@" in text for text in leaves_of([value], str)):
             for path, text in leaves(value, (holder,)):
                 if text.__class__ is str and "@" in text and holds_secret(text):
                     yield path
-
-
-def _has_at_sign(value: JSON) -> bool:
-    """Return whether a text inside a value has an @, without the cost of paths."""
-    if value.__class__ is str:
-        return "@" in value
-    if not isinstance(value, (dict, list)):
-        return False
-    items = value.values() if isinstance(value, dict) else value
-    for item in items:
-        if item.__class__ is str:
-            if "@" in item:
-                return True
-        elif _has_at_sign(item):
-            return True
-    return False
 
 
 def replace_literals(

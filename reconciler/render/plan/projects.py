@@ -10,6 +10,7 @@ from msgspec import Struct
 from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.change import Change
+from reconciler.model.kind import containers
 from reconciler.model.plan import Plan
 from reconciler.model.wording import printable
 from reconciler.render.plan.words import parent_of
@@ -43,6 +44,6 @@ def rows_of(plan: Plan, *, always: bool = False) -> tuple[ProjectRow, ...]:
 
 def project_of(change: Change) -> str:
     """Return the name of the project of a change, or of the changed object if it is one."""
-    if any(kind.parent == change.address.kind for kind in all_kinds()):
+    if change.address.kind in containers(all_kinds()):
         return printable(change.name)
     return parent_of(change) or "(organization)"

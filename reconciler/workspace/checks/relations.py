@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
+from reconciler.model.kind import containers
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.suggestion import joined, nearest
 from reconciler.workspace.declarations import Declaration
@@ -160,7 +161,7 @@ _KeysByIdentity: TypeAlias = Mapping[tuple[str | None, str, str | None], str]
 
 def _keys_by_identity(resolved: ResolvedWorkspace) -> _KeysByIdentity:
     keys: dict[tuple[str | None, str, str | None], str] = {}
-    parents = {kind.parent for kind in resolved.context.kinds.values()}
+    parents = containers(resolved.context.kinds.values())
     for resource in resolved.desired.resources.values():
         kind, key = resource.address.kind, resource.address.key
         if kind not in parents:
