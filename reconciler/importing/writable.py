@@ -20,7 +20,7 @@ from reconciler.model.secret_names import holds_secret, looks_secret
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 from reconciler.providers.env import SECRET_PREFIX
 from reconciler.workspace.checks.values import check_fields
-from reconciler.workspace.layers import COMMON
+from reconciler.workspace.managed_fields import COMMON
 from reconciler.workspace.merging import laid_over
 from reconciler.workspace.schema.validation import CheckContext, check
 

@@ -19,8 +19,11 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 @cache
-def _form(kind: type) -> type | None:
-    """Return dict or list for a container's class. Cached, since abstract classes are slow."""
+def form_of(kind: type) -> type | None:
+    """Return dict or list for a container's class, None for that of a leaf.
+
+    Cached, since abstract classes are slow.
+    """
     if issubclass(kind, Mapping):
         return dict
     return list if issubclass(kind, (list, tuple)) else None
@@ -32,7 +35,7 @@ PLAIN: AbstractSet[type] = frozenset({str, int, bool, float, type(None)})
 
 def _items(value: JSON) -> Iterable[tuple[str | int, JSON]] | None:
     """Return the parts of a container with their names or positions, None for a leaf."""
-    form = None if value.__class__ in PLAIN else _form(value.__class__)
+    form = None if value.__class__ in PLAIN else form_of(value.__class__)
     if form is None:
         return None
     items: Iterable[tuple[str | int, JSON]] = value.items() if form is dict else enumerate(value)
@@ -74,11 +77,11 @@ def leaves_of(value: JSON, wanted: type[_Leaf]) -> Iterator[_Leaf]:
     pending = [value]
     while pending:
         value = pending.pop()
-        for item in value.values() if _form(value.__class__) is dict else value:
+        for item in value.values() if form_of(value.__class__) is dict else value:
             kind = item.__class__
             if kind is wanted:
                 yield item
-            elif kind not in PLAIN and _form(kind) is not None:
+            elif kind not in PLAIN and form_of(kind) is not None:
                 pending.append(item)
 
 
@@ -99,7 +102,7 @@ def map_leaves(
     Leaves whose class is in `keep` never change, which saves most of the time. Unchanged parts are
     shared with the value, not copied.
     """
-    form = _form(value.__class__)
+    form = form_of(value.__class__)
     if form is None:
         return change(value)
     items: Any = value.items() if form is dict else enumerate(value)

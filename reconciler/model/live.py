@@ -18,6 +18,8 @@ def id_text(value: JSON) -> str | None:
 
     Ids become parts of paths, so text may contain only letters, digits, `-` and `_`.
     """
+    if value.__class__ is int:  # Not a bool.
+        return str(value)
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         return None
     text = str(value)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.kind import Field, Kind, Variant
@@ -29,21 +31,26 @@ def collision_notes(
     An unmanaged object with the name of a resource has a note of its own (`notes.py`).
     """
     managed: dict[Place, list[Match]] = {}
-    variants = {name: tuple(kind.variants) for name, kind in kinds.items()}
+    holders = {
+        name: tuple(_Holder.of(field, variant) for field, variant in kind.variants)
+        for name, kind in kinds.items()
+    }
     for match in matching.matches.values():
         if match.resource.state is not State.ABSENT:
-            for place in _places(variants[match.kind.name], match.resource.spec, match.live):
+            for place in _places(holders[match.kind.name], match.resource.spec, match.live):
                 managed.setdefault(place, []).append(match)
     users = {
         place: [match.resource.address for match in matches] for place, matches in managed.items()
     }
     for item in unmanaged:
-        for place in _places(variants[item.kind], item.body, None) if managed else ():
+        for place in _places(holders[item.kind], item.body, None) if managed else ():
             names = {match.resource.name for match in managed.get(place, ())}
             if names and item.name.strip() not in names:
                 users[place].append(Address.of_unmanaged(item.kind, item.id))
-    shared = [(sorted(addresses), place) for place, addresses in users.items()]
-    for addresses, place in sorted(item for item in shared if len(item[0]) > 1)[:_MOST_NOTES]:
+    shared = [
+        (sorted(addresses), place) for place, addresses in users.items() if len(addresses) > 1
+    ]
+    for addresses, place in sorted(shared)[:_MOST_NOTES]:
         parts = ", ".join(f"{word} {quoted(value)}" for word, value in place)
         yield Note(
             "same-place",
@@ -52,46 +59,68 @@ def collision_notes(
         )
 
 
+class _Part(NamedTuple):
+    """A field that says where an object writes, in a word."""
+
+    name: str
+    word: str
+    default: JSON
+
+
+class _Holder(Struct, frozen=True):
+    """A field with variants, and the parts of its places by tag.
+
+    An address alone does not say where the data behind it is kept: tags with fewer than two parts
+    are left out.
+    """
+
+    name: str
+    variant: Variant
+    parts: Mapping[str, tuple[_Part, ...]]
+
+    @classmethod
+    def of(cls, field: Field, variant: Variant) -> _Holder:
+        """Return the places of a field."""
+        parts: dict[str, tuple[_Part, ...]] = {}
+        for tag, words in variant.places.items():
+            if len(words) >= _LEAST_PARTS:
+                defaults = {below.name: below.default for below in variant.variants.get(tag, ())}
+                parts[tag] = tuple(
+                    _Part(name, word, defaults.get(name, MISSING)) for name, word in words.items()
+                )
+        return cls(field.name, variant, parts)
+
+    def place(self, declared: JSON, live: JSON) -> Place | None:
+        """Return where an object writes, None if that is unknown. Live values count if undeclared.
+
+        A secret reference can't be compared with a live value, so its place is unknown.
+        """
+        outer, live_outer = _mapping(declared), _mapping(live)
+        tag = outer.get(self.variant.tag, MISSING)
+        parts = self.parts.get(str(tag), ())
+        is_same = live_outer.get(self.variant.tag, MISSING) == tag
+        body = _mapping(outer.get(self.variant.body))
+        live_body = _mapping(live_outer.get(self.variant.body) if is_same else None)
+        place: list[tuple[str, str]] = []
+        for name, word, default in parts:
+            value = body[name] if name in body else live_body.get(name)
+            if value is None:
+                value = default
+            if isinstance(value, (str, int)):
+                place.append((word, str(value)))
+            elif value is not None and value is not MISSING:
+                return None
+        return tuple(place) if len(place) >= _LEAST_PARTS else None
+
+
 def _places(
-    variants: Iterable[tuple[Field, Variant]], declared: Mapping[str, JSON], live: LiveObject | None
+    holders: Iterable[_Holder], declared: Mapping[str, JSON], live: LiveObject | None
 ) -> Iterator[Place]:
-    for field, variant in variants:
-        current = live.body.get(field.name) if live is not None else None
-        place = _place(variant, declared.get(field.name), current)
+    for holder in holders:
+        current = live.body.get(holder.name) if live is not None else None
+        place = holder.place(declared.get(holder.name), current)
         if place is not None:
             yield place
-
-
-def _place(variant: Variant, declared: JSON, live: JSON) -> Place | None:
-    """Return where an object writes, None if that is unknown. Live values count if undeclared.
-
-    An address alone does not say where the data behind it is kept.
-    """
-    outer, live_outer = _mapping(declared), _mapping(live)
-    tag = outer.get(variant.tag, MISSING)
-    words = variant.places.get(str(tag), {})
-    if len(words) < _LEAST_PARTS:
-        return None
-    is_same = live_outer.get(variant.tag, MISSING) == tag
-    body = _mapping(outer.get(variant.body))
-    live_body = _mapping(live_outer.get(variant.body) if is_same else None)
-    parts = []
-    for name, word in words.items():
-        value = body[name] if name in body else live_body.get(name)
-        if value is None:
-            value = _default(variant, declared, name)
-        if isinstance(value, (str, int)):
-            parts.append((word, str(value)))
-        elif value is not None and value is not MISSING:
-            # A secret reference can't be compared with a live value.
-            return None
-    return tuple(parts) if len(parts) >= _LEAST_PARTS else None
-
-
-def _default(variant: Variant, value: JSON, name: str) -> JSON:
-    return next(
-        (field.default for field in variant.fields_of(value) if field.name == name), MISSING
-    )
 
 
 def _mapping(value: JSON) -> Mapping[str, JSON]:

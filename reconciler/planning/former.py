@@ -66,6 +66,13 @@ class FormerObjects(Struct):
         for name in names:
             self.known_as.setdefault((resource.address.kind, name.strip()), []).append(live)
 
+    def is_as_today(self, kind: Kind, resource: Resource, parent_id: str | None) -> bool:
+        """Return whether all versions of a resource are that of today, in the parent of today."""
+        for version in self.history.versions.get(resource.address, ()):
+            if version.resource is not resource or self.scopes(kind, version) != (parent_id,):
+                return False
+        return True
+
     def of(self, kind: Kind, address: Address) -> list[LiveObject]:
         """Return the objects that any version of a resource was, newest version first."""
         objects: dict[str, LiveObject] = {}

@@ -77,14 +77,17 @@ def match(
         (item.kind, item.id): item
         for kind in kinds
         for item in live.of(kind.name)
-        if _is_ignored(item.name, policy)
+        if policy.ignore and _is_ignored(item.name, policy)
     }
     declared = desired.in_order()
     untouchable = {
         resource.address
         for resource in declared
-        if _is_ignored(resource.name, policy)
-        or (resource.address.kind, resource.pinned_id) in ignored
+        if policy.ignore
+        and (
+            _is_ignored(resource.name, policy)
+            or (resource.address.kind, resource.pinned_id) in ignored
+        )
     }
     by_name = {kind.name: kind for kind in kinds}
     matcher = _Matcher(live, history or History({}), by_name, frozenset(ignored))
@@ -198,13 +201,13 @@ class _Matcher:
 
     def raise_problems(self) -> None:
         """Raise AmbiguousIdentity for all problems, if there are any."""
-        for (kind, live_id), addresses in sorted(self.claims.items()):
-            if len(addresses) > 1:
-                listed = " and ".join(map(str, sorted(addresses)))
-                self.ambiguities.add(
-                    f"{listed} claim the same live {kind}, id {printable(live_id)}",
-                    f"give all but one of {listed} another name, or pin them by `id`",
-                )
+        shared = [item for item in self.claims.items() if len(item[1]) > 1]
+        for (kind, live_id), addresses in sorted(shared):
+            listed = " and ".join(map(str, sorted(addresses)))
+            self.ambiguities.add(
+                f"{listed} claim the same live {kind}, id {printable(live_id)}",
+                f"give all but one of {listed} another name, or pin them by `id`",
+            )
         self.ambiguities.raise_any()
 
     def _live_of(self, address: Address) -> LiveObject | None:
@@ -296,7 +299,9 @@ class _Matcher:
         It would go on running after a move or a rename that was made in part.
         """
         own = self._live_of(start.resource.address)
-        if own is not None and (others := self._at_base(start)):
+        if own is None or self.former.is_as_today(start.kind, start.resource, start.parent_id):
+            return
+        if others := self._at_base(start):
             count = f"{len(others) + 1} live {start.kind.collection}"
             self.ambiguities.add_choice(
                 start.kind,

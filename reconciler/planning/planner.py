@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
+from operator import itemgetter
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -150,9 +151,10 @@ def _decided(
     changes: list[Change] = []
     no_ops: list[Change] = []
     notes = list(selected.notes)
-    addresses = matching.matches.keys() & selected.addresses
-    for address in sorted(addresses if only is None else addresses & only):
-        pair = matching.matches[address]
+    addresses = selected.addresses if only is None else selected.addresses & only
+    for address, pair in sorted(matching.matches.items(), key=itemgetter(0)):
+        if address not in addresses:
+            continue
         decided, resource_notes = resource_changes(pair, context)
         for change in decided:
             if change.action is Action.NO_OP:

@@ -21,18 +21,19 @@ from reconciler.model.resource import (
     Resource,
     State,
 )
-from reconciler.model.schema_files import common_properties
 from reconciler.model.suggestion import choice
 from reconciler.model.values import JSON, MISSING, Path, value_at
-from reconciler.workspace.checks.values import ANNOTATIONS, check_fields
+from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.declarations import Declaration, Undetermined
 from reconciler.workspace.environment_names import reads_environment
 from reconciler.workspace.hints import NOT_FILLED
 from reconciler.workspace.inputs import converted
-from reconciler.workspace.literal_secrets import replace_literals, urls_with_passwords
+from reconciler.workspace.literal_secrets import replace_literals
+from reconciler.workspace.managed_fields import ManagedFields
 from reconciler.workspace.merging import KindLayers
 from reconciler.workspace.references import References
-from reconciler.workspace.schema.annotations import Carriers, annotated
+from reconciler.workspace.schema.annotations import annotations_of
+from reconciler.workspace.schema.shapes import Shape, shape_of
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Places, Unknown
@@ -40,10 +41,7 @@ from reconciler.workspace.yaml.document import Places, Unknown
 if TYPE_CHECKING:
     from reconciler.workspace.snapshots import Snapshots
 
-COMMON = frozenset(common_properties())
 _PER_ENVIRONMENT = ("overrides", "environments")
-_SECRET = "x-secret"  # noqa: S105 - a word of schemas
-_ANNOTATIONS = ANNOTATIONS | {_SECRET}
 
 
 class EnvironmentContext(Struct):
@@ -165,6 +163,15 @@ class Filled(Struct, frozen=True):
     places: Places
     check: CheckContext
 
+    @property
+    def checked(self) -> Mapping[str, JSON]:
+        """All fields."""
+        return {**self.values, **self.unfilled} if self.unfilled else self.values
+
+    def shape(self, kind: Kind) -> Shape:
+        """Return the shape of all fields."""
+        return shape_of(self.checked, annotations_of(kind.name).tags)
+
     def without(self, paths: Iterable[Path]) -> Filled:
         """Return the resource with unknown values at paths whose errors are reported."""
         values: Any = self.values
@@ -179,18 +186,20 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
     merged = filled(kind, declaration, context)
     context.places[declaration.address] = merged.places
     before = len(context.problems.diagnostics)
-    values = {**merged.values, **merged.unfilled} if merged.unfilled else merged.values
-    misread = check(kind.name, values, merged.check)
+    shape = merged.shape(kind)
+    misread = check(kind.name, merged.checked, merged.check, shape=shape)
     if misread:
         merged = merged.without(misread)
+        shape = merged.shape(kind)
     is_reported = len(context.problems.diagnostics) > before
     if is_reported and "name" not in merged.values and context.problems.failed:
         return None
     if isinstance(merged.values.get("state"), Unknown):
         context.undetermined.states.add(declaration.address)
-    spec, carriers = managed_fields(kind, merged, context)
-    check_fields(kind, spec, merged.check, carriers)
-    return _resource(kind, declaration, merged, spec, context)
+    managed = context.layers_of(kind).managed(shape)
+    spec = managed_values(merged, managed, context)
+    check_fields(kind, spec, merged.check, managed.carriers)
+    return _resource(kind, declaration, merged, spec, managed.written, context)
 
 
 def filled(kind: Kind, declaration: Declaration, context: EnvironmentContext) -> Filled:
@@ -226,29 +235,18 @@ def _with_unknown(value: Any, path: Path) -> JSON:
     return copied
 
 
-def managed_fields(
-    kind: Kind, merged: Filled, context: EnvironmentContext
-) -> tuple[dict[str, JSON], Carriers]:
-    """Return the managed fields under the kind's own names, literal secrets replaced.
-
-    Also return those of them whose schema has an annotation.
-    """
-    shared = context.layers_of(kind)
-    spec: dict[str, JSON] = {}
-    for name, value in merged.values.items():
-        if name in COMMON or name == kind.parent_key:
-            continue
-        canonical = shared.canonical.get(name, name)
-        if canonical in spec:
-            message = f"{merged.check.subject} sets '{canonical}' twice, under two names"
-            merged.check.error_at_key("same-field-twice", (name,), message)
-            continue
-        spec[canonical] = value
-    carriers = annotated(kind.name, _ANNOTATIONS, spec)
-    secret = [path for path, _ in carriers.get(_SECRET, ())]
-    paths = [*secret, *urls_with_passwords(spec, shared.holders)]
-    replace_literals(spec, paths, context.references, merged.places, merged.check)
-    return spec, carriers
+def managed_values(
+    merged: Filled, managed: ManagedFields, context: EnvironmentContext
+) -> dict[str, JSON]:
+    """Return the managed fields under the kind's own names, literal secrets replaced."""
+    for name, canonical in managed.repeated:
+        message = f"{merged.check.subject} sets '{canonical}' twice, under two names"
+        merged.check.error_at_key("same-field-twice", (name,), message)
+    values = merged.values
+    spec = {canonical: values[name] for canonical, name in managed.names}
+    if managed.secret or managed.with_at:
+        replace_literals(spec, managed, context.references, merged.places, merged.check)
+    return spec
 
 
 def _resource(
@@ -256,6 +254,7 @@ def _resource(
     declaration: Declaration,
     merged: Filled,
     spec: Mapping[str, JSON],
+    written: Mapping[str, str],
     context: EnvironmentContext,
 ) -> Resource:
     values = merged.values
@@ -269,7 +268,7 @@ def _resource(
         secret_version=_text(values.get("secret_version")),
         mark=declaration.mark,
         marks=merged.places,
-        written={own: alias for own, alias in context.layers_of(kind).aliases if alias in values},
+        written=written,
         name_from_env=reads_environment(merged.name, context.references.variables),
     )
 

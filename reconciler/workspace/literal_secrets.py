@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from reconciler.model.json_tree import leaves, leaves_of
 from reconciler.model.reference import holds_reference
 from reconciler.model.secret_names import holds_secret
 from reconciler.model.values import JSON, Path, SecretRef, path_text, value_at
+from reconciler.workspace.managed_fields import ManagedFields
 from reconciler.workspace.references import References
 from reconciler.workspace.schema.validation import CheckContext
 from reconciler.workspace.yaml.document import Places, is_misread
 
 
-def urls_with_passwords(spec: Mapping[str, JSON], holders: Iterable[str]) -> Iterator[Path]:
-    """Yield the paths of texts in some fields that contain a password."""
-    for holder in holders:
-        value = spec.get(holder)
-        if any("@" in text for text in leaves_of([value], str)):
-            for path, text in leaves(value, (holder,)):
-                if text.__class__ is str and "@" in text and holds_secret(text):
-                    yield path
-
-
 def replace_literals(
     spec: dict[str, JSON],
-    paths: Iterable[Path],
+    managed: ManagedFields,
     references: References,
     places: Places,
     check: CheckContext,
 ) -> None:
-    """Replace the literal secrets at paths by references to them, or report them."""
-    for path in paths:
+    """Replace the literal secrets in fields by references to them, or report them."""
+    urls = (path for path in managed.with_at if holds_secret(value_at(spec, path)))
+    for path in (*managed.secret, *urls):
         value = value_at(spec, path)
         if value is None or is_misread(value) or _is_reference(value):
             continue

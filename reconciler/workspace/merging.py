@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.model.kind import Kind
 from reconciler.model.reference import UNSET
 from reconciler.model.values import MISSING
 from reconciler.workspace.declarations import Declaration
+from reconciler.workspace.managed_fields import ManagedFields, managed_in
+from reconciler.workspace.schema.shapes import Shape
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Layer
 
@@ -19,7 +21,8 @@ class KindLayers(Struct, frozen=True):
     """What the resources of a kind share in one environment.
 
     `defaults` is their lowest layer, None without defaults. `canonical` are the kind's own names of
-    fields by any name, `aliases` the pairs of both, and `holders` the fields that have variants.
+    fields by any name, and `holders` the fields that have variants. `_managed` remembers the
+    managed fields of each shape.
     """
 
     kind: Kind
@@ -27,8 +30,8 @@ class KindLayers(Struct, frozen=True):
     defaults: Layer | None
     default_values: Mapping[str, Any]
     canonical: Mapping[str, str]
-    aliases: tuple[tuple[str, str], ...]
     holders: tuple[str, ...]
+    _managed: dict[Shape, ManagedFields] = field(default_factory=dict)
 
     @classmethod
     def of(cls, kind: Kind, workspace: Workspace, environment: str) -> KindLayers:
@@ -42,7 +45,6 @@ class KindLayers(Struct, frozen=True):
             layer if values else None,
             layer.value if values else {},
             {name: own for own, name in reversed(names)},
-            tuple((own, name) for own, name in names if own != name),
             tuple(item.name for item, _ in kind.variants),
         )
 
@@ -61,6 +63,15 @@ class KindLayers(Struct, frozen=True):
         body, override = declaration.body, self._override(declaration)
         merged = self._over(self.default_values, body) if self.defaults is not None else body
         return self._over(merged, override) if override is not None else merged
+
+    def managed(self, shape: Shape) -> ManagedFields:
+        """Return the managed fields of resources of a shape."""
+        known = self._managed.get(shape)
+        if known is None:
+            known = self._managed[shape] = managed_in(
+                shape, kind=self.kind, canonical=self.canonical, holders=self.holders
+            )
+        return known
 
     def _override(self, declaration: Declaration) -> Mapping[str, Any] | None:
         overrides = declaration.body.get("overrides")

@@ -145,6 +145,8 @@ class References(Struct):
                 filled = self._inside(item, place, inside)
             elif is_unset:
                 filled = None
+            elif item.__class__ is str:
+                filled = self._text(item, place, inside)
             else:
                 filled = self.with_inputs(item, place, inside)
             if filled is not item:

@@ -12,16 +12,16 @@ from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.kind import containers
 from reconciler.model.resource import Desired, ParentRef, Resource, State
+from reconciler.model.schema_files import known_schema
 from reconciler.model.suggestion import joined, nearest
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.layers import EnvironmentContext
-from reconciler.workspace.schema.annotations import annotated
 from reconciler.workspace.yaml.document import Unknown, is_misread
 
 _MOST_COMPARED = 1000
 """Keys that are compared to suggest one: a comparison is slow, and there may be many keys."""
 _MOST_LISTED = 20
-_UNIQUE = frozenset({"x-unique-ignoring-case"})
+_UNIQUE = "x-unique-ignoring-case"
 
 
 class ResolvedWorkspace(Struct, frozen=True):
@@ -217,12 +217,17 @@ def _check_former_names(resolved: ResolvedWorkspace) -> None:
 
 def _check_similar_names(resolved: ResolvedWorkspace) -> None:
     """Report names that differ only in case, for kinds whose newer servers refuse that."""
+    kinds = {
+        kind
+        for kind in resolved.context.kinds
+        if _UNIQUE in known_schema(kind)["properties"]["name"]
+    }
     claims = (
         ((resource.address.kind, str(resource.parent), resource.name.casefold()), resource)
         for resource in resolved.desired.resources.values()
-        if resource.state is not State.ABSENT
+        if resource.address.kind in kinds
+        and resource.state is not State.ABSENT
         and resource.pinned_id is None
-        and annotated(resource.address.kind, _UNIQUE, resource.spec)
     )
     for resource, other in _duplicates(claims):
         if other.name != resource.name:

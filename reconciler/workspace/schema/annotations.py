@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.model.json_tree import leaves
 from reconciler.model.schema_files import schema, schema_names
 from reconciler.model.secret_names import looks_secret
-from reconciler.model.values import JSON, MISSING, Path, value_at
+from reconciler.model.values import JSON, MISSING, Path
+from reconciler.workspace.schema.shapes import (
+    MOST_SHAPES,
+    Shape,
+    leaf_shapes,
+    members,
+    shape_at,
+    shape_of,
+)
 
 
 def body_schema(variants: Mapping[str, str], value: Mapping[str, Any]) -> str | None:
     """Return the name of the schema for the body that the tag of a value chooses by `x-variants`.
 
-    The config of a destination depends on its type. None without a valid tag.
+    The config of a destination depends on its type. None without a valid tag. The value may be the
+    members of a shape, which contains tags.
     """
     tag = value.get(variants["tag"])
     return f"{variants['folder']}/{tag}" if isinstance(tag, str) else None
@@ -57,7 +65,7 @@ class Annotated(Struct, frozen=True):
     """The annotations of a part of a schema. `open_below`: other fields are allowed.
 
     `checks_text`: a text has an enumeration, is a URL, or may have the listed placeholders.
-    `ordinary`: texts without problems.
+    `ordinary`: texts without problems. `tags`: the keys that choose variants, here and below.
     """
 
     secret: bool = False
@@ -68,10 +76,9 @@ class Annotated(Struct, frozen=True):
     checks_text: bool = False
     ordinary: frozenset[str] = frozenset()
     variants: Mapping[str, str] | None = None
+    tags: frozenset[str] = frozenset()
     items: Annotated | None = None
     below: Mapping[str, Annotated] = field(default_factory=dict)
-    texts: Mapping[str, Annotated] = field(default_factory=dict)
-    """Those fields of `below` whose texts are checked."""
 
 
 _NULLS = frozenset({"", "none", "null", "nil"})
@@ -100,6 +107,8 @@ def _compiled(node: Mapping[str, Any]) -> Annotated:
     items, enumeration = node.get("items"), _enumeration(node)
     checks_more = {"x-url", "x-placeholders"} & node.keys()
     below = {name: _compiled(part) for name, part in node.get("properties", {}).items()}
+    variants = node.get("x-variants")
+    own_tags = () if variants is None else (variants["tag"],)
     return Annotated(
         secret=bool(node.get("x-secret") or node.get("x-holds-secrets")),
         open_below=node.get("additionalProperties") is not False,
@@ -110,10 +119,10 @@ def _compiled(node: Mapping[str, Any]) -> Annotated:
         ordinary=enumeration.ordinary
         if enumeration is not None and not checks_more
         else frozenset(),
-        variants=node.get("x-variants"),
+        variants=variants,
+        tags=frozenset(own_tags).union(*(part.tags for part in below.values())),
         items=_compiled(items) if isinstance(items, dict) else None,
         below=below,
-        texts={name: part for name, part in below.items() if part.checks_text},
     )
 
 
@@ -130,50 +139,54 @@ def _enumeration(node: Mapping[str, Any]) -> OpenEnumeration | None:
 
 
 _Collected: TypeAlias = dict[str, list[tuple[Path, Mapping[str, Any]]]]
-Carriers: TypeAlias = Mapping[str, list[tuple[Path, Mapping[str, Any]]]]
+Carriers: TypeAlias = Mapping[str, Sequence[tuple[Path, Mapping[str, Any]]]]
 """The paths inside a value by the annotation of their schema, each with the schema."""
 
 
 def annotated(name: str, words: frozenset[str], value: JSON) -> Carriers:
-    """Return the parts of a value whose schema has one of some annotations, in one pass."""
+    """Return the parts of a value whose schema has one of some annotations."""
+    return carriers_of(name, words, shape_of(value, annotations_of(name).tags))
+
+
+@lru_cache(maxsize=MOST_SHAPES)
+def carriers_of(name: str, words: frozenset[str], shape: Shape) -> Carriers:
+    """Return the parts of values of a shape whose schema has one of some annotations."""
     carriers: _Collected = {}
-    _collect(_compiled_for(name, words), words, value, (), carriers)
+    _collect(_compiled_for(name, words), words, shape, (), carriers)
     return carriers
 
 
 def _collect(
-    compiled: _Compiled, words: frozenset[str], value: JSON, above: Path, carriers: _Collected
+    compiled: _Compiled, words: frozenset[str], shape: Shape, above: Path, carriers: _Collected
 ) -> None:
     for word, node in compiled.top:
         carriers.setdefault(word, []).append((above, node))
-    if not isinstance(value, dict):
-        return
-    for key, parts in compiled.below.items():
-        for word, path, node in parts if key in value else ():
-            if len(path) == 1 or value_at(value, path) is not MISSING:
+    for key in members(shape):
+        for word, path, node in compiled.below.get(key, ()):
+            if shape_at(shape, path) is not MISSING:
                 carriers.setdefault(word, []).append(((*above, *path), node))
     for path, variants in compiled.variants:
-        holder, body = value_at(value, path), variants["body"]
-        if isinstance(holder, dict) and body in holder:
+        holder, body = members(shape_at(shape, path)), variants["body"]
+        if body in holder:
             inside = (*above, *path, body)
             _collect_body(body_schema(variants, holder), words, holder[body], inside, carriers)
 
 
 def _collect_body(
-    name: str | None, words: frozenset[str], body: JSON, path: Path, carriers: _Collected
+    name: str | None, words: frozenset[str], shape: Shape, path: Path, carriers: _Collected
 ) -> None:
     if name in schema_names():
-        _collect(_compiled_for(name, words), words, body, path, carriers)
+        _collect(_compiled_for(name, words), words, shape, path, carriers)
     elif _SECRET in words:
-        for deeper in _secret_by_name(body):
+        for deeper in _secret_by_name(shape):
             carriers.setdefault(_SECRET, []).append(((*path, *deeper), {_SECRET: True}))
 
 
-def _secret_by_name(value: JSON) -> Iterator[Path]:
+def _secret_by_name(shape: Shape) -> Iterator[Path]:
     """Yield the paths of fields that look secret, below a type that no schema describes."""
-    for path, item in leaves(value):
+    for path, leaf in leaf_shapes(shape):
         name = next((part for part in reversed(path) if isinstance(part, str)), "")
-        if not isinstance(item, bool) and looks_secret(name):
+        if leaf is not bool and looks_secret(name):
             yield path
 
 

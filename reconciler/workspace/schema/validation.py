@@ -12,25 +12,19 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
-from reconciler.model.json_tree import PLAIN, map_leaves
 from reconciler.model.schema_files import member_schema, schema
 from reconciler.model.suggestion import choice, nearest
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text, value_at
 from reconciler.workspace.hints import PLACEHOLDER, range_words, shown, type_hint, type_words, word
 from reconciler.workspace.inputs import converts_to
-from reconciler.workspace.schema.annotations import (
-    FREE,
-    HOLDS_SECRETS,
-    Annotated,
-    annotations_of,
-    body_schema,
-)
+from reconciler.workspace.schema.annotations import Annotated, annotations_of
+from reconciler.workspace.schema.outlines import Body, Foreign, Outline, outline
+from reconciler.workspace.schema.shapes import Shape, shape_of
 from reconciler.workspace.schema.texts import text_problems
 from reconciler.workspace.schema.validators import Error, Validator, validator
 from reconciler.workspace.yaml.document import Input, Unknown, UnknownInput, UnknownText
 
 _MISREAD = frozenset({"type", "enum", "const"})
-_CONTAINERS_AND_SECRETS = frozenset({dict, list, SecretRef})
 
 
 class CheckContext(Struct, frozen=True):
@@ -79,16 +73,22 @@ def _validator(name: str) -> Validator | None:
     return validator(node) if node is not None else None
 
 
-def check(name: str, value: JSON, context: CheckContext, path: Path = ()) -> Collection[Path]:
+def check(
+    name: str, value: JSON, context: CheckContext, path: Path = (), *, shape: Shape | None = None
+) -> Collection[Path]:
     """Report all errors of a value by the schema `name`. `path` is the place of the value.
 
-    Return the paths of values that further checks should skip: of a wrong type, or not allowed.
+    `shape` is that of the value, if it is known. Return the paths of values that further checks
+    should skip: of a wrong type, or not allowed.
     """
-    return _check(name, value, map_leaves(value, _plain_text, keep=PLAIN), context, path)
+    if shape is None:
+        shape = shape_of(value, annotations_of(name).tags)
+    parts = outline(name, shape)
+    return _check(name, value, _plain(value, parts.foreign), parts, context, path)
 
 
 def _check(
-    name: str, value: JSON, plain: JSON, context: CheckContext, path: Path
+    name: str, value: JSON, plain: JSON, parts: Outline, context: CheckContext, path: Path
 ) -> Collection[Path]:
     """Check a value, which is `plain` to a schema."""
     compiled = _validator(name)
@@ -104,8 +104,20 @@ def _check(
                 _report(violation, context, (*path, *violation.path))
                 if violation.keyword in _MISREAD:
                     misread.append(violation.path)
-    _check_annotations(annotations_of(name), value, plain, context, path)
+    _check_outline(parts, value, plain, context, path)
     return misread
+
+
+def _plain(value: JSON, foreign: Foreign) -> JSON:
+    """Return a value with text in place of what is text to a schema, and no JSON."""
+    if foreign is None:
+        return _plain_text(value)
+    if not foreign:
+        return value
+    changed = value.copy()
+    for key, below in foreign.items():
+        changed[key] = _plain(value[key], below)
+    return changed
 
 
 def _plain_text(value: JSON) -> JSON:
@@ -199,51 +211,21 @@ def _hint_to_move(name: str, violation: _Violation) -> str | None:
     return None
 
 
-def _check_annotations(
-    part: Annotated, value: JSON, plain: JSON, context: CheckContext, path: Path
+def _check_outline(
+    parts: Outline, value: JSON, plain: JSON, context: CheckContext, path: Path
 ) -> None:
     """Check what JSON Schema cannot express: texts, secrets and variants."""
-    if isinstance(value, dict):
-        _check_members(part, value, plain, context, path)
-    elif isinstance(value, list):
-        below = part.items or _undescribed(part)
-        for position, item in enumerate(value):
-            if item.__class__ not in PLAIN or below.checks_text:
-                _check_annotations(below, item, plain[position], context, (*path, position))
-    elif isinstance(value, SecretRef):
-        if not part.secret:
-            message = (
-                f"{context.named(path)} is not a secret field: everyone with read access sees it"
-            )
-            hint = "use ${env:NAME} or ${var:NAME} here"
-            context.error("secret-in-plain-field", path, message, hint)
-    elif part.checks_text and value.__class__ is str and value not in part.ordinary:
-        _check_text(part, value, context, path)
-
-
-def _check_members(
-    part: Annotated, value: Mapping[str, Any], plain: JSON, context: CheckContext, path: Path
-) -> None:
-    body = None
-    if part.variants is not None:
-        body = part.variants["body"]
-        _check_variant(part.variants, value, plain, context, path)
-    # An unknown field is reported as unknown only, not as a secret too.
-    described, undescribed = part.below, _undescribed(part) if part.open_below else None
-    for name, item in value.items():
-        if item.__class__ is str:
-            text = part.texts.get(name)
-            if text is not None and item not in text.ordinary and name != body:
-                _check_text(text, item, context, (*path, name))
-        elif item.__class__ in _CONTAINERS_AND_SECRETS and name != body:
-            below = described.get(name, undescribed)
-            if below is not None and not (below.secret and item.__class__ is SecretRef):
-                _check_annotations(below, item, plain[name], context, (*path, name))
-
-
-def _undescribed(part: Annotated) -> Annotated:
-    """Return the annotations of what a schema does not describe inside a part."""
-    return HOLDS_SECRETS if part.secret else FREE
+    for inside, part in parts.texts:
+        text = value_at(value, inside)
+        if text not in part.ordinary:
+            _check_text(part, text, context, (*path, *inside))
+    for inside in parts.misplaced:
+        at = (*path, *inside)
+        message = f"{context.named(at)} is not a secret field: everyone with read access sees it"
+        hint = "use ${env:NAME} or ${var:NAME} here"
+        context.error("secret-in-plain-field", at, message, hint)
+    for body in parts.bodies:
+        _check_body(body, value, plain, context, path)
 
 
 def _check_text(part: Annotated, value: str, context: CheckContext, path: Path) -> None:
@@ -252,22 +234,12 @@ def _check_text(part: Annotated, value: str, context: CheckContext, path: Path) 
         report(problem.code, path, problem.message, problem.hint)
 
 
-def _check_variant(
-    variants: Mapping[str, str],
-    value: Mapping[str, Any],
-    plain: Mapping[str, Any],
-    context: CheckContext,
-    path: Path,
-) -> None:
-    name, body = body_schema(variants, value), value.get(variants["body"])
-    if name is None or not isinstance(body, dict):
-        return
-    typed = context.of_type(value[variants["tag"]])
-    inside = (*path, variants["body"])
-    _check(name, body, plain[variants["body"]], typed, inside)
-    if value.get(variants["unless"]) is None:
-        node = schema(name) or {}
-        for required in node.get("x-required-unless", ()):
-            if required not in body and required not in _intended(body, node):
-                hint = f"add `{required}:`, or an `{variants['unless']}` that provides it"
-                typed.missing(required, inside, hint=hint)
+def _check_body(body: Body, value: JSON, plain: JSON, context: CheckContext, path: Path) -> None:
+    """Check the body of a variant by the schema of its tag."""
+    typed, at = context.of_type(body.tag), (*path, *body.path)
+    members = value_at(value, body.path)
+    _check(body.schema, members, value_at(plain, body.path), body.outline, typed, at)
+    for required in body.lacks:
+        if required not in _intended(members, schema(body.schema) or {}):
+            hint = f"add `{required}:`, or an `{body.unless}` that provides it"
+            typed.missing(required, at, hint=hint)

@@ -55,6 +55,11 @@ def read_plain(file: str, text: str) -> Document | None:
     return Document(file, value, text, False, reader.keys, reader.nodes)
 
 
+def _is_decorated(event: Any) -> bool:
+    """Return whether an event has an anchor or a tag."""
+    return event.tag is not None or event.anchor is not None
+
+
 class _Reader:
     """The values of one file. `wraps`, `nodes` and `keys` are what a document has of them."""
 
@@ -62,6 +67,8 @@ class _Reader:
         self.file = file
         self.text = text
         self.event: Callable[[], Any] = Parser(text).get_event
+        self.decorated = "&" in text or "!" in text
+        """Whether an anchor or a tag is possible. Few files have these characters."""
         self.nodes = 0
         self.wraps = False
         self.keys: dict[Path, Mark] = {}
@@ -85,7 +92,7 @@ class _Reader:
 
     def _collection(self, start: Any, depth: int, upper: str | None = None) -> JSON:
         """Return a mapping or a list. `upper` is its key if the places of its keys are needed."""
-        if depth > MAX_DEPTH or start.tag is not None or start.anchor is not None:
+        if depth > MAX_DEPTH or _is_decorated(start):
             raise _Unusual
         value: dict[str, JSON] | list[JSON]
         if start.__class__ is MappingStartEvent:
@@ -103,7 +110,7 @@ class _Reader:
 
     def _fill_mapping(self, members: dict[str, JSON], depth: int, upper: str | None) -> Any:
         """Read the members of a mapping. Return the event that ends it."""
-        next_event, known = self.event, self.known
+        next_event, known, decorated = self.event, self.known, self.decorated
         while True:
             event = next_event()
             if event.__class__ is not ScalarEvent:
@@ -111,14 +118,14 @@ class _Reader:
                     return event
                 raise _Unusual
             key = known.get(event.value) or self._key(event)
-            if key in members or event.tag is not None or event.anchor is not None:
+            if key in members or (decorated and _is_decorated(event)):
                 raise _Unusual
             if upper is not None:
                 self._mark(upper, key, event)
             event = next_event()
             if event.__class__ is ScalarEvent:
                 text = event.value
-                if event.tag is not None or event.anchor is not None:
+                if decorated and _is_decorated(event):
                     raise _Unusual
                 plain = text and text[0] not in NOT_ALWAYS_TEXT
                 members[key] = text if plain else self._scalar(event)
@@ -151,7 +158,7 @@ class _Reader:
         return key
 
     def _scalar(self, event: Any) -> JSON:
-        if event.tag is not None or event.anchor is not None:
+        if self.decorated and _is_decorated(event):
             raise _Unusual
         text: str = event.value
         if not event.implicit[0] or (text and text[0] not in NOT_ALWAYS_TEXT):
