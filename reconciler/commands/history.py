@@ -27,7 +27,6 @@ from reconciler.workspace.loading import Loaded, load_at
 from reconciler.workspace.parsed_files import ParsedFiles
 from reconciler.workspace.patterns import files_by_glob
 from reconciler.workspace.snapshots import Snapshots
-from reconciler.workspace.sources import digest_of_file
 from reconciler.workspace.unloaded import keys_in_unloaded
 
 _MOST_LISTED = 5
@@ -84,7 +83,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
     def base(self, ref: str | None) -> Base | None:
         """Return the base that a reference names, or the default one; None before a commit."""
         if ref is not None:
-            return self._up_to_head(base_of_ref(self.repository, ref))
+            return self._up_to_head(base_of_ref(self.repository, self.head, ref))
         if self.head is None:
             return None
         applied = self.applied
@@ -185,15 +184,11 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
 
     def _differing(self, source: GitSource) -> list[str]:
         """Return the files that the workspace and a source do not have in common, sorted."""
-        digests = self.loaded.files
+        contents = self.loaded.files
         matches = files_by_glob(source, self.loaded.globs)
         selected = {name for names in matches.values() for name in names}
-        changed = {
-            name
-            for name, digest in digests.items()
-            if (raw := source.read(name)) is None or digest_of_file(raw) != digest
-        }
-        return sorted(changed | (selected - digests.keys()))
+        changed = {name for name, content in contents.items() if not source.has(name, content)}
+        return sorted(changed | (selected - contents.keys()))
 
 
 def _invalid_base(commit: Commit, diagnostics: Sequence[Diagnostic]) -> GitUnavailable:

@@ -8,7 +8,7 @@ from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, GitUnavailable, ReconcilerError, StalePlan
 from reconciler.model.plan_options import Selection
 from reconciler.model.wording import listed
-from reconciler.workspace.git.applied import REMOTE, fetch_command, trusted_ref
+from reconciler.workspace.git.applied import REMOTE, fetch_command, trusted_branch
 
 _MOST_LISTED = 5
 
@@ -73,10 +73,10 @@ def _check_markable(history: WorkspaceHistory) -> None:
             "nothing was sent",
             hint="commit or restore them, or omit --mark",
         )
-    trusted = trusted_ref(history.repository, history.environ)
-    if trusted is not None and not history.repository.is_ancestor(head, trusted):
+    trusted = trusted_branch(history.repository, history.environ)
+    if trusted is not None and not history.repository.is_ancestor(head, trusted.commit):
         raise ReconcilerError(
-            f"--mark records HEAD, but {trusted} does not contain it; nothing was sent",
+            f"--mark records HEAD, but {trusted.ref} does not contain it; nothing was sent",
             hint="push or merge it first, or omit --mark",
         )
 

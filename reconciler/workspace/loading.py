@@ -41,6 +41,7 @@ from reconciler.workspace.settings import Deciding
 from reconciler.workspace.source_lines import with_lines
 from reconciler.workspace.sources import (
     WORKSPACE_FILE,
+    ContentId,
     DraftSource,
     FolderSource,
     ReadSource,
@@ -92,7 +93,7 @@ class Loaded(Struct, frozen=True):
     globs
         The patterns of resource files.
     files
-        The digests of the files that were read, by name.
+        What identifies the content of the files that were read, by name.
     documents
         The parsed files without errors and warnings.
     skipped
@@ -115,7 +116,7 @@ class Loaded(Struct, frozen=True):
     declared: Mapping[Address, Declaration]
     defaults: Mapping[str, JSONObject]
     globs: tuple[str, ...]
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, ContentId] = field(default_factory=dict)
     documents: tuple[Document, ...] = ()
     skipped: frozenset[str] = frozenset()
     mark_prefix: str | None = None
@@ -189,7 +190,7 @@ def load(  # noqa: PLR0913 - what is read, and how
         for document in texts.values()
         if document.file not in reported and not document.unread
     )
-    return replace(loaded, diagnostics=diagnostics, files=source.digests, documents=documents)
+    return replace(loaded, diagnostics=diagnostics, files=source.contents, documents=documents)
 
 
 def load_all(

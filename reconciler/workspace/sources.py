@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from reconciler.errors import ReconcilerError, UnreadableFile
 from reconciler.model.wording import printable
@@ -208,12 +208,35 @@ class DraftSource:
         return draft.encode() if draft is not None else self._source.read(name)
 
 
+class ContentId(NamedTuple):
+    """What identifies the content of a file.
+
+    blob
+        The id that git gives it in a repository with SHA-1. Such repositories are the usual ones.
+    text
+        The SHA-256, the same for both kinds of line ends.
+    """
+
+    blob: str
+    text: str
+
+    @classmethod
+    def of(cls, raw: bytes) -> ContentId:
+        """Return what identifies a content."""
+        # Imported here, since it loads OpenSSL (3 ms).
+        from hashlib import sha1, sha256
+
+        blob = sha1(b"blob %d\0" % len(raw), usedforsecurity=False)
+        blob.update(raw)
+        return cls(blob.hexdigest(), sha256(raw.replace(b"\r\n", b"\n")).hexdigest())
+
+
 class ReadSource:
-    """The files of a source. `digests` are those of the files that were read, by name."""
+    """The files of a source. `contents` identify those that were read, by name."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self.digests: dict[str, str] = {}
+        self.contents: dict[str, ContentId] = {}
 
     def names(self) -> Sequence[str]:
         """Return every file."""
@@ -223,16 +246,8 @@ class ReadSource:
         """Return the content of a file."""
         raw = self._source.read(name)
         if raw is not None:
-            self.digests[normpath(name)] = digest_of_file(raw)
+            self.contents[normpath(name)] = ContentId.of(raw)
         return raw
-
-
-def digest_of_file(raw: bytes) -> str:
-    """Return the SHA-256 of a file, the same for both kinds of line ends."""
-    # Imported here, since it loads OpenSSL (3 ms).
-    from hashlib import sha256
-
-    return sha256(raw.replace(b"\r\n", b"\n")).hexdigest()
 
 
 def is_passed_over(folder: str) -> bool:

@@ -6,14 +6,15 @@ goes, what may be read, and what the policy allows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Level
 from reconciler.errors import GitUnavailable
-from reconciler.workspace.git.applied import trusted_ref
+from reconciler.workspace.git.applied import trusted_branch
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.git.source import Blobs, GitSource
@@ -48,8 +49,7 @@ class TrustedBase(Struct, frozen=True):
         """The files of the workspace at the tip."""
         if self.repository is None or self.commit is None:
             return _NoFiles()
-        (tree,) = self.repository.trees([self.commit])
-        return GitSource(Blobs(self.repository), tree)
+        return _Tip(self.repository, self.commit)
 
     @property
     def name(self) -> str:
@@ -103,12 +103,31 @@ def trusted_base(
     elif repository.is_nested:
         problem = "this repository is inside another one, as a submodule is"
         fix = "move the workspace to the outer repository"
-    elif (branch := trusted_ref(repository, environ)) is None:
+    elif (branch := trusted_branch(repository, environ)) is None:
         problem = "the default branch is not in this clone"
         fix = f"{_FETCH}, or set RECONCILER_TRUST_REF"
     else:
-        return TrustedBase(repository, branch, repository.tip(branch), in_job)
+        return TrustedBase(repository, branch.ref, branch.commit, in_job)
     return TrustedBase(in_job=in_job, problem=problem, fix=fix)
+
+
+# Without slots, since cached properties need a dict.
+class _Tip(Struct, frozen=True, dict=True):
+    """The files of a commit. Git runs when they are needed, which is seldom."""
+
+    repository: Repository
+    commit: str
+
+    @cached_property
+    def _files(self) -> GitSource:
+        (tree,) = self.repository.trees([self.commit])
+        return GitSource(Blobs(self.repository), tree)
+
+    def names(self) -> Sequence[str]:
+        return self._files.names()
+
+    def read(self, name: str) -> bytes | None:
+        return self._files.read(name)
 
 
 class _OneFile(Struct, frozen=True):

@@ -6,6 +6,7 @@ A reference of the repository names it. It is data, not trust: anybody who can p
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -58,39 +59,47 @@ def applied_commit(
     commit = repository.commit(ref)
     if commit is None:
         return None
-    trusted = trusted_ref(repository, environ)
+    trusted = trusted_branch(repository, environ)
     is_ancestor = repository.is_ancestor(commit, head)
-    is_outside = trusted is not None and not repository.is_ancestor(commit, trusted)
+    is_outside = trusted is not None and not repository.is_ancestor(commit, trusted.commit)
     if (is_outside or not is_ancestor) and repository.is_shallow:
         raise GitUnavailable(
             f"this shallow clone lacks the history from the applied commit {commit[:7]} to HEAD",
             hint=shallow_hint(),
         )
-    return Applied(ref, commit, is_ancestor, trusted if is_outside else None)
+    outside = trusted.ref if trusted is not None and is_outside else None
+    return Applied(ref, commit, is_ancestor, outside)
 
 
-def trusted_ref(repository: Repository, environ: Mapping[str, str]) -> str | None:
-    """Return the full name of the trusted branch, None if it is unknown here.
+class TrustedBranch(NamedTuple):
+    """The full name of the trusted branch, and the commit at its tip."""
+
+    ref: str
+    commit: str
+
+
+def trusted_branch(repository: Repository, environ: Mapping[str, str]) -> TrustedBranch | None:
+    """Return the trusted branch, None if it is unknown here.
 
     Raises GitUnavailable if the one of the environment variable does not exist.
     """
     named = environ.get(TRUST_VARIABLE)
+    if named and not named.startswith("refs/"):
+        raise BadUsage(
+            f"{TRUST_VARIABLE} is {quoted(named)}, not a full name",
+            hint="use one such as refs/remotes/origin/main",
+        )
+    default = f"refs/remotes/{REMOTE}/{HEAD}"
+    ref = named or default_branch_of(environ) or repository.symbolic_target(default)
+    tip = repository.tip(ref) if ref is not None else None
+    if ref is not None and tip is not None:
+        return TrustedBranch(ref, tip)
     if named:
-        if not named.startswith("refs/"):
-            raise BadUsage(
-                f"{TRUST_VARIABLE} is {quoted(named)}, not a full name",
-                hint="use one such as refs/remotes/origin/main",
-            )
-        if repository.tip(named) is None:
-            raise GitUnavailable(
-                f"the trusted branch {quoted(named)} of {TRUST_VARIABLE} does not exist",
-                hint=f"fetch it, or correct {TRUST_VARIABLE}",
-            )
-        return named
-    default = default_branch_of(environ) or repository.symbolic_target(
-        f"refs/remotes/{REMOTE}/{HEAD}"
-    )
-    return default if default is not None and repository.tip(default) is not None else None
+        raise GitUnavailable(
+            f"the trusted branch {quoted(named)} of {TRUST_VARIABLE} does not exist",
+            hint=f"fetch it, or correct {TRUST_VARIABLE}",
+        )
+    return None
 
 
 def _parts(repository: Repository) -> list[str]:

@@ -23,11 +23,12 @@ class BaseCommit(NamedTuple):
     ref: str | None = None
 
 
-def base_of_ref(repository: Repository, ref: str) -> BaseCommit:
-    """Return the merge base of HEAD and a reference. Raises GitUnavailable."""
-    head = repository.head()
+def base_of_ref(repository: Repository, head: str | None, ref: str) -> BaseCommit:
+    """Return the merge base of the commit of HEAD and a reference. Raises GitUnavailable."""
     if head is None:
         raise GitUnavailable("the git repository has no commit", hint="commit, or omit --base")
+    if ref == HEAD:
+        return BaseCommit(head, HEAD)
     return _merge_base(repository, head, ref)
 
 

@@ -25,7 +25,12 @@ class Range(Struct, frozen=True):
 
         Raises GitUnavailable if a shallow clone lacks some of them.
         """
-        if repository.is_shallow and any(repository.roots_since(base, end) for end in ends):
+        ends = [end for end in ends if end != base]
+        if (
+            ends
+            and repository.is_shallow
+            and any(repository.roots_since(base, end) for end in ends)
+        ):
             raise GitUnavailable(
                 f"this shallow clone lacks commits between the base {base[:7]} and HEAD",
                 hint=shallow_hint(),

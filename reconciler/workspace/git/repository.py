@@ -85,9 +85,14 @@ class Repository(Struct, frozen=True):
 
     def tip(self, ref: str) -> str | None:
         """Return the id of the commit of a reference with exactly this full name."""
-        # rev-parse also looks below refs/tags and refs/heads.
-        ended = self._run("show-ref", "--verify", "--hash", "--", ref)
-        return self.commit(_line(ended)) if ended.returncode == 0 else None
+        # rev-parse also looks below refs/tags and refs/heads, and for-each-ref below the name.
+        form = "--format=%(refname) %(objecttype) %(objectname)"
+        listed = _checked(self._run("for-each-ref", form, "--", ref)).stdout
+        for line in os.fsdecode(listed).splitlines():
+            name, kind, named = line.rsplit(" ", 2)
+            if name == ref:
+                return named if kind == "commit" else self.commit(named)
+        return None
 
     @property
     def is_nested(self) -> bool:
@@ -122,6 +127,8 @@ class Repository(Struct, frozen=True):
 
     def merge_base(self, one: str, other: str) -> str | None:
         """Return the best common ancestor of two commits, None without one."""
+        if one == other:
+            return one
         ended = self._run("merge-base", one, other)
         return None if ended.returncode == 1 else _line(_checked(ended))
 

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from reconciler.providers.file import is_hidden
 from reconciler.workspace.git.repository import Entry, Repository
 from reconciler.workspace.limits import MAX_FILE_BYTES, MAX_TOTAL_BYTES
-from reconciler.workspace.sources import WORKSPACE_FILE, is_own, too_large
+from reconciler.workspace.sources import WORKSPACE_FILE, ContentId, is_own, too_large
 
 _YAML = (".yaml", ".yml")
 _MOST_LINKS = 10
@@ -24,6 +24,10 @@ class Blobs(Struct):
     repository: Repository
     _contents: dict[str, bytes] = field(default_factory=dict)
     _sizes: dict[str, int] = field(default_factory=dict)
+
+    def is_prepared(self, blob: str) -> bool:
+        """Return whether a blob was read, or was too large."""
+        return blob in self._sizes
 
     def prepare(self, ids: Iterable[str]) -> None:
         """Read several blobs at once, without those that are too large, alone or together."""
@@ -55,11 +59,7 @@ class GitSource(Struct, frozen=True, dict=True):
 
     @cached_property
     def _entries(self) -> Mapping[str, Entry]:
-        if self.tree is None:
-            return {}
-        entries = self.blobs.repository.entries(self.tree)
-        self.blobs.prepare(entry.blob for name, entry in entries.items() if name.endswith(_YAML))
-        return entries
+        return self.blobs.repository.entries(self.tree) if self.tree is not None else {}
 
     @cached_property
     def _names(self) -> Sequence[str]:
@@ -81,13 +81,28 @@ class GitSource(Struct, frozen=True, dict=True):
 
         Raises UnreadableFile for a file that is too large.
         """
+        blob = self._blob(name)
+        if blob is None:
+            return None
+        if not self.blobs.is_prepared(blob):
+            entries = self._entries.items()
+            self.blobs.prepare(entry.blob for path, entry in entries if path.endswith(_YAML))
+        return self.blobs.read(blob, name)
+
+    def has(self, name: str, content: ContentId) -> bool:
+        """Return whether a file has a content. Raises UnreadableFile for one that is too large."""
+        if self._blob(name) == content.blob:
+            return True
+        raw = self.read(name)
+        return raw is not None and ContentId.of(raw).text == content.text
+
+    def _blob(self, name: str) -> str | None:
+        """Return the id of the content of a file, behind links too."""
         path = normpath(name)
         for _ in range(_MOST_LINKS):
             entry = self._entries.get(path)
-            if entry is None:
-                return None
-            if not entry.is_link:
-                return self.blobs.read(entry.blob, name)
+            if entry is None or not entry.is_link:
+                return entry.blob if entry is not None else None
             path = self._target(path)
             if is_hidden(path):
                 return None

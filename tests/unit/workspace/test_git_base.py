@@ -11,12 +11,13 @@ from reconciler.commands.history import WorkspaceHistory
 from reconciler.errors import BadUsage, GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.workspace.git.applied import applied_commit, applied_ref, trusted_ref
+from reconciler.workspace.git.applied import applied_commit, applied_ref, trusted_branch
 from reconciler.workspace.git.base import base_of_ref, default_base
 from reconciler.workspace.git.ci import before_push_of, head_branch_of, target_of
 from reconciler.workspace.git.range import Range
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.loading import load
+from tests.security.witness import witnessed
 from tests.support.cli import write
 from tests.support.git import Git
 
@@ -44,7 +45,7 @@ def test_the_base_has_the_name_of_the_reference_that_leads_to_it(git: Git, tmp_p
     repository = repository_of(git)
     names = {"main": "main", "v1": "v1", "refs/tags/v1": "v1", "HEAD": "HEAD"}
     names |= {commit: None, commit[:8]: None, "main^0": None}
-    assert {ref: base_of_ref(repository, ref).ref for ref in names} == names
+    assert {ref: base_of_ref(repository, repository.head(), ref).ref for ref in names} == names
     assert default_base(repository, commit, None, {}).ref == "HEAD"
     assert default_base(repository, commit, commit, {}).ref is None
     clone = repository_of(git.clone(tmp_path / "clone"))
@@ -108,7 +109,7 @@ def test_ci_names_the_target_of_a_pull_request(git: Git, tmp_path: Path, variabl
     environ = {"TF_BUILD": "True", variable: branch, "CI_COMMIT_BEFORE_SHA": git.head()}
     assert chosen(git, environ) == first
     assert target_of({variable: branch}) is None
-    assert base_of_ref(repository_of(git), "origin/main") == (first, "origin/main")
+    assert base_of_ref(repository_of(git), git.head(), "origin/main") == (first, "origin/main")
 
 
 @pytest.mark.parametrize(
@@ -176,7 +177,7 @@ def test_experience_28_an_unknown_base_has_a_hint_that_works(
     git.commit()
     git.bare(tmp_path / "origin.git")
     with pytest.raises(GitUnavailable, match="unknown git commit") as raised:
-        base_of_ref(repository_of(git), ref)
+        base_of_ref(repository_of(git), git.head(), ref)
     assert raised.value.hint == hint
 
 
@@ -184,7 +185,7 @@ def test_experience_28_an_unknown_base_has_a_hint_that_works(
 def test_a_base_that_looks_like_an_option_is_refused(git: Git, ref: str) -> None:
     git.commit()
     with pytest.raises(GitUnavailable, match="invalid git reference"):
-        base_of_ref(repository_of(git), ref)
+        base_of_ref(repository_of(git), git.head(), ref)
 
 
 def test_a_branch_that_looks_like_an_option_is_an_unknown_commit(git: Git) -> None:
@@ -198,12 +199,12 @@ def test_unrelated_histories_have_no_base(git: Git) -> None:
     git.run("switch", "--quiet", "--orphan", "other")
     git.commit("two")
     with pytest.raises(GitUnavailable, match="no common ancestor"):
-        base_of_ref(repository_of(git), first)
+        base_of_ref(repository_of(git), git.head(), first)
 
 
 def test_a_repository_without_a_commit_has_no_base(git: Git) -> None:
     with pytest.raises(GitUnavailable, match="no commit"):
-        base_of_ref(repository_of(git), "main")
+        base_of_ref(repository_of(git), None, "main")
 
 
 def test_a_shallow_clone_gets_the_command_that_fetches_its_history(
@@ -214,7 +215,7 @@ def test_a_shallow_clone_gets_the_command_that_fetches_its_history(
     clone = git.clone(tmp_path / "shallow", "--depth", "1")
     for ref in ("HEAD~1", first):
         with pytest.raises(GitUnavailable) as raised:
-            base_of_ref(repository_of(clone), ref)
+            base_of_ref(repository_of(clone), clone.head(), ref)
         assert "git fetch --unshallow" in (raised.value.hint or "")
     clone.run("fetch", "--quiet", "--depth", "1", "origin", f"{first}:{REF}")
     with pytest.raises(GitUnavailable, match="lacks the history from the applied commit") as raised:
@@ -234,7 +235,7 @@ def test_a_shallow_clone_that_lacks_commits_of_the_range_is_an_error(
     git.run("merge", "--quiet", "--no-ff", "-m", "merge", "feature")
     clone = git.clone(tmp_path / "shallow", "--depth", "3")
     assert clone.run("rev-list", "--first-parent", "--count", "HEAD") == "3"
-    assert base_of_ref(repository_of(clone), base) == (base, None)
+    assert base_of_ref(repository_of(clone), clone.head(), base) == (base, None)
     with pytest.raises(GitUnavailable, match="lacks commits between the base") as raised:
         Range.between(repository_of(clone), base, [clone.head()])
     assert "git fetch --unshallow" in (raised.value.hint or "")
@@ -308,6 +309,54 @@ def test_unchanged_resources_of_a_long_range_are_resolved_once(git: Git) -> None
     ] == [21, *[1] * 19]
 
 
+def history_of(folder: Path) -> WorkspaceHistory:
+    loaded = load(folder, kinds=all_kinds(), environment=None, environ={})
+    history = WorkspaceHistory.of(folder, loaded, {})
+    assert history is not None
+    return history
+
+
+def test_files_that_are_as_at_the_base_are_not_read_from_git(git: Git) -> None:
+    write(git.folder, {"reconciler.yaml": "version: 1\n", "p.yaml": "projects: {p: {name: p}}\n"})
+    git.commit()
+    with witnessed() as seen:
+        history = history_of(git.folder)
+        base = history.base("HEAD")
+    assert base is not None
+    assert base.desired is history.loaded.desired
+    assert not [words for words in seen.commands if "--batch" in words]
+    assert len(seen.commands) == len({tuple(words) for words in seen.commands}) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "differs"),
+    [
+        (b"projects: {p: {name: p}}\n", False),
+        (b"projects: {p: {name: p}}\r\n", False),
+        (b"projects: {p: {name: q}}\n", True),
+        (b"\xef\xbb\xbfprojects: {p: {name: p}}\n", True),
+    ],
+)
+def test_files_differ_from_a_commit_by_their_content_without_line_ends(
+    git: Git, content: bytes, *, differs: bool
+) -> None:
+    write(git.folder, {"reconciler.yaml": "version: 1\n", "p.yaml": "projects: {p: {name: p}}\n"})
+    git.commit()
+    (git.folder / "p.yaml").write_bytes(content)
+    assert history_of(git.folder).uncommitted() == (["p.yaml"] if differs else [])
+
+
+def test_files_behind_links_and_missing_ones_differ_from_a_commit(git: Git) -> None:
+    text = "projects: {p: {name: p}}\n"
+    write(git.folder, {"reconciler.yaml": "version: 1\n", "p.txt": text, "removed.yaml": "{}\n"})
+    (git.folder / "p.yaml").symlink_to("p.txt")
+    git.commit()
+    assert history_of(git.folder).uncommitted() == []
+    write(git.folder, {"p.txt": text.replace("name: p", "name: q"), "new.yaml": "{}\n"})
+    (git.folder / "removed.yaml").unlink()
+    assert history_of(git.folder).uncommitted() == ["new.yaml", "p.yaml", "removed.yaml"]
+
+
 def test_a_resource_that_reads_a_file_is_resolved_at_every_commit(git: Git) -> None:
     for text in ("a", "b", "c"):
         files = {
@@ -373,17 +422,22 @@ def test_the_trusted_branch_is_the_default_branch_unless_a_variable_names_it(
 ) -> None:
     git.commit()
     repository = repository_of(git)
-    assert trusted_ref(repository, {"CI_DEFAULT_BRANCH": "main"}) is None
+    assert trusted_branch(repository, {"CI_DEFAULT_BRANCH": "main"}) is None
     git.bare(tmp_path / "origin.git")
-    assert trusted_ref(repository, {}) == "refs/remotes/origin/main"
+    assert trusted_branch(repository, {}) == ("refs/remotes/origin/main", git.head())
     for name in ("trunk", "stable"):
         git.run("update-ref", f"refs/remotes/origin/{name}", git.head())
-    assert trusted_ref(repository, {"CI_DEFAULT_BRANCH": "trunk"}) == "refs/remotes/origin/trunk"
+
+    def chosen_ref(environ: dict[str, str]) -> str | None:
+        branch = trusted_branch(repository, environ)
+        return branch.ref if branch is not None else None
+
+    assert chosen_ref({"CI_DEFAULT_BRANCH": "trunk"}) == "refs/remotes/origin/trunk"
     event = tmp_path / "event.json"
     event.write_text(json.dumps({"repository": {"default_branch": "stable"}}), encoding="utf-8")
     github = {"GITHUB_EVENT_PATH": str(event)}
-    assert trusted_ref(repository, github) == "refs/remotes/origin/stable"
+    assert chosen_ref(github) == "refs/remotes/origin/stable"
     with pytest.raises(GitUnavailable, match="does not exist"):
-        trusted_ref(repository, {"RECONCILER_TRUST_REF": "refs/remotes/origin/nope"})
+        trusted_branch(repository, {"RECONCILER_TRUST_REF": "refs/remotes/origin/nope"})
     with pytest.raises(BadUsage, match="not a full name"):
-        trusted_ref(repository, {"RECONCILER_TRUST_REF": "main"})
+        trusted_branch(repository, {"RECONCILER_TRUST_REF": "main"})
