@@ -134,7 +134,7 @@ def _page_of(body: JSON, label: str) -> _Page:
     if not isinstance(body, Mapping) or not isinstance(results, list):
         raise _invalid(label, "the response is not a page of objects")
     for number, item in enumerate(results, 1):
-        if not isinstance(item, Mapping):
+        if not isinstance(item, dict):
             raise _invalid(label, f"item {number} is {json_shown(item)}, an object was expected")
         if id_text(item.get("id")) is None:
             shown = _field(item, "id")
@@ -163,7 +163,7 @@ def _problem(items: list[JSONObject], pages: list[_Page]) -> str | None:
         return f"{len(items)} of {count} objects"
     if pages[-1].has_next:
         return f"a next page after {count} of {count} objects"
-    if distinct := len(items) - len({id_text(item["id"]) for item in items}):
+    if distinct := len(items) - len({str(item["id"]) for item in items}):
         return f"{distinct} of {count} objects appear twice"
     return None
 

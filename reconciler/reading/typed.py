@@ -5,8 +5,6 @@ An odd answer is never passed on as "does not exist": the object would be create
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from reconciler.errors import InvalidResponse
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject, id_text
@@ -25,7 +23,7 @@ def live_object(
 
     Raises InvalidResponse: the body is no object, or its id, name or parent is wrong.
     """
-    if not isinstance(body, Mapping):
+    if not isinstance(body, dict):
         shown = "empty" if body is None else json_shown(body)
         raise _invalid(label, f"the response is {shown}, an object was expected")
     live_id, name = id_text(body.get("id")), body.get("name")

@@ -24,7 +24,7 @@ def replace_literals(
     urls = (path for path in managed.with_at if holds_secret(value_at(spec, path)))
     for path in (*managed.secret, *urls):
         value = value_at(spec, path)
-        if value is None or is_misread(value) or _is_reference(value):
+        if _is_reference(value) or value is None or is_misread(value):
             continue
         literal = _reference_to(value, f"{check.subject}:{path_text(path)}", references)
         if literal is None:

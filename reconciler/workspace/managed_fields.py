@@ -9,7 +9,7 @@ from msgspec import Struct
 from reconciler.model.kind import Kind
 from reconciler.model.schema_files import common_properties
 from reconciler.model.values import Path
-from reconciler.workspace.checks.values import ANNOTATIONS
+from reconciler.workspace.checks.values import ANNOTATIONS, relevant
 from reconciler.workspace.schema.annotations import Carriers, carriers_of
 from reconciler.workspace.schema.shapes import Shape, TextWithAt, leaf_shapes, members
 
@@ -29,7 +29,7 @@ class ManagedFields(Struct, frozen=True):
     written
         The names in the files that differ, by the kind's own names.
     carriers
-        The fields with an annotation in their schema.
+        The fields with an annotation in their schema that matters here.
     secret
         The secret fields.
     with_at
@@ -65,7 +65,7 @@ def managed_in(
             names[own] = name
     shapes = {own: written[name] for own, name in names.items()}
     spec = tuple(part for item in shapes.items() for part in item)
-    carriers = carriers_of(kind.name, _ANNOTATIONS, spec)
+    carriers = relevant(carriers_of(kind.name, _ANNOTATIONS, spec), spec)
     inside = ((holder, shapes[holder]) for holder in holders if holder in shapes)
     leaves = (leaf for holder, below in inside for leaf in leaf_shapes(below, (holder,)))
     return ManagedFields(

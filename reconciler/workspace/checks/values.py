@@ -15,9 +15,12 @@ from reconciler.model.kind import Kind
 from reconciler.model.schema_files import known_schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 from reconciler.workspace.schema.annotations import Carriers, annotated
+from reconciler.workspace.schema.shapes import Shape, is_mapping, members, shape_at
 from reconciler.workspace.schema.validation import CheckContext
 from reconciler.workspace.yaml.document import Unknown
 
+_ORDERED = "x-ordered"
+_BODIES = "x-variants"
 _MACHINE_ZONES = frozenset({"localtime"})
 """Zones whose meaning depends on the machine."""
 
@@ -53,6 +56,23 @@ def check_fields(
     for word, places in carriers.items():
         if word in _CHECKS:
             _CHECKS[word](context, places)
+
+
+def relevant(carriers: Carriers, shape: Shape) -> Carriers:
+    """Return the annotated fields of a shape without those that no value can make invalid."""
+    fields = members(shape)
+    ordered = [place for place in carriers.get(_ORDERED, ()) if _has_both(fields, place[1])]
+    bodies = [place for place in carriers.get(_BODIES, ()) if not _has_body(shape, *place)]
+    changed = {**carriers, _ORDERED: ordered, _BODIES: bodies}
+    return {word: places for word, places in changed.items() if places}
+
+
+def _has_both(fields: Mapping[str, Shape], node: Mapping[str, Any]) -> bool:
+    return any(first in fields and second in fields for first, second in node[_ORDERED])
+
+
+def _has_body(shape: Shape, path: Path, node: Mapping[str, Any]) -> bool:
+    return is_mapping(shape_at(shape, (*path, node[_BODIES]["body"])))
 
 
 def _check_zones(context: _ResourceContext, places: _Places) -> None:
@@ -116,7 +136,7 @@ def _check_timestamps(context: _ResourceContext, places: _Places) -> None:
 
 
 def _check_order(context: _ResourceContext, places: _Places) -> None:
-    for first, second in (pair for _, node in places for pair in node["x-ordered"]):
+    for first, second in (pair for _, node in places for pair in node[_ORDERED]):
         end = _instant(context.spec.get(second))
         start = _instant(context.spec.get(first)) if end is not None else None
         if start is not None and end is not None and end <= start:
@@ -172,7 +192,7 @@ def _check_requirements(context: _ResourceContext, places: _Places) -> None:
 def _check_bodies(context: _ResourceContext, places: _Places) -> None:
     """Report variants without a body whose type has required fields."""
     for path, node in places:
-        variants, holder = node["x-variants"], value_at(context.spec, path)
+        variants, holder = node[_BODIES], value_at(context.spec, path)
         if not isinstance(holder, dict) or holder.get(variants["body"]) is not None:
             continue
         tag = holder.get(variants["tag"])
@@ -196,11 +216,11 @@ _CHECKS: Mapping[str, Callable[[_ResourceContext, _Places], None]] = {
     "x-zone": _check_zones,
     "x-rate": _check_rates,
     "format": _check_timestamps,
-    "x-ordered": _check_order,
+    _ORDERED: _check_order,
     "x-compressions": _check_compressions,
     "x-not-blank": _check_whitespace,
     "x-only-with": _check_requirements,
-    "x-variants": _check_bodies,
+    _BODIES: _check_bodies,
 }
 """The check of each annotation, of all values in a resource whose schema has it."""
 ANNOTATIONS = frozenset(_CHECKS)

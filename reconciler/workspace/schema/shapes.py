@@ -29,24 +29,27 @@ class TextWithAt:
 
 def shape_of(value: JSON, tags: AbstractSet[str] = frozenset()) -> Shape:
     """Return the shape of a value. `tags` are the keys whose texts belong to the shape."""
-    kind = value.__class__
-    if kind is str:
-        return TextWithAt if "@" in value else str
-    form = None if kind in PLAIN else form_of(kind)
-    if form is None:
-        return kind
+    form = form_of(value.__class__)
+    parts: list[Any]
+    if form is dict:
+        parts = []
+        for key, item in value.items():
+            # The shapes of leaves are here again, without a call: most values are leaves.
+            kind = item.__class__
+            if kind is str:
+                kind = item if key in tags else TextWithAt if "@" in item else str
+            elif kind not in PLAIN and form_of(kind) is not None:
+                kind = shape_of(item, tags)
+            parts.append(key)
+            parts.append(kind)
+        return tuple(parts)
     if form is list:
-        return (list, *(shape_of(item, tags) for item in value))
-    parts: list[Any] = []
-    for key, item in value.items():
-        kind = item.__class__
-        if kind is str:  # Most values, so without a call.
-            kind = item if key in tags else TextWithAt if "@" in item else str
-        elif kind not in PLAIN:
-            kind = shape_of(item, tags)
-        parts.append(key)
-        parts.append(kind)
-    return tuple(parts)
+        parts = [list]
+        for item in value:
+            kind = item.__class__
+            parts.append(str if kind is str and "@" not in item else shape_of(item, tags))
+        return tuple(parts)
+    return TextWithAt if value.__class__ is str and "@" in value else value.__class__
 
 
 def is_text(shape: Shape) -> bool:
