@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ class Traced(Struct):
     trace: Trace | None = None
 
 
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _CURRENT: ContextVar[Traced | None] = ContextVar("traced", default=None)
 
 
@@ -52,14 +53,24 @@ def traced(command: str) -> Iterator[Traced]:
 
 def trace_listener() -> Listener | None:
     """Return the listener that traces the command, None if no trace is wanted."""
-    from reconciler.client.tracing import is_traced, open_trace
-
     running = _CURRENT.get()
-    if running is None or not is_traced(os.environ):
+    if running is None or not _is_traced(os.environ):
         return None
+    from reconciler.client.tracing import open_trace
+
     if running.trace is None:
         try:
             running.trace = open_trace(running.command, os.environ)
         except ReconcilerError as error:
             write_note(f"warning: no traces: {error.message} ({error.hint})\n")
     return running.trace
+
+
+def _is_traced(environ: Mapping[str, str]) -> bool:
+    """Return whether the standard variables ask for traces."""
+    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return False
+    exporters = environ.get("OTEL_TRACES_EXPORTER") or "otlp"
+    if "otlp" not in [name.strip() for name in exporters.split(",")]:
+        return False
+    return any(environ.get(name) for name in _ENDPOINTS)

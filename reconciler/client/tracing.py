@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span, Tracer
 
-_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _TIMEOUTS = ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _PROTOCOL = "http/protobuf"
@@ -40,16 +39,6 @@ _TIMEOUT = 3.0
 _LOGGER = "opentelemetry"
 
 _Call: TypeAlias = tuple[str, str, int, str | None]
-
-
-def is_traced(environ: Mapping[str, str]) -> bool:
-    """Return whether the standard variables ask for traces."""
-    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
-        return False
-    exporters = environ.get("OTEL_TRACES_EXPORTER") or "otlp"
-    if "otlp" not in [name.strip() for name in exporters.split(",")]:
-        return False
-    return any(environ.get(name) for name in _ENDPOINTS)
 
 
 def open_trace(command: str, environ: Mapping[str, str]) -> Trace:

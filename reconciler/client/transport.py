@@ -6,10 +6,11 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import orjson
+from msgspec import Struct, field
 
 from reconciler.client.admission import Admission, Permit, Turn
 from reconciler.client.breaker import Breaker
@@ -44,8 +45,8 @@ _USUAL_SECONDS = 0.2
 """Seconds for a call, as long as none was made."""
 
 
-@dataclass(slots=True)
-class Transport:
+# Without slots, since cached properties need a dict.
+class Transport(Struct, dict=True):
     """Sends the requests of one environment. `calls` counts them, repeated ones included.
 
     Events go to `listen`. It may be replaced at any time, and so during a run.
@@ -59,13 +60,15 @@ class Transport:
     stop: Stop = field(default_factory=Stop)
     calls: int = 0
     _seconds: float = 0.0
-    _waits: Waits = field(init=False, repr=False)
-    _breaker: Breaker = field(init=False, repr=False)
-    _admission: Admission | None = field(init=False, repr=False, default=None)
+    _admission: Admission | None = None
 
-    def __post_init__(self) -> None:
-        self._waits = Waits(self.stop, self.settings, self._emit)
-        self._breaker = Breaker(self.settings.retry_for)
+    @cached_property
+    def _waits(self) -> Waits:
+        return Waits(self.stop, self.settings, self._emit)
+
+    @cached_property
+    def _breaker(self) -> Breaker:
+        return Breaker(self.settings.retry_for)
 
     @property
     def given_up(self) -> str | None:

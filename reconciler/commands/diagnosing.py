@@ -143,11 +143,11 @@ def _git(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
     elif repository.is_shallow:
         yield Check.warning(
             name,
-            f"shallow clone at {head[:7]}: the git base may be missing",
+            f"shallow clone at {head.id[:7]}: the git base may be missing",
             "fetch the history (fetch-depth: 0 in the checkout step)",
         )
     else:
-        yield Check.fine(name, f"commit {head[:7]}, with its history")
+        yield Check.fine(name, f"commit {head.id[:7]}, with its history")
     yield from _applied(options, runtime)
 
 

@@ -51,9 +51,13 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         return cls(repository, folder, loaded, environ) if repository is not None else None
 
     @cached_property
+    def _head(self) -> Commit | None:
+        return self.repository.head()
+
+    @property
     def head(self) -> str | None:
         """The commit of HEAD, None before the first commit."""
-        return self.repository.head()
+        return self._head.id if self._head is not None else None
 
     @cached_property
     def head_ref(self) -> str | None:
@@ -100,8 +104,10 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         self, base: BaseCommit, *, first_to: Sequence[str] = (), notes: tuple[Note, ...] = ()
     ) -> Base:
         """Return the base at a commit, with the commits up to some others, then up to HEAD."""
-        ends = (*first_to, self.head or base.id)
-        commits = Range.between(self.repository, base.id, ends)
+        head = self._head
+        is_head = head is not None and head.id == base.id
+        start = head if head is not None and is_head else self.repository.described(base.id)
+        commits = Range.between(self.repository, start, (*first_to, self.head or base.id))
         return replace(self._loaded(commits, notes), ref=base.ref)
 
     def _rolled_back(self, applied: Applied | None) -> list[str]:

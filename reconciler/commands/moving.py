@@ -171,7 +171,7 @@ def _is_in_head(folder: Path, declaration: Declaration) -> bool:
         head = repository.head() if repository is not None else None
         if repository is None or head is None:
             return False
-        raw = repository.file(head, declaration.document.file)
+        raw = repository.file(head.id, declaration.document.file)
     except GitUnavailable:
         return False
     file = declaration.document.file

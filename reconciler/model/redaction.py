@@ -25,14 +25,14 @@ _SHORT = re.compile(r".{,3}|[A-Za-z]{,5}|\d{,5}", re.DOTALL)
 _WORD = r"(?:[A-Z]?[a-z]+|[A-Z]+|\d{1,4})"
 _NAME = re.compile(rf"{_WORD}(?:[-_. ]{_WORD})*")
 """Secrets that may be the name of something, such as that of a user."""
-_KEY = re.compile(r"(?<![\w.-])[\"']?(?P<name>[\w.-]++)[\"']?\s*+:\s+")
-_FIRST_KEY = re.compile(r"\s*(?:-\s+)?[\"']?(?P<name>[\w.-]+)[\"']?\s*:")
-_SET = re.compile(
+_KEY = r"(?<![\w.-])[\"']?(?P<name>[\w.-]++)[\"']?\s*+:\s+"
+_FIRST_KEY = r"\s*(?:-\s+)?[\"']?(?P<name>[\w.-]+)[\"']?\s*:"
+_SET = (
     # A reference is not a secret, except for a default.
     r"(?![\"']?\$\{(?:(?!:-)[^}])*\}[\"']?\s*(?:[,}#]|$))"
     r"(?P<value>\"(?:[^\"\\]++|\\.)*+\"?|'[^']*+'?|(?:\$\{[^}]*+\}|[^,}\n$]++|\$)++)"
 )
-_ELSEWHERE = re.compile(
+_ELSEWHERE = (
     # The default of a secret, and the password in a URL.
     r"(?<=\$\{secret:env:)[^{}]*?:-(?P<value>[^{}]+)"
     r"|(?<=://)[^\s/@:]*:(?P<password>[^\s/@]+)(?=@)"
@@ -136,11 +136,11 @@ def secret_spans(line: str) -> tuple[tuple[int, int], ...]:
     """Return the spans of secrets in a line, without overlaps."""
     spans = [
         value.span("value")
-        for key in _KEY.finditer(line)
+        for key in re.finditer(_KEY, line)
         if looks_secret(key["name"])
-        if (value := _SET.match(line, key.end())) is not None
+        if (value := re.compile(_SET).match(line, key.end())) is not None
     ]
-    spans += [match.span(str(match.lastgroup)) for match in _ELSEWHERE.finditer(line)]
+    spans += [match.span(str(match.lastgroup)) for match in re.finditer(_ELSEWHERE, line)]
     apart: list[tuple[int, int]] = []
     for first, last in sorted(spans):
         if not apart or first >= apart[-1][1]:
@@ -173,11 +173,11 @@ def is_redacted(value: JSON) -> bool:
 
 def starts_plain_field(line: str) -> bool:
     """Return whether a line starts with the key of a field that is not secret."""
-    key = _FIRST_KEY.match(line)
+    key = re.match(_FIRST_KEY, line)
     return key is not None and key["name"] in plain_names()
 
 
 def starts_secret(line: str) -> bool:
     """Return whether a line starts with the key of a secret."""
-    key = _FIRST_KEY.match(line)
+    key = re.match(_FIRST_KEY, line)
     return key is not None and looks_secret(key["name"])

@@ -10,33 +10,32 @@ from typing import Any
 from reconciler.model.schema_files import known_schema, schema_names
 
 _COMMON = frozenset({"api_key", "token", "password", "secret"})
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-.\s]+")
-_LOOK = re.compile(
+# Not compiled here, since few commands need them.
+_HUMP = r"(?<=[a-z0-9])(?=[A-Z])|[-.\s]+"
+_LOOK = (
     r"secret|passw|passphrase|(?:^|_)pass$|pwd|token|credential|authorization|webhook|keyfile|dsn"
     r"|jaas|connection_?(?:string|url|uri)|service_?account|(?:access|private|api)_?key"
     r"|(?<!primary)(?<!partition)(?<!sort)(?<!version)(?<!cluster)(?<!public)(?<!message)"
     r"(?<!routing)(?<!ordering)(?<!foreign)(?<!group)(?<!row)_key$"
 )
-_ABOUT = re.compile(
+_ABOUT = (
     r"_(?:name|type|ttl|count|version|arn|enabled|policy|expiry|limit)$"
     r"|token_(?:url|uri|endpoint)$|max_tokens$"
 )
 """Names of what describes a secret: a name in a vault, the address that issues tokens."""
-_ADDRESS = re.compile(
+_ADDRESS = (
     r"(?:^|_)(?:host(?:s|name)?|port|server(?:s|_hostname)?|brokers?|endpoints?|address(?:es)?|account"
     r"|ur[il]|dsn)(?:_ur[il])?$"
 )
-_VALUE = re.compile(
-    r"://[^\s/@:]*:[^\s/@]+@|-----BEGIN [A-Z ]*PRIVATE KEY|\bph[xs]_[A-Za-z0-9_-]{8}"
-)
+_VALUE = r"://[^\s/@:]*:[^\s/@]+@|-----BEGIN [A-Z ]*PRIVATE KEY|\bph[xs]_[A-Za-z0-9_-]{8}"
 """A password in a URL, a private key, or an API key of the service."""
 
 
 @lru_cache(maxsize=4096)
 def looks_secret(name: str) -> bool:
     """Return whether a field is secret: by its schema, or by its name if no schema has it."""
-    plain = _HUMP.sub("_", name).lower()
-    is_secret_word = _LOOK.search(plain) is not None and _ABOUT.search(plain) is None
+    plain = re.sub(_HUMP, "_", name).lower()
+    is_secret_word = re.search(_LOOK, plain) is not None and re.search(_ABOUT, plain) is None
     if name.isupper():
         # An environment variable. No schema has it, and reading all of them takes 5 ms.
         return is_secret_word
@@ -45,12 +44,12 @@ def looks_secret(name: str) -> bool:
 
 def looks_like_address(name: str) -> bool:
     """Return whether a field of a destination says where its credentials are sent."""
-    return _ADDRESS.search(_HUMP.sub("_", name).lower()) is not None
+    return re.search(_ADDRESS, re.sub(_HUMP, "_", name).lower()) is not None
 
 
 def holds_secret(text: str) -> bool:
     """Return whether a value contains what looks like a secret, in any field."""
-    return _VALUE.search(text) is not None
+    return re.search(_VALUE, text) is not None
 
 
 @cache

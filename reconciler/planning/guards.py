@@ -194,6 +194,8 @@ def unlisted_type(context: GuardContext) -> Iterator[Refusal]:
 
 def known_refusal(context: GuardContext) -> Iterator[Refusal]:
     """Refuse changes that the server is known to refuse, except those of `attempt`."""
+    if not context.changes:
+        return  # Nothing is imported for a plan without changes.
     refusals_of = {
         kind.name: [known for known in kind.refusals if known.id not in context.policy.attempt]
         for kind in context.kinds

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
@@ -123,8 +123,8 @@ def _place(live: LiveObject) -> tuple[str, str, str]:
     return (live.kind, live.name, live.id)
 
 
-@dataclass(slots=True)
-class _Matcher:
+# Without slots, since cached properties need a dict.
+class _Matcher(Struct, dict=True):
     """The kinds that are matched so far, parents first."""
 
     live: Live
@@ -137,10 +137,11 @@ class _Matcher:
     claims: dict[tuple[str, str], list[Address]] = field(default_factory=dict)
     ambiguities: Ambiguities = field(default_factory=Ambiguities)
     names: dict[str, Names] = field(default_factory=dict)
-    former: FormerObjects = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.former = FormerObjects(self.history, self.kinds, self.names, self._live_of)
+    @cached_property
+    def former(self) -> FormerObjects:
+        """The objects that the resources were."""
+        return FormerObjects(self.history, self.kinds, self.names, self._live_of)
 
     def match_kind(self, kind: Kind, resources: Sequence[Resource]) -> None:
         """Match by id, then by name; what is left by former names."""

@@ -19,7 +19,6 @@ from reconciler.planning.base import Base
 from reconciler.planning.changes import interrupted_note
 from reconciler.planning.collisions import collision_notes
 from reconciler.planning.differ import difference
-from reconciler.planning.lookalikes import LookAlikes
 from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.rules import rule_notes
 
@@ -114,6 +113,9 @@ def _look_alikes(context: NoteContext) -> Iterator[Note]:
     """Yield notes on planned creates that look like unmanaged objects, removed ones included."""
     if not any(change.action is Action.CREATE for change in context.changes):
         return
+    # Only creates need it.
+    from reconciler.planning.lookalikes import LookAlikes
+
     matching = context.matching
     removed = (match.live for match in matching.removed.values() if match.live is not None)
     objects = (*matching.unmanaged, *removed)

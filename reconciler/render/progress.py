@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from traceback import walk_tb
@@ -46,93 +45,10 @@ _SKIPS = 3
 """How many changes that are skipped for one reason have lines of their own."""
 
 
-@dataclasses.dataclass(slots=True)
-class Progress:
-    """A listener that writes a line when a change ends, and a status line now and then.
-
-    On a terminal (`live`) the status is the last line and is overwritten. Elsewhere it is a line
-    every few seconds and whenever a wait begins. `verbose` writes a line for each request,
-    and `debug` one for each wait and for what was loaded and decided, too.
-    `clock` returns monotonic seconds. `forward` gets every event, too.
-    """
-
-    write: Callable[[str], None]
-    clock: Callable[[], float]
-    live: bool = False
-    width: int = DEFAULT_WIDTH
-    verbose: bool = False
-    debug: bool = False
-    forward: Listener | None = None
-    _status: Status = dataclasses.field(init=False)
-    _shown_at: float = dataclasses.field(init=False)
-    _visible: bool = False
-    _skips: Counter[str] = dataclasses.field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        self._shown_at = self.clock()
-        self._status = Status(self._shown_at)
-
-    def __call__(self, event: Event) -> None:
-        """Take note of an event, and write its lines and the status if it is due."""
-        if self.forward is not None:
-            self.forward(event)
-        now = self.clock()
-        begins = self._status.update(event, now)
-        line = "" if self._is_counted(event) else event_as_text(event)
-        if self.verbose and isinstance(event, Sent):
-            line = call_as_text(event)
-        if self.debug and isinstance(event, Noted | Waiting):
-            line = debug_as_text(event)
-        if line:
-            self._erase()
-            self.write(f"{line}\n")
-        self._show(now, due=begins or (self.live and bool(line)))
-
-    def tick(self) -> None:
-        """Write the status if it is due. Call it regularly, since a wait has no events."""
-        self._show(self.clock(), due=False)
-
-    def clear(self) -> None:
-        """Remove the status, before something else is written."""
-        self._erase()
-        self._status = Status(self.clock())
-        for because, count in self._skips.items():
-            if count > _SKIPS:
-                self.write(f"○ {count - _SKIPS} more skipped: {printable(because)}\n")
-        self._skips.clear()
-
-    def _is_counted(self, event: Event) -> bool:
-        """Count a change that was skipped. Return whether it has no line of its own."""
-        if not isinstance(event, Skipped):
-            return False
-        self._skips[event.because] += 1
-        return self._skips[event.because] > _SKIPS
-
-    def _show(self, now: float, *, due: bool) -> None:
-        interval = _REDRAW_AFTER if self.live else _LINE_AFTER
-        if not due and now - self._shown_at < interval:
-            return
-        text = printable(self._status.text(now))
-        if not text:
-            return
-        self._shown_at = now
-        if self.live:
-            # A line that fills the last cell wraps and can't be overwritten.
-            self.write(_ERASED + crop(text, 0, 0, width=self.width - 1).text)
-            self._visible = True
-        else:
-            self.write(f"{text}\n")
-
-    def _erase(self) -> None:
-        if self._visible:
-            self.write(_ERASED)
-            self._visible = False
-
-
 class Status(Struct):
     """What a command is doing. `since` is the start of the phase in monotonic seconds."""
 
-    since: float
+    since: float = 0.0
     phase: str = ""
     calls: int = 0
     total: int = 0
@@ -213,6 +129,88 @@ class Status(Struct):
             left = passed / ended * (self.total - ended)
             return [f"about {duration_as_text(left)} left"]
         return []
+
+
+class Progress(Struct):
+    """A listener that writes a line when a change ends, and a status line now and then.
+
+    On a terminal (`live`) the status is the last line and is overwritten. Elsewhere it is a line
+    every few seconds and whenever a wait begins. `verbose` writes a line for each request,
+    and `debug` one for each wait and for what was loaded and decided, too.
+    `clock` returns monotonic seconds. `forward` gets every event, too.
+    """
+
+    write: Callable[[str], None]
+    clock: Callable[[], float]
+    live: bool = False
+    width: int = DEFAULT_WIDTH
+    verbose: bool = False
+    debug: bool = False
+    forward: Listener | None = None
+    _shown_at: float = 0.0
+    _status: Status = field(default_factory=Status)
+    _visible: bool = False
+    _skips: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._shown_at = self.clock()
+        self._status.since = self._shown_at
+
+    def __call__(self, event: Event) -> None:
+        """Take note of an event, and write its lines and the status if it is due."""
+        if self.forward is not None:
+            self.forward(event)
+        now = self.clock()
+        begins = self._status.update(event, now)
+        line = "" if self._is_counted(event) else event_as_text(event)
+        if self.verbose and isinstance(event, Sent):
+            line = call_as_text(event)
+        if self.debug and isinstance(event, Noted | Waiting):
+            line = debug_as_text(event)
+        if line:
+            self._erase()
+            self.write(f"{line}\n")
+        self._show(now, due=begins or (self.live and bool(line)))
+
+    def tick(self) -> None:
+        """Write the status if it is due. Call it regularly, since a wait has no events."""
+        self._show(self.clock(), due=False)
+
+    def clear(self) -> None:
+        """Remove the status, before something else is written."""
+        self._erase()
+        self._status = Status(self.clock())
+        for because, count in self._skips.items():
+            if count > _SKIPS:
+                self.write(f"○ {count - _SKIPS} more skipped: {printable(because)}\n")
+        self._skips.clear()
+
+    def _is_counted(self, event: Event) -> bool:
+        """Count a change that was skipped. Return whether it has no line of its own."""
+        if not isinstance(event, Skipped):
+            return False
+        self._skips[event.because] += 1
+        return self._skips[event.because] > _SKIPS
+
+    def _show(self, now: float, *, due: bool) -> None:
+        interval = _REDRAW_AFTER if self.live else _LINE_AFTER
+        if not due and now - self._shown_at < interval:
+            return
+        text = printable(self._status.text(now))
+        if not text:
+            return
+        self._shown_at = now
+        if self.live:
+            # A line that fills the last cell wraps and can't be overwritten.
+            self.write(_ERASED + crop(text, 0, 0, width=self.width - 1).text)
+            self._visible = True
+        else:
+            self.write(f"{text}\n")
+
+    def _erase(self) -> None:
+        if self._visible:
+            self.write(_ERASED)
+            self._visible = False
 
 
 def _collection(name: str, read: int, total: int | None) -> str:

@@ -18,7 +18,7 @@ from reconciler.workspace.git.applied import trusted_branch
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.git.source import Blobs, GitSource
-from reconciler.workspace.sources import WORKSPACE_FILE, Source
+from reconciler.workspace.sources import WORKSPACE_FILE, ContentId, Source
 from reconciler.workspace.workspace_file import Workspace, read_workspace
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.strictness import AMBIGUOUS
@@ -61,11 +61,14 @@ class TrustedBase(Struct, frozen=True):
 
         `raw` is the content of the own one. Raises GitUnavailable for one that cannot be used.
         """
-        content = None
-        if self.repository is not None and self.commit is not None:
-            content = self.repository.file(self.commit, WORKSPACE_FILE)
-        if content is None:
+        repository, blob = self.repository, None
+        if repository is not None and self.commit is not None:
+            blob = repository.blob(self.commit, WORKSPACE_FILE)
+        if repository is None or blob is None:
             return Workspace(Document(WORKSPACE_FILE), {})
+        if raw is not None and ContentId.of(raw).blob == blob:
+            return own
+        content = repository.blobs([blob])[blob]
         if content == raw:
             return own
         problems = DiagnosticCollector(lenient=AMBIGUOUS)

@@ -20,25 +20,25 @@ class Range(Struct, frozen=True):
     later: tuple[Commit, ...]
 
     @classmethod
-    def between(cls, repository: Repository, base: str, ends: Sequence[str]) -> Range:
+    def between(cls, repository: Repository, base: Commit, ends: Sequence[str]) -> Range:
         """Return the commits after a base up to one end, then up to the next one.
 
         Raises GitUnavailable if a shallow clone lacks some of them.
         """
-        ends = [end for end in ends if end != base]
+        ends = [end for end in ends if end != base.id]
         if (
             ends
             and repository.is_shallow
-            and any(repository.roots_since(base, end) for end in ends)
+            and any(repository.roots_since(base.id, end) for end in ends)
         ):
             raise GitUnavailable(
-                f"this shallow clone lacks commits between the base {base[:7]} and HEAD",
+                f"this shallow clone lacks commits between the base {base.id[:7]} and HEAD",
                 hint=shallow_hint(),
             )
         later = {
-            commit.id: commit for end in ends for commit in repository.commits_since(base, end)
+            commit.id: commit for end in ends for commit in repository.commits_since(base.id, end)
         }
-        return cls(repository, repository.described(base), tuple(later.values()))
+        return cls(repository, base, tuple(later.values()))
 
     def sources(self) -> Iterator[tuple[Commit, GitSource]]:
         """Yield the files at the base, then at every later commit with other files."""

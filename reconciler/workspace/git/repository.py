@@ -25,6 +25,8 @@ _LINK = "120000"
 _SUBMODULE = re.compile(r"\.git/(worktrees/[^/]+/)?modules/")
 """What the `.git` file of a submodule contains."""
 _HEADS = "refs/heads/"
+_ONE_COMMIT = ("rev-list", "--timestamp", "--no-walk")
+"""Before a name and `--`: a file could have the same name."""
 _PREFIX = re.compile(r"refs/(heads/|tags/|remotes/)?")
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 _ISOLATED = {
@@ -107,6 +109,14 @@ class Repository(Struct, frozen=True):
 
         Raises GitUnavailable for a link or a folder.
         """
+        blob = self.blob(commit, name)
+        return self.blobs([blob])[blob] if blob is not None else None
+
+    def blob(self, commit: str, name: str) -> str | None:
+        """Return the id of the content of a file of the workspace in a commit.
+
+        None if it does not exist. Raises GitUnavailable for a link or a folder.
+        """
         path = f"{self.path}/{name}" if self.path else name
         listed = _checked(self._run("ls-tree", "-z", "--full-tree", commit, "--", path)).stdout
         if not listed:
@@ -114,11 +124,12 @@ class Repository(Struct, frozen=True):
         mode, kind, blob = listed.partition(b"\t")[0].decode().split()
         if kind != "blob" or mode == _LINK:
             raise GitUnavailable(f"{printable(path)} in {commit[:7]} is not a regular file")
-        return self.blobs([blob])[blob]
+        return blob
 
-    def head(self) -> str | None:
-        """Return the id of HEAD, None before the first commit."""
-        return self.commit(HEAD)
+    def head(self) -> Commit | None:
+        """Return the commit of HEAD, None before the first one."""
+        ended = self._run(*_ONE_COMMIT, HEAD, "--")
+        return next(_commits(ended)) if ended.returncode == 0 else None
 
     def branch(self) -> str | None:
         """Return the short name of the branch that is checked out, None for a detached HEAD."""
@@ -156,7 +167,7 @@ class Repository(Struct, frozen=True):
 
     def described(self, commit: str) -> Commit:
         """Return a commit with its time."""
-        return next(_commits(_checked(self._run("rev-list", "--timestamp", "--no-walk", commit))))
+        return next(_commits(_checked(self._run(*_ONE_COMMIT, commit, "--"))))
 
     def commits_since(self, base: str, head: str) -> list[Commit]:
         """Return the first-parent commits after `base` that touch the workspace, oldest first."""

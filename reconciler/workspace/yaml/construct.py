@@ -17,12 +17,9 @@ from reconciler.model.reference import holds_reference
 from reconciler.model.values import JSON, MISSING
 from reconciler.workspace.limits import MAX_DEPTH, MAX_NODES
 from reconciler.workspace.yaml.document import Document, Nodes, Unknown
-from reconciler.workspace.yaml.nodes import MERGE_TAG, PREFIX, TEXT_TAG
+from reconciler.workspace.yaml.nodes import MERGE_TAG, PREFIX, TEXT_TAG, TOO_DEEP, TOO_MANY
 from reconciler.workspace.yaml.scalars import DECIMAL, FLOAT, LONG, NUMERIC, tagged_value
 from reconciler.workspace.yaml.strictness import check_look_alikes, check_tokens, is_suspicious
-
-TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
-TOO_MANY = f"more than {MAX_NODES:,} values"
 
 _BOOLEAN_WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 _COMMENT_AS_VALUE = re.compile(r"\s+#\w")

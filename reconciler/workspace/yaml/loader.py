@@ -17,10 +17,9 @@ import yaml
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.workspace.limits import MAX_FILE_BYTES, MAX_TAG_LINES
 from reconciler.workspace.sources import too_large
-from reconciler.workspace.yaml.construct import TOO_DEEP, TOO_MANY, construct
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.events import read_plain
-from reconciler.workspace.yaml.nodes import TooDeep, TooMany, compose
+from reconciler.workspace.yaml.nodes import TOO_DEEP, TOO_MANY, TooDeep, TooMany, compose
 from reconciler.workspace.yaml.strictness import place
 
 Parse: TypeAlias = Callable[[bytes, str, DiagnosticCollector], Document]
@@ -54,7 +53,12 @@ def parse(
     try:
         with collector_paused():
             plain = read_plain(file, text) if not (joined or keep_nodes) else None
-            return plain or construct(file, text, compose(text), problems, keep=keep_nodes)
+            if plain is not None:
+                return plain
+            # Most files are read without it.
+            from reconciler.workspace.yaml.construct import construct
+
+            return construct(file, text, compose(text), problems, keep=keep_nodes)
     except yaml.YAMLError as error:
         if not joined:
             from reconciler.workspace.yaml.syntax_errors import report_syntax

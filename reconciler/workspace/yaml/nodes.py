@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from reconciler.workspace.limits import MAX_NODES
+from reconciler.workspace.limits import MAX_DEPTH, MAX_NODES
 
 if TYPE_CHECKING:
     Parser = yaml.SafeLoader
@@ -31,6 +31,10 @@ _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
 _NUMBER_IN_1_2 = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+")
 NOT_ALWAYS_TEXT = frozenset("yYnNtTfFoO0123456789+-.~<=")
 """First characters of plain scalars that may not be text."""
+
+
+TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
+TOO_MANY = f"more than {MAX_NODES:,} values"
 
 
 class TooDeep(Exception):

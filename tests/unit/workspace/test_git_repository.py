@@ -19,6 +19,11 @@ def repository_of(folder: Path) -> Repository:
     return repository
 
 
+def head_of(folder: Path) -> str | None:
+    head = repository_of(folder).head()
+    return head.id if head is not None else None
+
+
 def source_at(folder: Path, commit: str) -> GitSource:
     repository = repository_of(folder)
     (tree,) = repository.trees([commit])
@@ -72,7 +77,16 @@ def test_a_linked_worktree_is_a_repository(tmp_path: Path) -> None:
     git = Git.init(tmp_path / "one")
     first = git.commit()
     git.run("worktree", "add", "--quiet", "../two")
-    assert repository_of(tmp_path / "two").head() == first
+    assert head_of(tmp_path / "two") == first
+
+
+def test_files_with_the_names_of_commits_change_nothing(tmp_path: Path) -> None:
+    git = Git.init(tmp_path)
+    assert head_of(tmp_path) is None
+    first = git.commit()
+    write(tmp_path, {"HEAD": "", first: ""})
+    assert head_of(tmp_path) == first
+    assert repository_of(tmp_path).described(first).id == first
 
 
 def test_a_folder_that_looks_like_a_repository_is_not_used(tmp_path: Path) -> None:
@@ -83,7 +97,7 @@ def test_a_folder_that_looks_like_a_repository_is_not_used(tmp_path: Path) -> No
     bare.commit("planted")
     for name in ("HEAD", "config", "objects", "refs"):
         (tmp_path / "other/.git" / name).rename(folder / name)
-    assert repository_of(folder).head() == first
+    assert head_of(folder) == first
 
 
 def test_inherited_variables_do_not_redirect_git(
@@ -96,7 +110,7 @@ def test_inherited_variables_do_not_redirect_git(
     monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "other"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
     monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(tmp_path / "other/.git/objects"))
-    assert repository_of(tmp_path / "repo").head() == first
+    assert head_of(tmp_path / "repo") == first
 
 
 def test_replacements_of_objects_are_ignored(tmp_path: Path) -> None:
@@ -122,7 +136,7 @@ def test_no_hook_and_no_monitor_runs(tmp_path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         path.symlink_to(script)
     repository = repository_of(tmp_path / "repo")
-    head = repository.head()
+    head = head_of(tmp_path / "repo")
     assert head is not None
     assert source_at(tmp_path / "repo", head).read("a.yaml") == b"1"
     repository.push("origin", "refs/reconciler/x", head, None)
