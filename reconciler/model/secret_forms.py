@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import json
 import re
 import unicodedata
@@ -20,6 +19,9 @@ _SHORTEST_MEMBER = 16
 """Shorter texts inside a secret that is JSON may be words of other texts."""
 _SAFE = ("", "/", "!~*'()")
 """Characters that encoders of URLs leave as they are."""
+_HTML_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_HTML = _HTML_TEXT | str.maketrans({'"': "&quot;", "'": "&#x27;"})
+"""What HTML writes in texts, and in attributes. The module html takes 1.4 ms to import."""
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}")
 
 
@@ -90,8 +92,8 @@ def _encoded(part: str) -> Iterator[str]:
     for safe in _SAFE:
         encoded = quote(raw, safe=safe)
         yield from (*_both_cases(encoded), *_both_cases(encoded.replace("%20", "+")))
-    escaped = html.escape(part)
-    yield from (escaped, html.escape(part, quote=False), escaped.replace("&#x27;", "&#39;"))
+    escaped = part.translate(_HTML)
+    yield from (escaped, part.translate(_HTML_TEXT), escaped.replace("&#x27;", "&#39;"))
     yield escaped.replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
     yield from _base64(raw)
     yield from (raw.hex(), raw.hex().upper())

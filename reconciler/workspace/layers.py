@@ -205,10 +205,13 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
 def filled(kind: Kind, declaration: Declaration, context: EnvironmentContext) -> Filled:
     """Return a declaration in the environment. Report errors in its references."""
     layers = context.layers_of(kind)
-    places = Places(layers.layers_of(declaration))
-    own, body = layers.merged(declaration), declaration.body
+    override, body = layers.override(declaration), declaration.body
+    places = Places(layers.layers_of(declaration, override))
+    own = layers.merged(body, override)
     if not own.keys().isdisjoint(_PER_ENVIRONMENT):
-        own = {key: value for key, value in own.items() if key not in _PER_ENVIRONMENT}
+        own = dict(own)
+        for key in _PER_ENVIRONMENT:
+            own.pop(key, None)
     values = context.references.with_inputs(own, places.near)
     if context.references.has_inputs:
         values = converted(kind.name, values)

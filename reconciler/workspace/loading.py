@@ -41,7 +41,6 @@ from reconciler.workspace.settings import Deciding
 from reconciler.workspace.source_lines import with_lines
 from reconciler.workspace.sources import (
     WORKSPACE_FILE,
-    ContentId,
     DraftSource,
     FolderSource,
     ReadSource,
@@ -93,7 +92,7 @@ class Loaded(Struct, frozen=True):
     globs
         The patterns of resource files.
     files
-        What identifies the content of the files that were read, by name.
+        The ids of the contents of the files that were read, by name.
     documents
         The parsed files without errors and warnings.
     skipped
@@ -116,7 +115,7 @@ class Loaded(Struct, frozen=True):
     declared: Mapping[Address, Declaration]
     defaults: Mapping[str, JSONObject]
     globs: tuple[str, ...]
-    files: Mapping[str, ContentId] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
     documents: tuple[Document, ...] = ()
     skipped: frozenset[str] = frozenset()
     mark_prefix: str | None = None

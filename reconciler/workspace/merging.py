@@ -48,19 +48,22 @@ class KindLayers(Struct, frozen=True):
             tuple(item.name for item, _ in kind.variants),
         )
 
-    def layers_of(self, declaration: Declaration) -> tuple[Layer, ...]:
+    def layers_of(
+        self, declaration: Declaration, override: Mapping[str, Any] | None
+    ) -> tuple[Layer, ...]:
         """Return the layers of a resource, topmost first."""
         document, path = declaration.document, declaration.path
         own = Layer(document, path, "resource")
         below = (own,) if self.defaults is None else (own, self.defaults)
-        if self._override(declaration) is None:
+        if override is None:
             return below
-        override = (*path, "overrides", self.environment)
-        return (Layer(document, override, f"override {self.environment}"), *below)
+        inside = (*path, "overrides", self.environment)
+        return (Layer(document, inside, f"override {self.environment}"), *below)
 
-    def merged(self, declaration: Declaration) -> Mapping[str, Any]:
+    def merged(
+        self, body: Mapping[str, Any], override: Mapping[str, Any] | None
+    ) -> Mapping[str, Any]:
         """Return the layers of a resource as one. References are not filled in."""
-        body, override = declaration.body, self._override(declaration)
         merged = self._over(self.default_values, body) if self.defaults is not None else body
         return self._over(merged, override) if override is not None else merged
 
@@ -73,7 +76,8 @@ class KindLayers(Struct, frozen=True):
             )
         return known
 
-    def _override(self, declaration: Declaration) -> Mapping[str, Any] | None:
+    def override(self, declaration: Declaration) -> Mapping[str, Any] | None:
+        """Return the fields of a resource for this environment alone, None without any."""
         overrides = declaration.body.get("overrides")
         fields = overrides.get(self.environment) if isinstance(overrides, dict) else None
         return fields if isinstance(fields, dict) else None

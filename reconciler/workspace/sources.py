@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from reconciler.errors import ReconcilerError, UnreadableFile
 from reconciler.model.wording import printable
@@ -208,35 +208,24 @@ class DraftSource:
         return draft.encode() if draft is not None else self._source.read(name)
 
 
-class ContentId(NamedTuple):
-    """What identifies the content of a file.
+def content_id(raw: bytes) -> str:
+    """Return what identifies the content of a file, the same for both kinds of line ends.
 
-    blob
-        The id that git gives it in a repository with SHA-1. Such repositories are the usual ones.
-    text
-        The SHA-256, the same for both kinds of line ends.
+    It is the id that git gives the content with line feeds, in a repository with SHA-1.
     """
+    # Imported here, since it loads OpenSSL (3 ms).
+    from hashlib import sha1
 
-    blob: str
-    text: str
-
-    @classmethod
-    def of(cls, raw: bytes) -> ContentId:
-        """Return what identifies a content."""
-        # Imported here, since it loads OpenSSL (3 ms).
-        from hashlib import sha1, sha256
-
-        blob = sha1(b"blob %d\0" % len(raw), usedforsecurity=False)
-        blob.update(raw)
-        return cls(blob.hexdigest(), sha256(raw.replace(b"\r\n", b"\n")).hexdigest())
+    text = raw.replace(b"\r\n", b"\n")
+    return sha1(b"blob %d\0%b" % (len(text), text), usedforsecurity=False).hexdigest()
 
 
 class ReadSource:
-    """The files of a source. `contents` identify those that were read, by name."""
+    """The files of a source. `contents` are the ids of those that were read, by name."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self.contents: dict[str, ContentId] = {}
+        self.contents: dict[str, str] = {}
 
     def names(self) -> Sequence[str]:
         """Return every file."""
@@ -246,7 +235,7 @@ class ReadSource:
         """Return the content of a file."""
         raw = self._source.read(name)
         if raw is not None:
-            self.contents[normpath(name)] = ContentId.of(raw)
+            self.contents[normpath(name)] = content_id(raw)
         return raw
 
 

@@ -18,7 +18,7 @@ from reconciler.workspace.git.applied import trusted_branch
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.git.source import Blobs, GitSource
-from reconciler.workspace.sources import WORKSPACE_FILE, ContentId, Source
+from reconciler.workspace.sources import WORKSPACE_FILE, Source, content_id
 from reconciler.workspace.workspace_file import Workspace, read_workspace
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.strictness import AMBIGUOUS
@@ -66,7 +66,7 @@ class TrustedBase(Struct, frozen=True):
             blob = repository.blob(self.commit, WORKSPACE_FILE)
         if repository is None or blob is None:
             return Workspace(Document(WORKSPACE_FILE), {})
-        if raw is not None and ContentId.of(raw).blob == blob:
+        if raw is not None and content_id(raw) == blob:
             return own
         content = repository.blobs([blob])[blob]
         if content == raw:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from itertools import islice, zip_longest
 from typing import TypeAlias
 
@@ -168,6 +167,9 @@ def _steps(old: Sequence[str], new: Sequence[str]) -> Sequence[tuple[str, int, i
     if max(len(old), len(new)) > _MOST_COMPARED:
         # A comparison takes the square of the length.
         return [("replace", 0, len(old), 0, len(new))]
+    # Imported here, since few plans have changes inside of texts.
+    from difflib import SequenceMatcher
+
     return SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
 
 

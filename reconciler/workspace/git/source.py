@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from reconciler.providers.file import is_hidden
 from reconciler.workspace.git.repository import Entry, Repository
 from reconciler.workspace.limits import MAX_FILE_BYTES, MAX_TOTAL_BYTES
-from reconciler.workspace.sources import WORKSPACE_FILE, ContentId, is_own, too_large
+from reconciler.workspace.sources import WORKSPACE_FILE, content_id, is_own, too_large
 
 _YAML = (".yaml", ".yml")
 _MOST_LINKS = 10
@@ -89,12 +89,15 @@ class GitSource(Struct, frozen=True, dict=True):
             self.blobs.prepare(entry.blob for path, entry in entries if path.endswith(_YAML))
         return self.blobs.read(blob, name)
 
-    def has(self, name: str, content: ContentId) -> bool:
-        """Return whether a file has a content. Raises UnreadableFile for one that is too large."""
-        if self._blob(name) == content.blob:
+    def has(self, name: str, content: str) -> bool:
+        """Return whether a file has the content of an id. Git reads it only if its own id differs.
+
+        Raises UnreadableFile for one that is too large.
+        """
+        if self._blob(name) == content:
             return True
         raw = self.read(name)
-        return raw is not None and ContentId.of(raw).text == content.text
+        return raw is not None and content_id(raw) == content
 
     def _blob(self, name: str) -> str | None:
         """Return the id of the content of a file, behind links too."""
