@@ -14,5 +14,7 @@ def marked_name(name: str, old_id: str) -> str:
 
 def parse_marked_name(text: str) -> tuple[str, str] | None:
     """Return the name and the id of the old object, None if a name has no mark."""
+    if not text.rstrip().endswith(")"):
+        return None
     match = _MARKED.fullmatch(text.strip())
     return (match["name"], match["old_id"]) if match else None

@@ -30,7 +30,8 @@ def collision_notes(
 
     An unmanaged object with the name of a resource has a note of its own (`notes.py`).
     """
-    managed: dict[Place, list[Match]] = {}
+    first: dict[Place, Match] = {}
+    more: dict[Place, list[Match]] = {}
     holders = {
         name: tuple(_Holder.of(field, variant) for field, variant in kind.variants)
         for name, kind in kinds.items()
@@ -38,18 +39,20 @@ def collision_notes(
     for match in matching.matches.values():
         if match.resource.state is not State.ABSENT:
             for place in _places(holders[match.kind.name], match.resource.spec, match.live):
-                managed.setdefault(place, []).append(match)
-    users = {
-        place: [match.resource.address for match in matches] for place, matches in managed.items()
-    }
+                # Most places have one user, so they need no list.
+                if first.setdefault(place, match) is not match:
+                    more.setdefault(place, [first[place]]).append(match)
+    others: dict[Place, list[Address]] = {}
     for item in unmanaged:
-        for place in _places(holders[item.kind], item.body, None) if managed else ():
-            names = {match.resource.name for match in managed.get(place, ())}
+        for place in _places(holders[item.kind], item.body, None) if first else ():
+            matches = more.get(place) or filter(None, [first.get(place)])
+            names = {match.resource.name for match in matches}
             if names and item.name.strip() not in names:
-                users[place].append(Address.of_unmanaged(item.kind, item.id))
-    shared = [
-        (sorted(addresses), place) for place, addresses in users.items() if len(addresses) > 1
-    ]
+                others.setdefault(place, []).append(Address.of_unmanaged(item.kind, item.id))
+    shared = []
+    for place in more.keys() | others.keys():
+        managed = (match.resource.address for match in more.get(place, [first[place]]))
+        shared.append((sorted((*managed, *others.get(place, ()))), place))
     for addresses, place in sorted(shared)[:_MOST_NOTES]:
         parts = ", ".join(f"{word} {quoted(value)}" for word, value in place)
         yield Note(

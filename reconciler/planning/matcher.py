@@ -220,7 +220,8 @@ class _Matcher(Struct, dict=True):
         ref = resource.parent
         if ref is None or kind.parent is None:
             return Match(resource, kind)
-        ids = self._parent_ids(kind.parent, ref)
+        address = Address(kind.parent, ref.key) if ref.key is not None else None
+        ids = self._parent_ids(kind.parent, ref, address)
         if len(ids) != 1 and ref.name is not None:
             choice = printable(f"one of {', '.join(ids)}" if ids else "the id of an existing one")
             self.ambiguities.add(
@@ -228,14 +229,16 @@ class _Matcher(Struct, dict=True):
                 f"{quoted(ref.name)}",
                 f"name it by id: {kind.parent_key}: {{id: …}} with {choice}",
             )
-        address = Address(kind.parent, ref.key) if ref.key is not None else None
         parent_id = ids[0] if len(ids) == 1 else None
         return Match(resource, kind, parent_id=parent_id, parent_address=address)
 
-    def _parent_ids(self, kind: str, ref: ParentRef) -> list[str]:
-        """Return the ids of the live objects that a reference may mean: several of one name."""
-        if ref.key is not None:
-            live = self._live_of(Address(kind, ref.key))
+    def _parent_ids(self, kind: str, ref: ParentRef, address: Address | None) -> list[str]:
+        """Return the ids of the live objects that a reference may mean: several of one name.
+
+        `address` is that of a declared parent.
+        """
+        if address is not None:
+            live = self._live_of(address)
             return [live.id] if live is not None else []
         if ref.id is not None:
             return [ref.id]

@@ -24,18 +24,15 @@ class Expansion(Struct):
     total: int = 0
     _sizes: dict[int, tuple[JSON, int, int]] = field(default_factory=dict)
 
-    @property
-    def is_exceeded(self) -> bool:
-        """Whether all references together expand to too many values."""
-        return self.total > MAX_TOTAL_EXPANDED
-
     def refused(self, value: JSON) -> str | None:
-        """Count a value, and return why it is refused, None if it is not."""
-        if value.__class__ is SecretRef:
-            self.total += 1
-            return None
-        size, depth = self._measured(value)
+        """Count a value, and return why it is refused, None if it is not.
+
+        It is `TOO_MANY` if all references together expand to too many values.
+        """
+        size, depth = (1, 0) if value.__class__ is SecretRef else self._measured(value)
         self.total += min(size, MAX_EXPANDED)
+        if self.total > MAX_TOTAL_EXPANDED:
+            return TOO_MANY
         if size > MAX_EXPANDED:
             return f"reference expands to more than {MAX_EXPANDED:,} values"
         return TOO_DEEP if depth > MAX_DEPTH else None

@@ -221,7 +221,7 @@ def filled(kind: Kind, declaration: Declaration, context: EnvironmentContext) ->
         name=own.get("name"),
         places=places,
         check=CheckContext(
-            subject=str(declaration.address),
+            subject=declaration.address,
             value_mark=places.near,
             key_mark=places.key,
             problems=context.problems,

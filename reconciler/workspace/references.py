@@ -166,11 +166,11 @@ class References(Struct):
         if filled is None:
             filled = self._first(text, lambda part: place(path, part))
         reason = self.expansion.refused(filled)
-        if self.expansion.is_exceeded:
-            self.problems.error("too-large-value", TOO_MANY, at=place(path, None))
-            raise LoadingStopped(TOO_MANY)
         if reason is None:
             return filled
+        if reason == TOO_MANY:
+            self.problems.error("too-large-value", TOO_MANY, at=place(path, None))
+            raise LoadingStopped(TOO_MANY)
         return self._too_large(text, reason, lambda part: place(path, part))
 
     def _first(self, text: str, at: _Mark) -> JSON:

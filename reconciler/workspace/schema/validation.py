@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.model.address import Address
 from reconciler.model.schema_files import member_schema, schema
 from reconciler.model.suggestion import choice, nearest
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text, value_at
@@ -30,24 +31,28 @@ _MISREAD = frozenset({"type", "enum", "const"})
 class CheckContext(Struct, frozen=True):
     """What checks need besides the value.
 
-    `subject` names the value in messages. `value_mark` and `key_mark` return the place of a path.
-    `written` returns the value in the file, with its references.
+    `subject` names the value in messages, with the tag of a variant in its body. `value_mark` and
+    `key_mark` return the place of a path. `written` returns the value in the file, with its
+    references.
     """
 
-    subject: str
+    subject: Address | str
     value_mark: Callable[[Path], Mark]
     key_mark: Callable[[Path], Mark]
     problems: DiagnosticCollector
     written: Callable[[Path], JSON] = lambda _: MISSING
+    tag: str | None = None
 
     def of_type(self, tag: str) -> CheckContext:
         """Return the context of the body of a variant."""
-        subject = f"{self.subject} ({tag})"
-        return CheckContext(subject, self.value_mark, self.key_mark, self.problems, self.written)
+        return CheckContext(
+            self.subject, self.value_mark, self.key_mark, self.problems, self.written, tag
+        )
 
     def named(self, path: Path) -> str:
         """Return the words for a field in a message."""
-        return f"{path_text(path)} of {self.subject}" if path else self.subject
+        subject = str(self.subject) if self.tag is None else f"{self.subject} ({self.tag})"
+        return f"{path_text(path)} of {subject}" if path else subject
 
     def error(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
         """Report an error at a value."""
