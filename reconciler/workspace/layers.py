@@ -186,17 +186,17 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
     merged = filled(kind, declaration, context)
     context.places[declaration.address] = merged.places
     before = len(context.problems.diagnostics)
-    shape = merged.shape(kind)
-    misread = check(kind.name, merged.checked, merged.check, shape=shape)
+    layers = context.layers_of(kind)
+    managed = layers.managed(merged.shape(kind))
+    misread = check(kind.name, merged.checked, merged.check, parts=managed.outline)
     if misread:
         merged = merged.without(misread)
-        shape = merged.shape(kind)
+        managed = layers.managed(merged.shape(kind))
     is_reported = len(context.problems.diagnostics) > before
     if is_reported and "name" not in merged.values and context.problems.failed:
         return None
     if isinstance(merged.values.get("state"), Unknown):
         context.undetermined.states.add(declaration.address)
-    managed = context.layers_of(kind).managed(shape)
     spec = managed_values(merged, managed, context)
     check_fields(kind, spec, merged.check, managed.carriers)
     return _resource(kind, declaration, merged, spec, managed.written, context)

@@ -11,6 +11,7 @@ from reconciler.model.schema_files import common_properties
 from reconciler.model.values import Path
 from reconciler.workspace.checks.values import ANNOTATIONS, relevant
 from reconciler.workspace.schema.annotations import Carriers, carriers_of
+from reconciler.workspace.schema.outlines import Outline, outline
 from reconciler.workspace.schema.shapes import Shape, TextWithAt, leaf_shapes, members
 
 COMMON = frozenset(common_properties())
@@ -22,6 +23,8 @@ _ANNOTATIONS = ANNOTATIONS | {_SECRET}
 class ManagedFields(Struct, frozen=True):
     """The managed fields of resources of a shape.
 
+    outline
+        What the checks of the schema look at, in the whole resource.
     names
         The kind's own name of each field, with the name in the files.
     repeated
@@ -36,6 +39,7 @@ class ManagedFields(Struct, frozen=True):
         The texts that may be a URL with a password.
     """
 
+    outline: Outline
     names: tuple[tuple[str, str], ...]
     repeated: tuple[tuple[str, str], ...]
     written: Mapping[str, str]
@@ -69,6 +73,7 @@ def managed_in(
     inside = ((holder, shapes[holder]) for holder in holders if holder in shapes)
     leaves = (leaf for holder, below in inside for leaf in leaf_shapes(below, (holder,)))
     return ManagedFields(
+        outline=outline(kind.name, shape),
         names=tuple(names.items()),
         repeated=tuple(repeated),
         written={own: name for own, name in names.items() if own != name},

@@ -12,7 +12,7 @@ from reconciler.model.reference import UNSET
 from reconciler.model.values import MISSING
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.managed_fields import ManagedFields, managed_in
-from reconciler.workspace.schema.shapes import Shape
+from reconciler.workspace.schema.shapes import MOST_SHAPES, Shape
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Layer
 
@@ -71,6 +71,8 @@ class KindLayers(Struct, frozen=True):
         """Return the managed fields of resources of a shape."""
         known = self._managed.get(shape)
         if known is None:
+            if len(self._managed) >= MOST_SHAPES:
+                self._managed.clear()
             known = self._managed[shape] = managed_in(
                 shape, kind=self.kind, canonical=self.canonical, holders=self.holders
             )

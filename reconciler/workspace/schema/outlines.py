@@ -37,7 +37,7 @@ class Outline(Struct, frozen=True):
     foreign
         The leaves that a JSON Schema does not know: secrets, inputs and unknown values.
     texts
-        The texts that are checked, with their annotations.
+        The texts that are checked, with their annotations, by the path of what contains them.
     misplaced
         The secrets in fields that hold none.
     bodies
@@ -45,7 +45,7 @@ class Outline(Struct, frozen=True):
     """
 
     foreign: Foreign = field(default_factory=dict)
-    texts: tuple[tuple[Path, Annotated], ...] = ()
+    texts: tuple[tuple[Path, tuple[tuple[str | int, Annotated], ...]], ...] = ()
     misplaced: tuple[Path, ...] = ()
     bodies: tuple[Body, ...] = ()
 
@@ -69,7 +69,8 @@ def outline(name: str, shape: Shape) -> Outline:
     """Return the outline of values of a shape by the schema of a name."""
     parts = _Parts()
     parts.look_at(annotations_of(name), shape, ())
-    return Outline(_foreign(shape), tuple(parts.texts), tuple(parts.misplaced), tuple(parts.bodies))
+    texts = tuple((path, tuple(inside)) for path, inside in parts.texts.items())
+    return Outline(_foreign(shape), texts, tuple(parts.misplaced), tuple(parts.bodies))
 
 
 def _foreign(shape: Shape) -> Foreign:
@@ -81,7 +82,7 @@ def _foreign(shape: Shape) -> Foreign:
 
 
 class _Parts(Struct):
-    texts: list[tuple[Path, Annotated]] = field(default_factory=list)
+    texts: dict[Path, list[tuple[str | int, Annotated]]] = field(default_factory=dict)
     misplaced: list[Path] = field(default_factory=list)
     bodies: list[Body] = field(default_factory=list)
 
@@ -97,7 +98,7 @@ class _Parts(Struct):
             if not part.secret:
                 self.misplaced.append(path)
         elif part.checks_text and is_text(shape):
-            self.texts.append((path, part))
+            self.texts.setdefault(path[:-1], []).append((path[-1], part))
 
     def _look_at_members(self, part: Annotated, shapes: Mapping[str, Shape], path: Path) -> None:
         body = part.variants["body"] if part.variants is not None else None

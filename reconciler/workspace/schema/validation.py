@@ -20,7 +20,7 @@ from reconciler.workspace.hints import PLACEHOLDER, range_words, shown, type_hin
 from reconciler.workspace.inputs import converts_to
 from reconciler.workspace.schema.annotations import Annotated, annotations_of
 from reconciler.workspace.schema.outlines import Body, Foreign, Outline, outline
-from reconciler.workspace.schema.shapes import Shape, shape_of
+from reconciler.workspace.schema.shapes import shape_of
 from reconciler.workspace.schema.texts import text_problems
 from reconciler.workspace.schema.validators import Error, Validator, validator
 from reconciler.workspace.yaml.document import Input, Unknown, UnknownInput, UnknownText
@@ -79,16 +79,15 @@ def _validator(name: str) -> Validator | None:
 
 
 def check(
-    name: str, value: JSON, context: CheckContext, path: Path = (), *, shape: Shape | None = None
+    name: str, value: JSON, context: CheckContext, path: Path = (), *, parts: Outline | None = None
 ) -> Collection[Path]:
     """Report all errors of a value by the schema `name`. `path` is the place of the value.
 
-    `shape` is that of the value, if it is known. Return the paths of values that further checks
-    should skip: of a wrong type, or not allowed.
+    `parts` is the outline of the value, if it is known. Return the paths of values that further
+    checks should skip: of a wrong type, or not allowed.
     """
-    if shape is None:
-        shape = shape_of(value, annotations_of(name).tags)
-    parts = outline(name, shape)
+    if parts is None:
+        parts = outline(name, shape_of(value, annotations_of(name).tags))
     return _check(name, value, _plain(value, parts.foreign), parts, context, path)
 
 
@@ -220,10 +219,11 @@ def _check_outline(
     parts: Outline, value: JSON, plain: JSON, context: CheckContext, path: Path
 ) -> None:
     """Check what JSON Schema cannot express: texts, secrets and variants."""
-    for inside, part in parts.texts:
-        text = value_at(value, inside)
-        if text not in part.ordinary:
-            _check_text(part, text, context, (*path, *inside))
+    for inside, members in parts.texts:
+        holder = value_at(value, inside) if inside else value
+        for key, part in members:
+            if holder[key] not in part.ordinary:
+                _check_text(part, holder[key], context, (*path, *inside, key))
     for inside in parts.misplaced:
         at = (*path, *inside)
         message = f"{context.named(at)} is not a secret field: everyone with read access sees it"
