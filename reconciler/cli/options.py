@@ -44,11 +44,12 @@ def _known_kinds(
     _: click.Context, __: click.Parameter, written: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return the texts as written. Raises BadUsage for an unknown kind, before anything is read."""
-    from reconciler.kinds import all_kinds
-    from reconciler.model.naming import kinds_named
+    if written:
+        from reconciler.kinds import all_kinds
+        from reconciler.model.naming import kinds_named
 
-    for text in written:
-        kinds_named(text, all_kinds())
+        for text in written:
+            kinds_named(text, all_kinds())
     return written
 
 

@@ -27,7 +27,6 @@ from reconciler.workspace.loading import Loaded, load_at
 from reconciler.workspace.parsed_files import ParsedFiles
 from reconciler.workspace.patterns import files_by_glob
 from reconciler.workspace.snapshots import Snapshots
-from reconciler.workspace.unloaded import keys_in_unloaded
 
 _MOST_LISTED = 5
 _LONGEST_REF = 80
@@ -173,7 +172,11 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             for address, resource in desired.resources.items()
             if address not in loaded.desired.resources
         }
-        unloaded = keys_in_unloaded(self.folder, read) if removed else {}
+        if not removed:
+            return
+        from reconciler.workspace.unloaded import keys_in_unloaded
+
+        unloaded = keys_in_unloaded(self.folder, read)
         for address, file in removed.items():
             needed = {collections[address.kind], address.key}
             others = (name for name, keys in unloaded.items() if needed <= keys)

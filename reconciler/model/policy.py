@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.policy_rule import PolicyRule, rules_of, trusted_first
@@ -102,16 +102,23 @@ def _narrower(own: Mapping[str, Prune], trusted: Mapping[str, Prune]) -> Mapping
     }
 
 
-def _key(read: Callable[[JSON], Any], stricter: Callable[[Any, Any], Any]) -> Mapping[str, Any]:
-    """Return the metadata of a field that is a key of `policy:`.
+_KEYS: Mapping[str, tuple[Callable[[JSON], Any], Callable[[Any, Any], Any]]] = {
+    "prune": (_prune, _narrower),
+    "ignore": (_texts, _union),
+    "max_deletes": (_limit, _lower),
+    "max_changes": (_limit, _lower),
+    "allow_replace": (_is_on, min),
+    "deny": (_texts, _union),
+    "attempt": (_texts, _common),
+    "allow_literal_secrets": (_is_on, min),
+    "allow_exec_secrets": (_is_on, min),
+    "withdraw": (_may_withdraw, min),
+    "rules": (rules_of, trusted_first),
+}
+"""The keys of `policy:`: what reads the value, and the stricter of an own and a trusted value."""
 
-    `read` converts its value. `stricter` returns the stricter of an own and a trusted value.
-    """
-    return {"read": read, "stricter": stricter}
 
-
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """The rules of one environment: a field for each key of `policy:` in the files.
 
     `prune` maps a scope to its mode: the address of a parent (its children), a kind, or "*" for
@@ -121,19 +128,19 @@ class Policy:
     `marks` are the places of the keys, and of rules by their code.
     """
 
-    prune: Mapping[str, Prune] = field(default_factory=dict, metadata=_key(_prune, _narrower))
-    ignore: tuple[str, ...] = field(default=(), metadata=_key(_texts, _union))
-    max_deletes: Limit | None = field(default=None, metadata=_key(_limit, _lower))
-    max_changes: Limit | None = field(default=None, metadata=_key(_limit, _lower))
-    deletable: frozenset[str] = field(default=frozenset())
-    allow_replace: bool = field(default=False, metadata=_key(_is_on, min))
-    deny: tuple[str, ...] = field(default=(), metadata=_key(_texts, _union))
-    attempt: tuple[str, ...] = field(default=(), metadata=_key(_texts, _common))
-    allow_literal_secrets: bool = field(default=False, metadata=_key(_is_on, min))
-    allow_exec_secrets: bool = field(default=False, metadata=_key(_is_on, min))
-    withdraw: bool = field(default=True, metadata=_key(_may_withdraw, min))
-    rules: tuple[PolicyRule, ...] = field(default=(), metadata=_key(rules_of, trusted_first))
-    marks: Mapping[str, Mark] = field(default_factory=dict, compare=False)
+    prune: Mapping[str, Prune] = field(default_factory=dict)
+    ignore: tuple[str, ...] = ()
+    max_deletes: Limit | None = None
+    max_changes: Limit | None = None
+    deletable: frozenset[str] = frozenset()
+    allow_replace: bool = False
+    deny: tuple[str, ...] = ()
+    attempt: tuple[str, ...] = ()
+    allow_literal_secrets: bool = False
+    allow_exec_secrets: bool = False
+    withdraw: bool = True
+    rules: tuple[PolicyRule, ...] = ()
+    marks: Mapping[str, Mark] = field(default_factory=dict)
 
     def without_pruning(self) -> Policy:
         """Return the policy of a plan that deletes nothing but what is declared absent."""
@@ -142,18 +149,14 @@ class Policy:
     @classmethod
     def keys(cls) -> tuple[str, ...]:
         """Return the keys of `policy:`, without the switches of kinds."""
-        return tuple(key.name for key in fields(cls) if "read" in key.metadata)
+        return tuple(_KEYS)
 
     @classmethod
     def read(
         cls, written: JSONObject, *, switches: Mapping[str, str], marks: Mapping[str, Mark]
     ) -> Policy:
         """Return the policy of a mapping. `switches` are the deletion switches by kind."""
-        values = {
-            key.name: key.metadata["read"](written.get(key.name))
-            for key in fields(cls)
-            if "read" in key.metadata
-        }
+        values = {key: read(written.get(key)) for key, (read, _) in _KEYS.items()}
         on = frozenset(kind for kind, switch in switches.items() if written.get(switch) is True)
         return cls(**values, deletable=on, marks=marks)
 
@@ -165,9 +168,8 @@ class Policy:
     def stricter(self, trusted: Policy) -> Policy:
         """Return the stricter of this policy and a trusted one, key by key."""
         values = {
-            key.name: key.metadata["stricter"](getattr(self, key.name), getattr(trusted, key.name))
-            for key in fields(self)
-            if "stricter" in key.metadata
+            key: stricter(getattr(self, key), getattr(trusted, key))
+            for key, (_, stricter) in _KEYS.items()
         }
         return replace(self, **values, deletable=self.deletable & trusted.deletable)
 

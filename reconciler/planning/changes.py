@@ -22,7 +22,6 @@ from reconciler.planning.ambiguity import interrupted
 from reconciler.planning.bodies import create_body, update_body
 from reconciler.planning.change_context import ChangeContext
 from reconciler.planning.differ import Difference, difference
-from reconciler.planning.latest_runs import latest_runs
 from reconciler.planning.matcher import Match
 from reconciler.planning.secrets import secrets_of_create, secrets_of_update
 from reconciler.planning.seen import seen_of_object, seen_of_update, seen_paths
@@ -133,6 +132,8 @@ def _change(
     **parts: Any,
 ) -> Change:
     """Return a change of some fields, with its consequences, worst first."""
+    from reconciler.planning.latest_runs import latest_runs  # Most plans have no change.
+
     written = _as_written(fields, match.resource.written)
     runs = latest_runs(match.kind, match.live)
     change = replace(_unchanged(match, context), action=action, fields=written, runs=runs, **parts)

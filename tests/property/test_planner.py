@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from fnmatch import fnmatchcase
 
@@ -79,7 +78,7 @@ def test_only_allowed_objects_are_deleted(world: tuple[Desired, Live], policy: P
 @given(worlds(), _policies)
 def test_a_stricter_policy_never_allows_more(world: tuple[Desired, Live], policy: Policy) -> None:
     desired, live = world
-    stricter = dataclasses.replace(
+    stricter = replace(
         policy,
         max_deletes=Limit(0),
         max_changes=Limit(0),
