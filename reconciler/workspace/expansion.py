@@ -30,7 +30,7 @@ class Expansion(Struct):
         It is `TOO_MANY` if all references together expand to too many values.
         """
         size, depth = (1, 0) if value.__class__ is SecretRef else self._measured(value)
-        self.total += min(size, MAX_EXPANDED)
+        self.total += min(MAX_EXPANDED, size)
         if self.total > MAX_TOTAL_EXPANDED:
             return TOO_MANY
         if size > MAX_EXPANDED:

@@ -32,8 +32,6 @@ from reconciler.workspace.literal_secrets import replace_literals
 from reconciler.workspace.managed_fields import ManagedFields
 from reconciler.workspace.merging import KindLayers
 from reconciler.workspace.references import References
-from reconciler.workspace.schema.annotations import annotations_of
-from reconciler.workspace.schema.shapes import Shape, shape_of
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Places, Unknown
@@ -168,10 +166,6 @@ class Filled(Struct, frozen=True):
         """All fields."""
         return {**self.values, **self.unfilled} if self.unfilled else self.values
 
-    def shape(self, kind: Kind) -> Shape:
-        """Return the shape of all fields."""
-        return shape_of(self.checked, annotations_of(kind.name).tags)
-
     def without(self, paths: Iterable[Path]) -> Filled:
         """Return the resource with unknown values at paths whose errors are reported."""
         values: Any = self.values
@@ -187,11 +181,12 @@ def _resolved(kind: Kind, declaration: Declaration, context: EnvironmentContext)
     context.places[declaration.address] = merged.places
     before = len(context.problems.diagnostics)
     layers = context.layers_of(kind)
-    managed = layers.managed(merged.shape(kind))
-    misread = check(kind.name, merged.checked, merged.check, parts=managed.outline)
+    checked = merged.checked
+    managed = layers.managed(checked)
+    misread = check(kind.name, checked, merged.check, parts=managed.outline)
     if misread:
         merged = merged.without(misread)
-        managed = layers.managed(merged.shape(kind))
+        managed = layers.managed(merged.checked)
     is_reported = len(context.problems.diagnostics) > before
     if is_reported and "name" not in merged.values and context.problems.failed:
         return None

@@ -21,8 +21,8 @@ def replace_literals(
     check: CheckContext,
 ) -> None:
     """Replace the literal secrets in fields by references to them, or report them."""
-    urls = (path for path in managed.with_at if holds_secret(value_at(spec, path)))
-    for path in (*managed.secret, *urls):
+    urls = [path for path in managed.with_at if holds_secret(value_at(spec, path))]
+    for path in (*managed.secret, *urls) if urls else managed.secret:
         value = value_at(spec, path)
         if _is_reference(value) or value is None or is_misread(value):
             continue
@@ -46,7 +46,9 @@ def _reference_to(value: JSON, argument: str, references: References) -> SecretR
 
 def _is_reference(value: JSON) -> bool:
     """Return whether a value is one secret and nothing else."""
-    return isinstance(value, SecretRef) and str not in map(type, value.parts)
+    if value.__class__ is not SecretRef:
+        return False
+    return len(value.parts) == 1 or str not in map(type, value.parts)
 
 
 def _report_literal(path: Path, places: Places, check: CheckContext) -> None:

@@ -12,7 +12,8 @@ from reconciler.model.reference import UNSET
 from reconciler.model.values import MISSING
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.managed_fields import ManagedFields, managed_in
-from reconciler.workspace.schema.shapes import MOST_SHAPES, Shape
+from reconciler.workspace.schema.annotations import annotations_of
+from reconciler.workspace.schema.shapes import MOST_SHAPES, Shape, shape_of
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Layer
 
@@ -21,8 +22,8 @@ class KindLayers(Struct, frozen=True):
     """What the resources of a kind share in one environment.
 
     `defaults` is their lowest layer, None without defaults. `canonical` are the kind's own names of
-    fields by any name, and `holders` the fields that have variants. `_managed` remembers the
-    managed fields of each shape.
+    fields by any name, `holders` the fields that have variants, and `tags` the keys that choose
+    one. `_managed` remembers the managed fields of each shape.
     """
 
     kind: Kind
@@ -31,6 +32,7 @@ class KindLayers(Struct, frozen=True):
     default_values: Mapping[str, Any]
     canonical: Mapping[str, str]
     holders: tuple[str, ...]
+    tags: frozenset[str]
     _managed: dict[Shape, ManagedFields] = field(default_factory=dict)
 
     @classmethod
@@ -46,6 +48,7 @@ class KindLayers(Struct, frozen=True):
             layer.value if values else {},
             {name: own for own, name in reversed(names)},
             tuple(item.name for item, _ in kind.variants),
+            annotations_of(kind.name).tags,
         )
 
     def layers_of(
@@ -67,8 +70,9 @@ class KindLayers(Struct, frozen=True):
         merged = self._over(self.default_values, body) if self.defaults is not None else body
         return self._over(merged, override) if override is not None else merged
 
-    def managed(self, shape: Shape) -> ManagedFields:
-        """Return the managed fields of resources of a shape."""
+    def managed(self, fields: Mapping[str, Any]) -> ManagedFields:
+        """Return the managed fields of a resource, the same for all of its shape."""
+        shape = shape_of(fields, self.tags)
         known = self._managed.get(shape)
         if known is None:
             if len(self._managed) >= MOST_SHAPES:
