@@ -18,6 +18,7 @@ MASK = "***"
 HIDDEN = "(not shown: it contains a secret)"
 
 _URL_PASSWORD = re.compile(r"(?<=://)(?P<user>[^\s/@:]*):[^\s/@]+(?=@)")
+_FEW_TEXTS = 100
 _SHORTEST_FORM = 4
 _SHORTEST_WORD = 3
 _SHORT = re.compile(r".{,3}|[A-Za-z]{,5}|\d{,5}", re.DOTALL)
@@ -53,16 +54,15 @@ class Redactor:
         self._plain = plain
         names = {value for value in self._values if _NAME.fullmatch(value.strip())}
         # Whether the configuration contains them is decided when a text does, which is rare.
-        self._possible_names = _compiled(
-            {form for name in names for form in (name, *forms_of(name))}
-        )
+        self._possible_names = _Forms({form for name in names for form in (name, *forms_of(name))})
         self._compile(self._values - names, common=())
 
     def _decide(self, text: str) -> None:
         """Find out which secrets are names, if a text may contain one of them."""
-        if self._possible_names is None or not self._possible_names.search(text):
+        pattern = self._possible_names.pattern(text)
+        if pattern is None or not pattern.search(text):
             return
-        self._possible_names = None
+        self._possible_names = _Forms(set())
         texts = "\n".join(self._plain())
         common = {value for value in self._values if _is_common(value.strip(), texts)}
         self._compile(self._values, common=common)
@@ -80,32 +80,47 @@ class Redactor:
                 words |= {value} | forms
             else:
                 anywhere |= forms
-        self._anywhere = _compiled(anywhere)
-        self._words = _compiled({word for word in words if len(word) >= _SHORTEST_WORD}, whole=True)
-        self._in_details = _compiled(in_details | words, whole=True)
+        self._anywhere = _Forms(anywhere)
+        self._words = _Forms({word for word in words if len(word) >= _SHORTEST_WORD}, whole=True)
+        self._in_details = _Forms(in_details | words, whole=True)
 
     def mask(self, text: str) -> str:
         """Return a text with known secrets masked, and passwords in URLs."""
         self._decide(text)
-        if self._anywhere is not None:
-            text = self._anywhere.sub(MASK, text)
-        if self._words is not None:
-            text = self._words.sub(MASK, text)
+        for forms in (self._anywhere, self._words):
+            pattern = forms.pattern(text)
+            if pattern is not None:
+                text = pattern.sub(MASK, text)
         return _URL_PASSWORD.sub(rf"\g<user>:{MASK}", text) if "@" in text else text
 
     def detail(self, text: str) -> str:
         """Return a text of the service with known secrets masked, hidden for one that is a word."""
         self._decide(text)
-        if self._in_details is not None and self._in_details.search(text):
-            return HIDDEN
-        return self.mask(text)
+        pattern = self._in_details.pattern(text)
+        return HIDDEN if pattern is not None and pattern.search(text) else self.mask(text)
 
 
-def _compiled(forms: set[str], *, whole: bool = False) -> re.Pattern[str] | None:
-    if not forms:
-        return None
-    pattern = any_of(forms)
-    return re.compile(rf"(?<![^\W_])(?:{pattern})(?![^\W_])" if whole else pattern)
+class _Forms:
+    """The forms of secrets that are masked, anywhere or as whole words.
+
+    Compiling their pattern takes longer than to look for each of them in a few texts.
+    """
+
+    def __init__(self, forms: Collection[str], *, whole: bool = False) -> None:
+        self._forms = forms
+        self._whole = whole
+        self._searched = 0
+        self._pattern: re.Pattern[str] | None = None
+
+    def pattern(self, text: str) -> re.Pattern[str] | None:
+        """Return the pattern that matches a form, None if a text contains none for certain."""
+        if self._pattern is None and self._forms:
+            self._searched += 1
+            if self._searched > _FEW_TEXTS or any(form in text for form in self._forms):
+                pattern = any_of(self._forms)
+                whole = rf"(?<![^\W_])(?:{pattern})(?![^\W_])"
+                self._pattern = re.compile(whole if self._whole else pattern)
+        return self._pattern
 
 
 def _is_common(secret: str, texts: str) -> bool:
