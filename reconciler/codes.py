@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 
-class Meaning(NamedTuple):
+class Meaning(Struct, frozen=True):
     """What a code means.
 
     `hint` is the default hint of its diagnostics. `fix` is the general advice for a code whose

@@ -95,7 +95,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             self.repository, self.head, used.commit if used is not None else None, self.environ
         )
         if used is not None:
-            base = base._replace(ref=self.repository.short_name(used.ref))
+            base = replace(base, ref=self.repository.short_name(used.ref))
         notes = tuple(_notes(applied, base.id)) if applied is not None else ()
         return self._up_to_head(base, first_to=self._rolled_back(used), notes=notes)
 

@@ -6,7 +6,9 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from msgspec import Struct
 
 from reconciler.model.values import JSON
 
@@ -46,7 +48,7 @@ def _nearest(given: str, known: _Known) -> str | None:
     return names.plain[close[0]] if close else None
 
 
-class _Names(NamedTuple):
+class _Names(Struct, frozen=True):
     """Known names: as listed, by plain form, in order, and by what is left without a character.
 
     A set is listed in alphabetical order.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -41,7 +40,7 @@ class Base(Struct, frozen=True):
     notes: tuple[Note, ...] = ()
 
 
-class Version(NamedTuple):
+class Version(Struct, frozen=True):
     """A resource at a commit, with everything that was declared then."""
 
     resource: Resource

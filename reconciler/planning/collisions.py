@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -62,12 +62,8 @@ def collision_notes(
         )
 
 
-class _Part(NamedTuple):
-    """A field that says where an object writes, in a word."""
-
-    name: str
-    word: str
-    default: JSON
+_Part: TypeAlias = tuple[str, str, JSON]
+"""A field that says where an object writes: its name, a word for it, its default."""
 
 
 class _Holder(Struct, frozen=True):
@@ -89,7 +85,7 @@ class _Holder(Struct, frozen=True):
             if len(words) >= _LEAST_PARTS:
                 defaults = {below.name: below.default for below in variant.variants.get(tag, ())}
                 parts[tag] = tuple(
-                    _Part(name, word, defaults.get(name, MISSING)) for name, word in words.items()
+                    (name, word, defaults.get(name, MISSING)) for name, word in words.items()
                 )
         return cls(field.name, variant, parts)
 

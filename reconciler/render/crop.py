@@ -6,7 +6,7 @@ combining one, several for a control character, which is shown as an escape.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from reconciler.model.wording import printable
 from reconciler.render.style import width_of
@@ -16,7 +16,7 @@ _CUT = "…"
 _FAR = 4
 
 
-class Cropped(NamedTuple):
+class Cropped(Struct, frozen=True):
     """The visible part of a line. `start` and `length` of the marked place count cells, from 0."""
 
     text: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -253,7 +253,7 @@ def load_at(
     return desired
 
 
-class _Files(NamedTuple):
+class _Files(Struct, frozen=True):
     """The parsed files of a workspace, before an environment is selected.
 
     `documents` are all of them by name, the workspace file included. `skipped` are other files that

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 
 
-class _Parsed(NamedTuple):
+class _Parsed(Struct, frozen=True):
     """A document, and the diagnostics that a collector with these settings has of it."""
 
     document: Document

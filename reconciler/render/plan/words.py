@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
 
 import orjson
+from msgspec import Struct
 
 from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
@@ -17,7 +17,7 @@ from reconciler.model.wording import printable
 from reconciler.render.style import Colour
 
 
-class Label(NamedTuple):
+class Label(Struct, frozen=True):
     """A sign or word, and its colour on a terminal."""
 
     text: str

@@ -6,7 +6,6 @@ A reference of the repository names it. It is data, not trust: anybody who can p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -71,7 +70,7 @@ def applied_commit(
     return Applied(ref, commit, is_ancestor, outside)
 
 
-class TrustedBranch(NamedTuple):
+class TrustedBranch(Struct, frozen=True):
     """The full name of the trusted branch, and the commit at its tip."""
 
     ref: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from reconciler.errors import GitUnavailable
 from reconciler.model.wording import quoted
@@ -16,7 +17,7 @@ _REVISION = frozenset("~^@{}:")
 """Characters of expressions such as origin/main~3, which cannot be fetched."""
 
 
-class BaseCommit(NamedTuple):
+class BaseCommit(Struct, frozen=True):
     """The base, and the short name of the reference that leads to it, None for a mere commit."""
 
     id: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from reconciler.model.suggestion import choice
 from reconciler.workspace.schema.annotations import Annotated, OpenEnumeration
@@ -12,7 +13,7 @@ from reconciler.workspace.schema.annotations import Annotated, OpenEnumeration
 _URL = re.compile(r"\s*https?://[^/\s]", re.IGNORECASE)
 
 
-class TextProblem(NamedTuple):
+class TextProblem(Struct, frozen=True):
     """What is wrong with a text."""
 
     code: str

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 
@@ -131,7 +131,7 @@ def _plain_text(value: JSON) -> JSON:
     return str(value) if isinstance(value, (Unknown, Input)) else value
 
 
-class _Violation(NamedTuple):
+class _Violation(Struct, frozen=True):
     """A value that violates a keyword. `node` is the part of the schema with the keyword."""
 
     keyword: str

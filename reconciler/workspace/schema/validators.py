@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from reconciler.model.values import JSON, Path
 
 
-class Error(NamedTuple):
+class Error(Struct, frozen=True):
     """An error: the path to the keyword in the schema, and the path to the value."""
 
     schema_path: Path
     value_path: Path
 
 
-class Validator(NamedTuple):
+class Validator(Struct, frozen=True):
     """A compiled schema."""
 
     is_valid: Callable[[JSON], bool]

@@ -12,8 +12,13 @@ from reconciler.commands.history import WorkspaceHistory
 from reconciler.errors import BadUsage, GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.workspace.git.applied import applied_commit, applied_ref, trusted_branch
-from reconciler.workspace.git.base import base_of_ref, default_base
+from reconciler.workspace.git.applied import (
+    TrustedBranch,
+    applied_commit,
+    applied_ref,
+    trusted_branch,
+)
+from reconciler.workspace.git.base import BaseCommit, base_of_ref, default_base
 from reconciler.workspace.git.ci import before_push_of, head_branch_of, target_of
 from reconciler.workspace.git.range import Range
 from reconciler.workspace.git.repository import Repository
@@ -114,7 +119,9 @@ def test_ci_names_the_target_of_a_pull_request(git: Git, tmp_path: Path, variabl
     environ = {"TF_BUILD": "True", variable: branch, "CI_COMMIT_BEFORE_SHA": git.head()}
     assert chosen(git, environ) == first
     assert target_of({variable: branch}) is None
-    assert base_of_ref(repository_of(git), git.head(), "origin/main") == (first, "origin/main")
+    assert base_of_ref(repository_of(git), git.head(), "origin/main") == BaseCommit(
+        first, "origin/main"
+    )
 
 
 @pytest.mark.parametrize(
@@ -240,7 +247,7 @@ def test_a_shallow_clone_that_lacks_commits_of_the_range_is_an_error(
     git.run("merge", "--quiet", "--no-ff", "-m", "merge", "feature")
     clone = git.clone(tmp_path / "shallow", "--depth", "3")
     assert clone.run("rev-list", "--first-parent", "--count", "HEAD") == "3"
-    assert base_of_ref(repository_of(clone), clone.head(), base) == (base, None)
+    assert base_of_ref(repository_of(clone), clone.head(), base) == BaseCommit(base)
     with pytest.raises(GitUnavailable, match="lacks commits between the base") as raised:
         between(repository_of(clone), base, [clone.head()])
     assert "git fetch --unshallow" in (raised.value.hint or "")
@@ -429,7 +436,7 @@ def test_the_trusted_branch_is_the_default_branch_unless_a_variable_names_it(
     repository = repository_of(git)
     assert trusted_branch(repository, {"CI_DEFAULT_BRANCH": "main"}) is None
     git.bare(tmp_path / "origin.git")
-    assert trusted_branch(repository, {}) == ("refs/remotes/origin/main", git.head())
+    assert trusted_branch(repository, {}) == TrustedBranch("refs/remotes/origin/main", git.head())
     for name in ("trunk", "stable"):
         git.run("update-ref", f"refs/remotes/origin/{name}", git.head())
 
