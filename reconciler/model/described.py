@@ -92,6 +92,8 @@ def _fields(
     *,
     leave_out: Sequence[str | None] = (),
 ) -> tuple[Field, ...]:
+    for field in special:
+        _check_special(field)
     known = {field.name: field for field in special}
     aliases = {alias for field in special for alias in field.aliases}
     needed = {*node.get("required", ()), *node.get("x-required-unless", ())}
@@ -102,9 +104,12 @@ def _fields(
     )
 
 
-def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Field:
+def _check_special(field: Field) -> None:
     if field != replace(Field(field.name), **{name: getattr(field, name) for name in _SET_BY_KIND}):
         raise ValueError(f"{field.name}: an attribute is set that belongs to its schema")
+
+
+def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Field:
     return replace(
         field,
         type=_type_of(node) if field.type is FROM_SCHEMA else field.type,
