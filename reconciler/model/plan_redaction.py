@@ -68,18 +68,23 @@ def redact_event(
         case Planned(plan):
             parts["plan"] = redact_plan(plan, mask)
         case Ended(report):
-            parts["report"] = redact_report(report, mask)
+            parts["report"] = redact_report(report, mask, changes)
         case Started() | Done() | Failed() | Skipped() | Withdrawing() | Withdrawn() | Twins():
             change = event.change
             parts["change"] = changes.get(change.id) or _change(change, mask)
     return replace(event, **parts)
 
 
-def redact_report(report: Report, mask: Mask) -> Report:
-    """Return the report with every known secret masked."""
+def redact_report(
+    report: Report, mask: Mask, changes: Mapping[str, Change] = MappingProxyType({})
+) -> Report:
+    """Return the report with every known secret masked.
+
+    `changes` are those that are masked already, by id.
+    """
     results = ("done", "failed", "skipped", "withdrawn", "twins")
     masked: dict[str, Any] = {
-        name: tuple(redact_event(event, mask) for event in getattr(report, name))
+        name: tuple(redact_event(event, mask, changes) for event in getattr(report, name))
         for name in results
     }
     return replace(report, **masked)

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -128,12 +129,16 @@ def member_schema(
 @cache
 def schema_names() -> tuple[str, ...]:
     """Return all names, sorted, without parts."""
-    top = str(packaged("schemas"))
-    # Not Path.rglob, which takes 2 ms.
-    paths = (os.path.join(folder, file) for folder, _, files in os.walk(top) for file in files)
-    files = (os.path.relpath(path, top) for path in paths if path.endswith(_SUFFIX))
-    names = (file.removesuffix(_SUFFIX).replace(os.sep, "/") for file in files)
-    return tuple(name for name in sorted(names) if not name.startswith(_PARTS))
+    top = packaged("schemas")
+    names = (
+        f"{Path(folder).relative_to(top).as_posix()}/{file}".removeprefix("./")
+        # Not Path.rglob, which takes three times as long.
+        for folder, _, files in os.walk(top)
+        for file in files
+        if file.endswith(_SUFFIX)
+    )
+    known = sorted(name.removesuffix(_SUFFIX) for name in names)
+    return tuple(name for name in known if not name.startswith(_PARTS))
 
 
 @cache

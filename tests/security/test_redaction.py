@@ -10,6 +10,8 @@ from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconciler.client.errors import service_error
@@ -111,6 +113,22 @@ def refused(detail: str, *secrets: str) -> str:
 def test_security_7_every_encoding_is_masked(encoding: str) -> None:
     form = ENCODINGS[encoding](SECRET)
     assert redactor(SECRET).mask(f"a {form}, b") == "a ***, b"
+
+
+@given(
+    st.lists(st.sampled_from([SECRET, "hunter2", "ab1", "lake", "a", PEM]), min_size=1),
+    st.lists(st.sampled_from(["x", " ", "lake", "ab1", "hunter2", SECRET, "_", "://u:p@h"])),
+)
+def test_security_7_the_first_text_is_masked_like_all_later_ones(
+    secrets: list[str], parts: list[str]
+) -> None:
+    text = "".join(parts)
+    first, later = (Redactor([SecretValue(secret) for secret in secrets]) for _ in range(2))
+    for number in range(101):
+        later.mask(f"line {number}")
+        later.detail(f"line {number}")
+    assert first.mask(text) == later.mask(text)
+    assert first.detail(text) == later.detail(text)
 
 
 def test_security_7_a_secret_inside_longer_base64_is_masked() -> None:
