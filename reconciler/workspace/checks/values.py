@@ -149,11 +149,14 @@ def _check_order(context: _ResourceContext, places: _Places) -> None:
 
 
 def _check_compressions(context: _ResourceContext, places: _Places) -> None:
-    for path, _, node in context.known(places):
-        file_format = value_at(context.spec, (*path, "file_format"))
-        file_format = "JSONLines" if file_format in (MISSING, None) else file_format
-        compression = value_at(context.spec, (*path, "compression"))
-        if not isinstance(file_format, str) or not isinstance(compression, str):
+    for path, node in places:
+        body = value_at(context.spec, path)
+        compression = body.get("compression") if isinstance(body, dict) else None
+        if not isinstance(compression, str):
+            continue
+        file_format = body.get("file_format")
+        file_format = "JSONLines" if file_format is None else file_format
+        if not isinstance(file_format, str):
             continue
         allowed = node["x-compressions"].get(file_format)
         if allowed is None or compression in allowed:
@@ -166,8 +169,9 @@ def _check_compressions(context: _ResourceContext, places: _Places) -> None:
 
 
 def _check_whitespace(context: _ResourceContext, places: _Places) -> None:
-    for path, value, _ in context.known(places):
-        if value.__class__ is str and value and not value.strip():
+    for path, _ in places:
+        value = value_at(context.spec, path)
+        if value.__class__ is str and not value.strip() and value:
             message = f"{context.check.named(path)} must not be only whitespace"
             context.check.error("out-of-range", path, message)
 
