@@ -104,8 +104,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
     ) -> Base:
         """Return the base at a commit, with the commits up to some others, then up to HEAD."""
         head = self._head
-        is_head = head is not None and head.id == base.id
-        start = head if head is not None and is_head else self.repository.described(base.id)
+        start = self.repository.described(base.id) if head is None or head.id != base.id else head
         commits = Range.between(self.repository, start, (*first_to, self.head or base.id))
         return replace(self._loaded(commits, notes), ref=base.ref)
 

@@ -19,6 +19,7 @@ HIDDEN = "(not shown: it contains a secret)"
 
 _URL_PASSWORD = re.compile(r"(?<=://)(?P<user>[^\s/@:]*):[^\s/@]+(?=@)")
 _FEW_TEXTS = 100
+"""Texts that are searched for each form of a secret, before the pattern of all is compiled."""
 _SHORTEST_FORM = 4
 _SHORTEST_WORD = 3
 _SHORT = re.compile(r".{,3}|[A-Za-z]{,5}|\d{,5}", re.DOTALL)
@@ -103,7 +104,7 @@ class Redactor:
 class _Forms:
     """The forms of secrets that are masked, anywhere or as whole words.
 
-    Compiling their pattern takes longer than to look for each of them in a few texts.
+    Compiling their pattern takes longer than searching a few texts for each of them.
     """
 
     def __init__(self, forms: Collection[str], *, whole: bool = False) -> None:

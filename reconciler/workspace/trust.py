@@ -69,7 +69,7 @@ class TrustedBase(Struct, frozen=True):
         if raw is not None and content_id(raw) == blob:
             return own
         content = repository.blobs([blob])[blob]
-        if content == raw:
+        if content == raw:  # In a repository with SHA-256.
             return own
         problems = DiagnosticCollector(lenient=AMBIGUOUS)
         workspace = read_workspace(_OneFile(content), problems)
