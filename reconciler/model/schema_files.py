@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -129,16 +127,10 @@ def member_schema(
 @cache
 def schema_names() -> tuple[str, ...]:
     """Return all names, sorted, without parts."""
-    top = packaged("schemas")
-    names = (
-        f"{Path(folder).relative_to(top).as_posix()}/{file}".removeprefix("./")
-        # Not Path.rglob, which takes three times as long.
-        for folder, _, files in os.walk(top)
-        for file in files
-        if file.endswith(_SUFFIX)
-    )
-    known = sorted(name.removesuffix(_SUFFIX) for name in names)
-    return tuple(name for name in known if not name.startswith(_PARTS))
+    folder = packaged("schemas")
+    files = folder.rglob(f"*{_SUFFIX}")
+    names = (file.relative_to(folder).as_posix().removesuffix(_SUFFIX) for file in files)
+    return tuple(name for name in sorted(names) if not name.startswith(_PARTS))
 
 
 @cache
