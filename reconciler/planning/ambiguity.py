@@ -30,7 +30,10 @@ class Ambiguities(Struct):
     def add_choice(
         self, kind: Kind, address: Address, problem: str, objects: Sequence[LiveObject]
     ) -> None:
-        """Add a choice between objects, which are listed by age. The oldest is in the hint."""
+        """Add a choice between objects, which are listed by age. The oldest is in the hint.
+
+        A single object stands for the choice between it and none.
+        """
         by_age = sorted(objects, key=_age)
         collection = kind.collection
         pin = f"{{{address.key}: {{id: {printable(by_age[0].id)}}}}}"
@@ -41,11 +44,10 @@ class Ambiguities(Struct):
             + (f"   {kind.parent} {item.parent_id}" if len(places) > 1 else "")
             for item in by_age
         ]
-        self.add(
-            "\n".join([f"{address}: {problem}", *listed]),
-            f"pin the intended one: {collection}: {pin}, and declare or delete the other",
-            by_age,
-        )
+        hint = f"pin the intended one: {collection}: {pin}, and declare or delete the other"
+        if len(by_age) == 1:
+            hint = f"pin it: {collection}: {pin}, or declare it by another key or delete it"
+        self.add("\n".join([f"{address}: {problem}", *listed]), hint, by_age)
 
     def raise_any(self) -> None:
         """Raise AmbiguousIdentity for all problems, if there are any."""

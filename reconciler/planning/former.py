@@ -20,6 +20,9 @@ from reconciler.planning.base import History, Version
 ScopedName: TypeAlias = tuple[str | None, str]
 """The id of the parent, and a name in it."""
 
+Links: TypeAlias = tuple[Mapping[str, set[str]], Mapping[str, set[str]]]
+"""The names of every key, and the keys of every name."""
+
 
 class Names(Struct, frozen=True):
     """The live objects of one kind by id, and by parent and name."""
@@ -54,6 +57,9 @@ class FormerObjects(Struct):
     current: Callable[[Address], LiveObject | None]
     known_as: dict[tuple[str, str], list[LiveObject]] = field(default_factory=dict)
     """The parents of today by kind and the names that they had."""
+    _groups: dict[tuple[str, str], tuple[LiveObject, ...]] = field(default_factory=dict)
+    """The parents that an object of a parent kind and key may be, by kind and key."""
+    _links_of: dict[str, Links] = field(default_factory=dict)
     _declared: dict[tuple[str, str, int], tuple[str, ...]] = field(default_factory=dict)
     """The ids of declared parents by kind, key and commit. Children come after all parents."""
 
@@ -78,6 +84,26 @@ class FormerObjects(Struct):
         objects: dict[str, LiveObject] = {}
         for version in reversed(self.history.versions.get(address, ())):
             objects |= {item.id: item for item in self.of_version(kind, version)}
+        return list(objects.values())
+
+    def elsewhere(self, kind: Kind, address: Address) -> list[LiveObject]:
+        """Return the objects of a resource's names in other parents that it may have been in.
+
+        If commits were applied in part, another key may have taken its parent over, by a name that
+        the parent had in between, and a newer parent may have the first name. So look in all
+        parents that are connected with its parents by names that one key had.
+        """
+        objects: dict[str, LiveObject] = {}
+        by_name = self.names[kind.name].by_name
+        for version in self.history.versions.get(address, ()):
+            resource = version.resource
+            if kind.parent is None or resource.parent is None or resource.pinned_id is not None:
+                continue
+            group = self._group(kind.parent, resource.parent)
+            for name in (resource.name, *resource.lifecycle.renamed_from):
+                for parent in group:
+                    same = by_name.get((parent.id, name.strip()), ())
+                    objects |= {item.id: item for item in same}
         return list(objects.values())
 
     def of_version(self, kind: Kind, version: Version) -> list[LiveObject]:
@@ -120,3 +146,48 @@ class FormerObjects(Struct):
         if today is not None:
             parents = [*parents, today]
         return list({item.id: item for item in parents}.values())
+
+    def _group(self, kind: str, ref: ParentRef) -> tuple[LiveObject, ...]:
+        """Return the live objects that a declared parent may be, by all names of its group."""
+        if ref.key is None:
+            return ()
+        place = (kind, ref.key)
+        if place not in self._groups:
+            keys, names = self._connected(kind, ref.key)
+            objects = {
+                item.id: item
+                for name in names
+                for item in (
+                    *self.names[kind].by_name.get((None, name), ()),
+                    *self.known_as.get((kind, name), ()),
+                )
+            }
+            today = (self.current(Address(kind, key)) for key in keys)
+            objects |= {item.id: item for item in today if item is not None}
+            for key in keys:
+                self._groups[kind, key] = tuple(objects.values())
+        return self._groups[place]
+
+    def _connected(self, kind: str, key: str) -> tuple[set[str], set[str]]:
+        """Return the keys and names that lead to each other: a key had a name, a name had a key."""
+        names_of, keys_of = self._links(kind)
+        keys, names, left = {key}, set[str](), [key]
+        while left:
+            for name in names_of.get(left.pop(), set()) - names:
+                names.add(name)
+                left += keys_of[name] - keys
+                keys |= keys_of[name]
+        return keys, names
+
+    def _links(self, kind: str) -> Links:
+        """Return the names that each key of a kind had, and the keys that each name had."""
+        if kind not in self._links_of:
+            names_of: dict[str, set[str]] = {}
+            keys_of: dict[str, set[str]] = {}
+            for address in self.history.versions:
+                for resource in self.history.resources(address) if address.kind == kind else ():
+                    for name in map(str.strip, (resource.name, *resource.lifecycle.renamed_from)):
+                        names_of.setdefault(address.key, set()).add(name)
+                        keys_of.setdefault(name, set()).add(address.key)
+            self._links_of[kind] = (names_of, keys_of)
+        return self._links_of[kind]

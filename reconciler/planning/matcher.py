@@ -149,7 +149,7 @@ class _Matcher(Struct, dict=True):
         marked = MarkedObjects.of(objects, {resource.name for resource in resources})
         names = self.names[kind.name] = Names.of(kind, objects, marked.plain)
         pinned = {resource.pinned_id for resource in resources}
-        by_name: list[Match] = []
+        single: list[Match] = []
         unmatched: list[Match] = []
         for resource in resources:
             start = self._with_parent(kind, resource)
@@ -159,13 +159,16 @@ class _Matcher(Struct, dict=True):
                 item for item in self._named(start, resource.name) if item.id not in pinned
             ]:
                 self._claim_single(start, candidates)
-                by_name.append(start)
+                single.append(start)
             else:
                 unmatched.append(start)
         for start in unmatched:
-            self._claim_single(start, self._of_former_name(start))
+            candidates = self._of_former_name(start)
+            self._claim_single(start, candidates)
+            if len(candidates) <= 1:
+                single.append(start)
         self._continue_replacements(resources, marked.unfinished)
-        for start in by_name:
+        for start in single:
             self._report_second(start)
         if kind.name in containers(self.kinds.values()):
             for resource in resources:
@@ -187,9 +190,11 @@ class _Matcher(Struct, dict=True):
                 # No parent that it had is live under its name of then, so it may be in any.
                 is_certain = False
                 of_versions = [self._anywhere(kind, version.resource) for version in versions]
-            objects = {item.id: item for items in of_versions for item in items}
+            elsewhere = self.former.elsewhere(kind, resource.address)
+            own = {item.id: item for items in of_versions for item in items}
+            objects = own | {item.id: item for item in elsewhere}
             free = [item for item in objects.values() if self.is_free(item)]
-            if is_certain and len(free) == 1:
+            if is_certain and len(free) == 1 and free[0].id in own:
                 self.claims[kind.name, free[0].id] = [resource.address]
                 parent_id = free[0].parent_id
                 self.removed[resource.address] = Match(resource, kind, free[0], parent_id)
@@ -298,21 +303,24 @@ class _Matcher(Struct, dict=True):
         return [item for item in objects if self.is_free(item)]
 
     def _report_second(self, start: Match) -> None:
-        """Report an object of the key's former name or place beside the one of its name.
+        """Report an object of the key's former names and places beside the one that it has.
 
         It would go on running after a move or a rename that was made in part.
         """
-        own = self._live_of(start.resource.address)
-        if own is None or self.former.is_as_today(start.kind, start.resource, start.parent_id):
+        own, address = self._live_of(start.resource.address), start.resource.address
+        if own is None and address not in self.history.versions:
             return
-        if others := self._at_base(start):
-            count = f"{len(others) + 1} live {start.kind.collection}"
-            self.ambiguities.add_choice(
-                start.kind,
-                start.resource.address,
-                f"{count} may be this resource, by its name or by the git base",
-                [own, *others],
-            )
+        if own and self.former.is_as_today(start.kind, start.resource, start.parent_id):
+            return
+        elsewhere = self.former.elsewhere(start.kind, address)
+        others = {item.id: item for item in self._at_base(start)}
+        others |= {item.id: item for item in elsewhere if self.is_free(item)}
+        if others:
+            objects = [*filter(None, [own]), *others.values()]
+            count = f"{len(objects)} live {start.kind.collection}"
+            those = f"a live {start.kind.name} in another place" if len(objects) == 1 else count
+            problem = f"{those} may be this resource, by its name or by the git base"
+            self.ambiguities.add_choice(start.kind, address, problem, objects)
 
     def _continue_replacements(
         self, resources: Iterable[Resource], unfinished: Iterable[MarkedObject]

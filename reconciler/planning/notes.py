@@ -79,9 +79,12 @@ def _of_removed(matching: Matching, policy: Policy, base: Base) -> Iterator[Note
         )
     for address, objects in matching.unclear:
         ids = listed([printable(item.id) for item in objects], _MOST)
+        is_single = len(objects) == 1
+        certain = f"it is not certain that it is id {ids}"
+        why = certain if is_single else f"it may be any of: id {ids}"
         yield Note(
             "removed-unclear",
-            f"removed from the configuration but not deleted, since it may be any of: id {ids}",
+            f"removed from the configuration but not deleted, since {why}",
             about=address,
         )
 

@@ -15,6 +15,7 @@ from reconciler.model.live import Live
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
+from reconciler.planning.base import Base
 from tests.support.worlds import (
     base_of,
     desired_of,
@@ -361,6 +362,83 @@ def test_experience_2_another_key_and_name_without_a_former_name_is_pointed_out(
         Address("project", "shop2"),
         True,
     )
+
+
+# Projects that another key took over, by a name that they had in between
+
+
+@pytest.fixture
+def taken_over() -> tuple[Base, Live]:
+    """`web` was called Web, App and Web again, of which the first project got App only.
+
+    Today the first project is `app`, and `web` is a project that was created since.
+    """
+    base = base_of(
+        desired_of(WEB, export()),
+        desired_of(project("web", name="App")),
+        desired_of(APP, WEB),
+    )
+    return base, live_of(live_project(1, "App"), live_project(2, "Web"), live_export(parent=1))
+
+
+def test_a_removed_export_in_a_project_of_another_key_is_not_forgotten(
+    taken_over: tuple[Base, Live],
+) -> None:
+    base, live = taken_over
+    head = desired_of(project("app", name="Sea"), project("web", name="Land"))
+    plan = planned(head, live, PRUNE, base=base)
+    assert [change.action for change in plan.effective] == [Action.UPDATE] * 2
+    note = codes(plan)["removed-unclear"]
+    assert note.endswith("not deleted, since it is not certain that it is id e1")
+    assert about(plan)["removed-unclear"] == Address("batch_export", "lake")
+
+
+@pytest.mark.parametrize("name", ["Lake", "Pond"])
+def test_an_export_in_a_project_of_another_key_is_not_created_again(
+    taken_over: tuple[Base, Live], name: str
+) -> None:
+    base, live = taken_over
+    head = desired_of(
+        project("app", name="Sea"), project("web", name="Land"), export(parent="web", name=name)
+    )
+    with pytest.raises(AmbiguousIdentity) as error:
+        planned(head, live, PRUNE, base=base)
+    assert "lake: a live batch_export in another place may be this resource" in error.value.message
+    assert error.value.candidates == (("batch_export", "e1"),)
+    assert "pin it: batch_exports: {lake: {id: e1}}" in str(error.value.hint)
+
+
+def test_an_export_in_a_project_of_another_key_is_reported_beside_that_of_its_name(
+    taken_over: tuple[Base, Live],
+) -> None:
+    base, live = taken_over
+    second = live_of(*live.of("project"), *live.of("batch_export"), live_export("e2", parent=2))
+    with pytest.raises(AmbiguousIdentity) as error:
+        planned(desired_of(APP, WEB, export()), second, PRUNE, base=base)
+    assert "2 live batch_exports may be this resource" in error.value.message
+
+
+def test_a_project_is_followed_over_several_keys_and_names() -> None:
+    """Web led to App by the key `web`, App to Lab by the key `app`."""
+    base = base_of(
+        desired_of(WEB, export()),
+        desired_of(project("web", name="App")),
+        desired_of(APP, WEB),
+        desired_of(project("app", name="Lab"), WEB),
+        desired_of(project("lab"), APP, WEB),
+    )
+    live = live_of(live_project(1, "Lab"), live_project(2, "Web"), live_export(parent=1))
+    plan = planned(desired_of(project("lab"), WEB), live, PRUNE, base=base)
+    assert plan.effective == ()
+    assert about(plan)["removed-unclear"] == Address("batch_export", "lake")
+
+
+def test_an_export_of_the_name_in_an_unrelated_project_is_left_alone() -> None:
+    base = base_of(desired_of(WEB, APP, export()), desired_of(WEB, APP))
+    live = live_of(live_project(1), live_project(2, "App"), live_export(parent=2))
+    plan = planned(desired_of(WEB, APP), live, PRUNE, base=base)
+    assert plan.effective == ()
+    assert "removed-unclear" not in codes(plan)
 
 
 # Secrets and fields
