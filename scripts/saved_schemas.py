@@ -1,4 +1,4 @@
-"""Write schemas/plan.schema.json and schemas/event.schema.json from the forms of the codec.
+"""Write the schemas of what the commands print as JSON, from the forms of the codec.
 
 The docstring after a field is its description.
 Run it after every change of a form or a term; a test fails until then.
@@ -22,9 +22,12 @@ from msgspec.structs import fields
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from reconciler.model.codec.backfill_plan import BackfillPlanForm  # noqa: E402 - not installed
+from reconciler.model.codec.compared import ComparisonForm  # noqa: E402 - not installed
 from reconciler.model.codec.drift import DriftForm, PulledForm  # noqa: E402 - not installed
 from reconciler.model.codec.explanation import ExplanationForm  # noqa: E402 - not installed
 from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm  # noqa: E402 - not installed
+from reconciler.model.codec.gaps import GapReportForm  # noqa: E402
 from reconciler.model.codec.health import HealthReportForm  # noqa: E402
 from reconciler.model.codec.lines import AnyLine  # noqa: E402
 from reconciler.model.codec.preflight import PreflightReportForm  # noqa: E402
@@ -32,6 +35,7 @@ from reconciler.model.codec.projects import (  # noqa: E402
     ProjectDetailsForm,
     ProjectReportForm,
 )
+from reconciler.model.codec.rehearsal import RehearsalForm  # noqa: E402
 from reconciler.model.codec.runs import LogReportForm, RunReportForm  # noqa: E402
 from reconciler.model.codec.status import StatusReportForm  # noqa: E402
 from reconciler.model.term import Term  # noqa: E402
@@ -48,6 +52,10 @@ FORMS = {
     "pull": ("Pull", PulledForm, None),
     "doctor": ("Doctor", HealthReportForm, None),
     "explain": ("Explain", ExplanationForm, None),
+    "gaps": ("Gaps", GapReportForm, None),
+    "backfill": ("Backfill", BackfillPlanForm, None),
+    "compare": ("Compare", ComparisonForm, None),
+    "rehearse": ("Rehearse", RehearsalForm, None),
     "preflight": ("Preflight", PreflightReportForm, None),
     "projects": ("Projects", ProjectReportForm, None),
     "project_details": ("Project details", ProjectDetailsForm, None),
@@ -68,7 +76,7 @@ def generated() -> Mapping[str, str]:
 
 
 def saved_schema(name: str) -> Schema:
-    """Return the schema of `plan` or `event`, with an absolute id and all that it refers to."""
+    """Return the schema of a command's JSON, with an absolute id and all that it refers to."""
     title, form, description = FORMS[name]
     raw = schema(form)
     definitions = {_name(key): _definition(key, node) for key, node in raw["$defs"].items()}
@@ -151,7 +159,7 @@ def _node(node: Any) -> Any:
 
 
 def main() -> None:
-    """Write both schemas."""
+    """Write all schemas."""
     for path, text in generated().items():
         (ROOT / path).write_text(text, encoding="utf-8")
 

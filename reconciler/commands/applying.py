@@ -142,7 +142,8 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         plan = planned.plan
         session.resolve_sent(plan)
         screen.show(PlanResult.of(plan, session, transport, verify=request.verify))
-        _check_id(plan, request.plan_id)
+        if request.plan_id is not None:
+            _check_id(plan, request.plan_id)
         _check_policy(plan)
         selection = plan.selection
         check_before(
@@ -177,10 +178,10 @@ def _check_options(request: ApplyRequest) -> None:
         )
 
 
-def _check_id(plan: Plan, wanted: str | None) -> None:
+def _check_id(plan: Plan, wanted: str) -> None:
     """Raise StalePlan unless the plan has the id that was reviewed."""
     current = plan_id(plan)
-    if wanted is not None and not current.startswith(wanted):
+    if not current.startswith(wanted):
         raise StalePlan(
             f"the plan is {current}, not {wanted}; nothing was sent",
             hint="have the plan above reviewed, and pass its id",

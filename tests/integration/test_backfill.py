@@ -7,7 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from reconciler.model.schema_files import known_schema
 from tests.conftest import StartService
 from tests.support.cli import reconciler, reconciler_process, write
 from tests.support.emulator import RunningEmulator
@@ -124,6 +126,9 @@ def test_a_saved_plan_is_applied_and_shown_as_json(
     assert (shown.code, shown.out) == (0, "".join(plan_only[:2]))
     applied = reconciler("apply", file, "-C", folder, "--format", "json", environ=environ)
     assert applied.code == 0, applied.err
+    check = Draft202012Validator(known_schema("backfill"))
+    check.validate(json.loads(file.read_text()))
+    check.validate(json.loads(applied.out))
     (end,) = json.loads(applied.out)["ends"]
     assert (end["state"], end["start"]) == ("started", "2026-01-01T00:00:00Z")
     again = reconciler("apply", file, "-C", folder, environ=environ)

@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
 from reconciler.client.estimate import Estimate
 from reconciler.commands.gaps import GapRequest, GapResult, gaps
 from reconciler.model.client_options import ClientOptions, Window
+from reconciler.model.schema_files import known_schema
 from reconciler.render.gaps import gaps_as_json, gaps_as_markdown, gaps_as_text
 from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler
@@ -190,6 +192,7 @@ def test_the_report_is_text_markdown_and_json(service_of: StartService, tmp_path
     assert "\x1b" not in text + markdown
     assert "<b>" not in markdown
     content = json.loads(gaps_as_json(report))
+    Draft202012Validator(known_schema("gaps")).validate(content)
     assert content["gaps"] == 2
     assert content["repairable"] == 1
     assert {gap["state"] for item in content["objects"] for gap in item["gaps"]} == {

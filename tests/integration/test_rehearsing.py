@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from reconciler.model.schema_files import known_schema
 from tests.conftest import LONG, StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
@@ -210,6 +212,7 @@ def test_a_rehearsal_predicts_the_refusals_and_the_end_state_of_an_apply(
     ran = run("rehearse", tmp_path, running, "--format", "json", "--retry-for", "1s")
     assert running.state() == before
     rehearsal = json.loads(ran.out)
+    Draft202012Validator(known_schema("rehearse")).validate(rehearsal)
     applied = run(
         *("apply", tmp_path, running, "--format", "json"), "--auto-approve", "--retry-for", "1s"
     )

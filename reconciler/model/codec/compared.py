@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from reconciler.model.codec.base import (
     AddressText,
@@ -33,7 +33,7 @@ FORMAT_VERSION: Literal[1] = 1
 class SideForm(Form, frozen=True, kw_only=True):
     """A field in one environment."""
 
-    value: Any | UnsetType
+    value: Any | UnsetType = UNSET
     """Absent if the field is not set. A secret is the text of its reference."""
     written: str | None
     """The text in the files, if references were filled in."""
