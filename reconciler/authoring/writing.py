@@ -21,9 +21,8 @@ def write_private(path: Path, data: bytes) -> None:
     Raises OSError, also for a path that is a link, a device or a pipe.
     """
     check_regular(path)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft = _draft(path)
     try:
-        draft.unlink(missing_ok=True)
         _write(draft, data, mode=0o600)
         draft.replace(path)
     finally:
@@ -46,7 +45,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
                 if target.is_dir():
                     raise IsADirectoryError(EISDIR, "it is a folder")
                 # Two names may lead to one file, through a link.
-                draft = target.with_name(f".{target.name}.{os.getpid()}.{len(drafts)}")
+                draft = _draft(target)
                 drafts[draft] = (name, target)
                 mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
                 _write(draft, text.encode(), mode=mode)
@@ -88,6 +87,15 @@ def check_regular(path: Path) -> None:
         raise OSError(ELOOP, "it is a symbolic link")
     if not stat.S_ISREG(mode):
         raise OSError(EINVAL, "it is not a regular file")
+
+
+def _draft(path: Path) -> Path:
+    """Return a new hidden file beside a file.
+
+    The name of the file is not part of it, since it may be as long as names can be. Process ids
+    are no part of it either: they are the same in many containers.
+    """
+    return path.with_name(f".reconciler.{os.urandom(8).hex()}")
 
 
 def _write(path: Path, data: bytes, *, mode: int) -> None:

@@ -135,7 +135,6 @@ def test_security_19_odd_files(
         ("import", "-C", "workspace", "--into", "x" * 300),
         ("import", "-C", "workspace", "--into", "reconciler.yaml"),
         ("plan", "-C", "workspace", "--out", "x" * 300),
-        ("plan", "-C", "workspace", "--out", "x" * 250),
         ("plan", "-C", "workspace", "--out", "none/plan.json"),
         ("plan", "-C", "workspace", "--out", "file/plan.json"),
         ("plan", "-C", "workspace", "--out", "loop"),
@@ -166,6 +165,16 @@ def test_security_19_paths_that_the_system_refuses(
 
 def plan_into(workspace: Path, out: str | Path, emulator: RunningEmulator) -> Ran:
     return reconciler("plan", "-C", workspace, "--out", out, environ=emulator.environ())
+
+
+def test_a_plan_is_written_to_a_file_with_the_longest_name(
+    workspace: Path, emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    """Draft files once had the name and the process id, so that it depended on the id."""
+    out = tmp_path / ("x" * os.pathconf(tmp_path, "PC_NAME_MAX"))
+    ran = plan_into(workspace, out, emulator)
+    assert ran.code == 0, ran.err
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [out.name]
 
 
 def mode_of(path: Path) -> int:
