@@ -14,6 +14,7 @@ from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.plan import Note
+from reconciler.model.policy import Prune
 from reconciler.model.resource import Desired
 from reconciler.model.wording import listed, printable, shortened
 from reconciler.planning.base import Base
@@ -21,7 +22,7 @@ from reconciler.workspace.git.applied import Applied, applied_commit, applied_re
 from reconciler.workspace.git.base import BaseCommit, base_of_ref, default_base
 from reconciler.workspace.git.ci import head_branch_of, target_of
 from reconciler.workspace.git.range import Range
-from reconciler.workspace.git.repository import Commit, Repository
+from reconciler.workspace.git.repository import HEAD, Commit, Repository
 from reconciler.workspace.git.source import Blobs, GitSource
 from reconciler.workspace.loading import Loaded, load_at
 from reconciler.workspace.parsed_files import ParsedFiles
@@ -86,7 +87,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
     def base(self, ref: str | None) -> Base | None:
         """Return the base that a reference names, or the default one; None before a commit."""
         if ref is not None:
-            return self._up_to_head(base_of_ref(self.repository, self.head, ref))
+            return self._with_branch(self._up_to_head(base_of_ref(self.repository, self.head, ref)))
         if self.head is None:
             return None
         applied = self.applied
@@ -97,7 +98,36 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         if used is not None:
             base = replace(base, ref=self.repository.short_name(used.ref))
         notes = tuple(_notes(applied, base.id)) if applied is not None else ()
-        return self._up_to_head(base, first_to=self._rolled_back(used), notes=notes)
+        return self._with_branch(
+            self._up_to_head(base, first_to=self._rolled_back(used), notes=notes)
+        )
+
+    def _with_branch(self, base: Base) -> Base:
+        """Return the base, with a note on what only earlier commits of a pull request declare.
+
+        Hosts plan the merge of its branch, whose commits are not those from the base to HEAD. They
+        are if the branch is merged commit by commit: `prune: git` then removes these resources.
+        """
+        prunes = Prune.GIT in self.loaded.own_policy.prune.values()
+        if not prunes or target_of(self.environ) is None:
+            return base
+        branch = self.repository.commit(f"{HEAD}^2")
+        if branch is None:
+            return base
+        start = self.repository.described(base.commit)
+        earlier = self._loaded(Range.between(self.repository, start, (branch,)), ())
+        declared = {address for desired in earlier.later for address in desired.resources}
+        for known in (self.loaded.desired, base.desired, *base.later):
+            declared -= known.resources.keys()
+        gone = sorted(declared - earlier.kept.keys())
+        if not gone:
+            return base
+        text = (
+            f"commits of this branch declare {listed(gone, _MOST_LISTED)}, and its last one does "
+            "not: merged commit by commit (rebase), `prune: git` deletes what has their names; "
+            "squash them"
+        )
+        return replace(base, notes=(*base.notes, Note("declared-on-the-way", text)))
 
     def _up_to_head(
         self, base: BaseCommit, *, first_to: Sequence[str] = (), notes: tuple[Note, ...] = ()

@@ -10,6 +10,11 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 _BREAKING = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
+_INVISIBLE = frozenset(
+    {*"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"}
+    | {*map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE0E), *range(0xE0100, 0xE01F0)))}
+)
+"""Letters, marks and symbols without a shape. Two that emoji contain are left out."""
 _QUOTES = "'\"`"
 _LONGEST_VALUE = 40
 COMMAND = re.compile(r"#(?=#\w*\[)")
@@ -34,8 +39,8 @@ def shortened(text: str, longest: int = 120) -> str:
 
 
 def is_breaking(character: str) -> bool:
-    """Return whether a character can affect the cursor, the line or the text direction."""
-    return unicodedata.category(character) in _BREAKING
+    """Return whether a character can affect the cursor, the line or the direction, or is hidden."""
+    return unicodedata.category(character) in _BREAKING or character in _INVISIBLE
 
 
 def printable(text: str) -> str:

@@ -19,13 +19,15 @@ from reconciler.model.drift import (
 from reconciler.model.values import path_text
 from reconciler.model.wording import listed, printable, several
 from reconciler.render.difference import differences_as_text
-from reconciler.render.markup import code, inline
+from reconciler.render.markup import code, inline, within
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.fields import FieldLine, plain_lines
 from reconciler.render.plan.header import base_name
 from reconciler.render.style import Colour, Style
 
 _MOST_LISTED = 5
+_MARGIN = 300
+"""Characters for the head of the table and the count of what is missing."""
 _UNATTRIBUTED = "by the service or an API key"
 _BY_SERVICE = "probably paused by the service after failures; fix the cause before it is unpaused"
 
@@ -52,23 +54,29 @@ def drift_as_json(drift: Drift, _: RenderOptions = DEFAULTS) -> str:
     return encoded(drift)
 
 
-def drift_as_markdown(drift: Drift, _: RenderOptions = DEFAULTS) -> str:
+def drift_as_markdown(drift: Drift, options: RenderOptions = DEFAULTS) -> str:
     """Return a table with a row for each field that drifted."""
     lines = [f"### {inline(drift.source.environment)}: {inline(_headline(drift))}", ""]
-    rows = [
-        f"| {code(str(item.address))} {inline(item.name)} | {code(line.name)} | "
-        f"{code(_side(line.before, line))} | {code(_side(line.after, line))} | "
-        f"{inline(_about(item, field))} |"
-        for item in drift.objects
-        for field in item.fields
-        for line in _lines(item, field)
-    ]
+    rest = [inline(text) for text in (*_rest(drift), *drift.remarks)]
+    used = sum(len(line) + 1 for line in (*lines, *rest))
+    rows, missing = within(_rows(drift), options.limit - used - _MARGIN)
     if rows:
         lines += ["| resource | field | configured | live | changed |", "|---|---|---|---|---|"]
         lines += [*rows, ""]
-    lines += [inline(text) for text in _rest(drift)]
-    lines += [inline(text) for text in drift.remarks]
+    lines += [f"… and {several(missing, 'more field')} not in this table", ""] if missing else []
+    lines += rest
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _rows(drift: Drift) -> Iterator[str]:
+    for item in drift.objects:
+        for field in item.fields:
+            for line in _lines(item, field):
+                yield (
+                    f"| {code(str(item.address))} {inline(item.name)} | {code(line.name)} | "
+                    f"{code(_side(line.before, line))} | {code(_side(line.after, line))} | "
+                    f"{inline(_about(item, field))} |"
+                )
 
 
 def pulled_as_text(pulled: Pulled, style: Style, *, diff: bool) -> str:

@@ -10,11 +10,13 @@ from reconciler.model.field_types import Instant
 from reconciler.model.gaps import Gap, GapReport, GapState, ObjectGaps
 from reconciler.model.wording import printable, quoted, several, shortened
 from reconciler.render.counts import short_count
-from reconciler.render.markup import code, inline
+from reconciler.render.markup import code, inline, within
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.style import Colour, Style
 
 _LONGEST_ERROR = 120
+_MARGIN = 300
+"""Characters for the head of the table and the count of what is missing."""
 _COLOURS = {
     GapState.MISSING: Colour.RED,
     GapState.FAILED: Colour.RED,
@@ -47,24 +49,34 @@ def gaps_as_json(report: GapReport, _: RenderOptions = DEFAULTS) -> str:
     return encoded(report)
 
 
-def gaps_as_markdown(report: GapReport, _: RenderOptions = DEFAULTS) -> str:
+def gaps_as_markdown(report: GapReport, options: RenderOptions = DEFAULTS) -> str:
     """Return a table with a row for each gap."""
     lines = [f"### {inline(report.environment)}: {inline(_counts(report))}", "", _window(report)]
-    rows = [
-        f"| {code(str(item.address))} {inline(item.name)} | {gap.state} | {moment(gap.start)} | "
-        f"{moment(gap.end)} | {gap.intervals} | {inline(_error(gap))} |"
-        for item in report.objects
-        for gap in item.gaps
-    ]
-    if rows:
+    used = sum(len(line) + 1 for line in lines)
+    pieces = (*_rows(report), *_unknown(report))
+    kept, missing = within(iter(pieces), options.limit - used - _MARGIN)
+    if kept and kept[0].startswith("|"):
         lines += ["", "| object | state | from | to | intervals | last error |"]
-        lines += ["|---|---|---|---|---|---|", *rows]
-    lines += [
-        f"- {code(str(item.address))}: unknown: {inline(item.unknown)}"
-        for item in report.objects
-        if item.unknown
-    ]
+        lines.append("|---|---|---|---|---|---|")
+    lines += kept
+    lines += ["", f"… and {several(missing, 'more line')}"] if missing else []
     return "\n".join(lines) + "\n"
+
+
+def _rows(report: GapReport) -> Iterator[str]:
+    for item in report.objects:
+        for gap in item.gaps:
+            yield (
+                f"| {code(str(item.address))} {inline(item.name)} | {gap.state} | "
+                f"{moment(gap.start)} | {moment(gap.end)} | {gap.intervals} | "
+                f"{inline(_error(gap))} |"
+            )
+
+
+def _unknown(report: GapReport) -> Iterator[str]:
+    for item in report.objects:
+        if item.unknown:
+            yield f"- {code(str(item.address))}: unknown: {inline(item.unknown)}"
 
 
 def moment(value: datetime) -> str:

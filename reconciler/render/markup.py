@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from reconciler.model.wording import printable
+from reconciler.model.workflow import safe_output
 
 _CODE = re.compile(r"`([^`]+)`")
 _SPECIAL = re.compile(
@@ -45,9 +46,12 @@ def inline(text: str) -> str:
 
 
 def within(pieces: Iterator[str], space: int) -> tuple[list[str], int]:
-    """Return the pieces that fit with a line end each, and how many are missing."""
+    """Return the pieces that fit with a line end each, and how many are missing.
+
+    They are returned as they are printed: what a CI runner would execute is longer then.
+    """
     kept: list[str] = []
-    for piece in pieces:
+    for piece in map(safe_output, pieces):
         space -= len(piece) + 1
         if space < 0:
             return kept, 1 + sum(1 for _ in pieces)

@@ -6,6 +6,7 @@ goes, what may be read, and what the policy allows.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,8 @@ from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Level
 from reconciler.errors import GitUnavailable
-from reconciler.workspace.git.applied import trusted_branch
+from reconciler.model.wording import quoted
+from reconciler.workspace.git.applied import TrustedBranch, trusted_branch
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.git.source import Blobs, GitSource
@@ -109,9 +111,27 @@ def trusted_base(
     elif (branch := trusted_branch(repository, environ)) is None:
         problem = "the default branch is not in this clone"
         fix = f"{_FETCH}, or set RECONCILER_TRUST_REF"
+    elif (link := _new_link(folder, repository, branch)) is not None:
+        problem = f"{quoted(link)} is a link here, and another one or none on {branch.ref}"
+        fix = "use -C with the folder that it refers to, or merge the link first"
     else:
         return TrustedBase(repository, branch.ref, branch.commit, in_job)
     return TrustedBase(in_job=in_job, problem=problem, fix=fix)
+
+
+def _new_link(folder: Path, repository: Repository, branch: TrustedBranch) -> str | None:
+    """Return a link in the path of a workspace that the trusted branch does not have.
+
+    In place of a workspace it would bring the settings of another one, whose policy may allow more.
+    """
+    path = Path(os.path.normpath(folder.absolute()))
+    for place in (path, *path.parents):
+        above = place.parent.resolve()
+        if place.is_symlink() and above.is_relative_to(repository.root):
+            name = (above / place.name).relative_to(repository.root).as_posix()
+            if repository.link(branch.commit, name) != os.fsencode(place.readlink()):
+                return name
+    return None
 
 
 # Without slots, since cached properties need a dict.

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 
 from reconciler.errors import GitUnavailable
 from reconciler.model.drift import Attribution, DriftedField, DriftedObject
 from reconciler.model.schema_files import schema
 from reconciler.model.values import path_text
 from reconciler.render.drift import drift_as_json, drift_as_markdown, drift_as_text
+from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import StartService
 from tests.support.cli import write
 from tests.support.drifting import Applied
@@ -180,6 +182,10 @@ def test_the_command_exits_with_2_for_drift(applied: Applied) -> None:
     assert as_json["objects"][0]["fields"][0]["live"] == "day"
     assert as_json["objects"][0]["at"]["line"] == 4
     Draft202012Validator(schema("drift")).validate(as_json)
+    drift = applied.drift().drift
+    long = drift_as_markdown(replace(drift, objects=drift.objects * 5000))
+    assert "more fields not in this table" in long
+    assert 60_000 < len(long) <= COMMENT_LIMIT
     markdown = applied.run("drift", "--format", "markdown", "--no-attribute").out
     assert '| `batch_export.daily` Daily | `interval` | `"hour"` | `"day"` |' in markdown
     assert applied.run("drift", "nothing").code == 64

@@ -14,6 +14,7 @@ from reconciler.commands.gaps import GapRequest, GapResult, gaps
 from reconciler.model.client_options import ClientOptions, Window
 from reconciler.model.schema_files import known_schema
 from reconciler.render.gaps import gaps_as_json, gaps_as_markdown, gaps_as_text
+from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import DIALECTS
@@ -191,6 +192,9 @@ def test_the_report_is_text_markdown_and_json(service_of: StartService, tmp_path
     assert "hint: reconciler backfill batch_export.id:" in text
     assert "\x1b" not in text + markdown
     assert "<b>" not in markdown
+    long = gaps_as_markdown(replace(report, objects=report.objects * 500))
+    assert "more lines" in long.splitlines()[-1]
+    assert 60_000 < len(long) <= COMMENT_LIMIT
     content = json.loads(gaps_as_json(report))
     Draft202012Validator(known_schema("gaps")).validate(content)
     assert content["gaps"] == 2

@@ -381,6 +381,33 @@ def test_a_pull_request_compares_with_the_applied_commit(repo: Repo) -> None:
     assert "0 to create, 1 to update, 1 to delete" in repo.run("plan", environ=environ).out
 
 
+@pytest.mark.parametrize("above", ["", "refs/remotes/"])
+def test_security_25_a_tag_with_the_full_name_of_the_target_hides_no_removal(
+    repo: Repo, above: str
+) -> None:
+    repo.commit(a={}, b={})
+    assert repo.apply().code == 0
+    repo.git.run("switch", "--quiet", "-c", "feature")
+    repo.commit(a={})
+    repo.git.run("tag", f"{above}refs/remotes/origin/main")
+    repo.git.run("tag", "refs/remotes/main")
+    pull_request = {"CI": "true", "CHANGE_TARGET": "main"}
+    for words, environ in (((), pull_request), (("--base", "main"), {})):
+        ran = repo.run("plan", *words, environ=environ)
+        assert "0 to create, 0 to update, 1 to delete" in ran.out
+    repo.git.run("update-ref", "-d", "refs/remotes/origin/main")
+    ran = repo.run("plan", environ={**pull_request, "CI_DEFAULT_BRANCH": "main"})
+    assert ran.code == 1
+    assert "unknown git commit 'refs/remotes/origin/main'" in ran.err
+
+
+def test_a_tag_with_the_full_name_of_the_mark_is_no_applied_commit(repo: Repo) -> None:
+    repo.git.run("tag", REF, repo.commit(a={}))
+    head = repo.commit(a={}, b={})
+    assert repo.apply("--mark").code == 0
+    assert repo.marked() == head
+
+
 def test_a_pull_request_behind_the_applied_commit_removes_nothing(repo: Repo) -> None:
     first = repo.commit(a={})
     repo.commit(a={}, b={})
@@ -410,6 +437,22 @@ def test_prune_git_keeps_what_is_not_loaded_and_what_an_environment_leaves_out(
     assert "0 to delete" in plan.out or "No changes" in plan.out
     assert "its file more.yaml exists but is not loaded" in plan.out
     assert "its `environments` leave out default" in plan.out
+
+
+def test_a_pull_request_names_what_a_rebase_would_delete(repo: Repo) -> None:
+    repo.commit(a={}, hand_made={})
+    assert repo.apply().code == 0
+    start = repo.commit(a={})  # No longer managed.
+    repo.git.run("switch", "--quiet", "-c", "feature")
+    repo.commit(a={}, hand_made={})
+    repo.commit(a={})
+    repo.git.run("switch", "--quiet", "--detach", start)
+    repo.git.run("merge", "--quiet", "--no-ff", "-m", "merge", "feature")
+    environ = {"CI": "true", "GITHUB_BASE_REF": "main"}
+    assert "batch_export.hand_made" in repo.notes(environ=environ)["declared-on-the-way"]
+    repo.git.run("switch", "--quiet", "main")
+    repo.git.run("merge", "--quiet", "--ff-only", "feature")
+    assert "1 to delete" in repo.run("plan", environ=before(start)).out
 
 
 def test_a_shallow_clone_is_an_error_and_not_an_empty_base(repo: Repo, tmp_path: Path) -> None:

@@ -220,6 +220,18 @@ def test_security_25_a_tag_named_like_the_trusted_branch_is_not_used(job: Job) -
     assert job.evil.requests == []
 
 
+@pytest.mark.parametrize("kind", ["remotes/origin", "tags/refs/remotes/origin"])
+def test_security_25_a_branch_or_tag_named_head_is_no_trusted_branch(job: Job, kind: str) -> None:
+    job.propose(moved(job))
+    # As in a clone whose branches were fetched: git stores the branch HEAD as origin/HEAD.
+    job.git.run("symbolic-ref", "--delete", "refs/remotes/origin/HEAD")
+    job.git.run("update-ref", f"refs/{kind}/HEAD", "HEAD")
+    ran = job.plan()
+    assert ran.code == 1
+    assert "the default branch is not in this clone" in ran.err
+    assert job.evil.requests == []
+
+
 def test_security_25_an_old_merge_base_does_not_bring_its_settings(job: Job) -> None:
     job.merge(moved(job))
     old = job.git.head()
@@ -275,6 +287,25 @@ def test_security_24_a_submodule_in_place_of_the_folder_gives_no_trusted_base(
     assert ran.code == 1
     assert "this repository is inside another one" in ran.err
     assert job.evil.requests == []
+
+
+def test_security_25_a_link_to_another_workspace_does_not_bring_its_policy(job: Job) -> None:
+    absent = "projects: {web: {name: Web, state: absent}}\n"
+    strict, loose = (f"policy: {{allow_project_deletion: {on}}}\n" for on in ("false", "true"))
+    sandbox = {"reconciler.yaml": job.settings(loose), "web.yaml": WEB}
+    job.merge({"reconciler.yaml": job.settings(strict)})
+    job.merge({f"../sandbox/{name}": text for name, text in sandbox.items()})
+    assert job.run("apply", "--auto-approve").code == 0
+    job.git.run("rm", "-r", "--quiet", "w")
+    job.folder.symlink_to("sandbox")
+    job.propose({"web.yaml": absent})
+    variables = {**job.running.environ(), "CI": "true"}
+    ran = reconciler("plan", "-C", job.folder, environ=variables)
+    assert "1 project would be deleted with all data" in ran.out
+    assert "takes effect after the merge" in ran.out
+    assert "use -C with the folder that it refers to" in ran.out
+    job.git.run("push", "--quiet", "origin", "HEAD:main")
+    assert "after the merge" not in reconciler("plan", "-C", job.folder, environ=variables).out
 
 
 LOOSE = "policy: {prune: true, max_deletes: 9, allow_project_deletion: true}\n"

@@ -117,6 +117,25 @@ def test_gitlab_applies_what_it_planned(
     assert origin.head("refs/reconciler/production") == git.head()
 
 
+def test_gitlab_shows_no_results_that_a_merge_request_contains(
+    tmp_path: Path, emulator: RunningEmulator, programs: Path
+) -> None:
+    folder, other = write(tmp_path / "repo", WORKSPACE), tmp_path / "other"
+    counts = '{"create": 0, "update": 0, "delete": 0}'
+    # A folder in the way of the first result ended `after_script`, and the job still passed.
+    write(folder, {"validate.json/x": "", "changes.json": counts, "plan.json": "{}"})
+    other.write_text("unchanged")
+    (folder / "plan.md").symlink_to(other)
+    _, component = documents(FOLDER / "gitlab/reconciler.yml")
+    job = component["reconciler check $[[ inputs.environment ]]"]
+    environ = {**emulator.environ(), "WORKSPACE": ".", "ENVIRONMENT": "production"}
+    codes = [bash(script, folder, environ, programs) for script in scripts(job)]
+    assert '"create": 1' in (folder / "changes.json").read_text()
+    assert "1 to create" in (folder / "plan.md").read_text()
+    assert other.read_text() == "unchanged"
+    assert codes == [0, 0]
+
+
 def test_a_pod_applies_the_files_of_its_config_map(
     tmp_path: Path, emulator: RunningEmulator, programs: Path
 ) -> None:

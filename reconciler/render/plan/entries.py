@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
@@ -10,12 +11,21 @@ from msgspec import Struct
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, Reason, Severity
-from reconciler.model.values import MISSING, value_at
+from reconciler.model.json_tree import leaves
+from reconciler.model.secret_names import looks_like_address
+from reconciler.model.values import MISSING, SecretRef, path_text, value_at
 from reconciler.model.wording import printable
 from reconciler.render.plan.brief import lines_to_show, variants_of
 from reconciler.render.plan.fields import FieldLine, LineKind
 from reconciler.render.plan.remarks import Remark, remarks_of, shared_notes
-from reconciler.render.plan.words import first_of, nouns, parent_of, shown_reasons, title
+from reconciler.render.plan.words import (
+    bare,
+    first_of,
+    nouns,
+    parent_of,
+    shown_reasons,
+    title,
+)
 
 _FEWEST: Mapping[Action, int] = {Action.CREATE: 21, Action.DELETE: 2}
 """Changes that are shown as one if there are so many."""
@@ -23,6 +33,7 @@ _FEWEST_EQUAL = 3
 _MOST_NAMES = 6
 _MOST_NEW_NAMES = 40
 _MOST_COMPARED = 40
+_FIELD = re.compile(r"\{(\w+)\}")
 
 
 class Entry(Struct, frozen=True):
@@ -107,7 +118,11 @@ def _key(
         return change.id
     if action is Action.CREATE:
         parent = change.parent_id or str(change.parent)
-        return action, kind, parent, reasons, notes
+        warned = frozenset(
+            item.rule for item in change.consequences if item.severity is not Severity.INFO
+        )
+        # A group shows its addresses and secrets, so none of them can hide in it.
+        return action, kind, parent, reasons, notes, warned, tuple(_reached(change))
     if len(lines) > _MOST_COMPARED:
         return change.id
     rules = frozenset((item.rule, item.severity) for item in change.consequences)
@@ -140,7 +155,7 @@ def _group(
     name, members = nouns(first.address.kind, len(changes)), _members(changes)
     if first.action is Action.CREATE:
         name += f" in {parent_of(first)}" if parent_of(first) else ""
-        lines = tuple(_types(changes))
+        lines = (*_types(changes), *_reached(first))
         members = _listed(changes, _MOST_NEW_NAMES)
     return Entry(
         tuple(changes),
@@ -167,6 +182,25 @@ def _members(changes: Sequence[Change]) -> str:
 def _listed(changes: Sequence[Change], most: int) -> str:
     more = " (list: --verbose)" if len(changes) > most else ""
     return first_of((printable(change.address.key) for change in changes), most) + more
+
+
+def _reached(change: Change) -> Iterator[FieldLine]:
+    """Yield where a new object connects to or writes, and the secrets that it sends."""
+    outermost = {
+        name
+        for field, variant in variants_of(change.address.kind)
+        for part in variant.summaries.get(str(value_at(change.body, (field, variant.tag))), ())[:1]
+        for name in _FIELD.findall(part)
+    }
+    for path, value in leaves(change.body or {}):
+        name = next(part for part in reversed(path) if isinstance(part, str))
+        is_address = name in outermost or looks_like_address(name)
+        if len(path) > 1 and is_address and not isinstance(value, SecretRef):
+            yield FieldLine(printable(path_text(path[2:] or path)), LineKind.SET, after=bare(value))
+    sent = [note for note in change.secrets if note.use.sent]
+    if sent:
+        names = [f"{path_text(note.path[2:] or note.path)} {note.ref}" for note in sent]
+        yield FieldLine("secrets", LineKind.SET, after=printable(", ".join(names)))
 
 
 def _types(changes: Sequence[Change]) -> Iterator[FieldLine]:

@@ -88,8 +88,7 @@ def trusted_branch(repository: Repository, environ: Mapping[str, str]) -> Truste
             f"{TRUST_VARIABLE} is {quoted(named)}, not a full name",
             hint="use one such as refs/remotes/origin/main",
         )
-    default = f"refs/remotes/{REMOTE}/{HEAD}"
-    ref = named or default_branch_of(environ) or repository.symbolic_target(default)
+    ref = named or default_branch_of(environ) or _default_branch(repository)
     tip = repository.tip(ref) if ref is not None else None
     if ref is not None and tip is not None:
         return TrustedBranch(ref, tip)
@@ -99,6 +98,19 @@ def trusted_branch(repository: Repository, environ: Mapping[str, str]) -> Truste
             hint=f"fetch it, or correct {TRUST_VARIABLE}",
         )
     return None
+
+
+def _default_branch(repository: Repository) -> str | None:
+    """Return the branch that HEAD of origin names, None if this clone does not know it.
+
+    Whoever can push may make a branch of the name HEAD, which a fetch stores in its place, or a tag
+    of its full name. Both name a commit and no branch.
+    """
+    branches = f"refs/remotes/{REMOTE}/"
+    head = f"{branches}{HEAD}"
+    named = repository.symbolic_target(head)
+    is_branch = named is not None and named != head and named.startswith(branches)
+    return named if is_branch else None
 
 
 def _parts(repository: Repository) -> list[str]:

@@ -58,7 +58,7 @@ def _commit_of_ref(repository: Repository, ref: str) -> BaseCommit:
     if ref.startswith("-"):
         raise GitUnavailable(f"invalid git reference {quoted(ref)}")
     # A tag named origin/main must not be used instead of the branch.
-    for name in (f"{_REMOTES}{ref}", ref):
+    for name in (ref,) if ref.startswith("refs/") else (f"{_REMOTES}{ref}", ref):
         commit = repository.commit(name)
         if commit is not None:
             return BaseCommit(commit, repository.short_name(name))

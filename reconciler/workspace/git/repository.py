@@ -28,6 +28,8 @@ _HEADS = "refs/heads/"
 _ONE_COMMIT = ("rev-list", "--timestamp", "--no-walk")
 """Before a name and `--`: a file could have the same name."""
 _PREFIX = re.compile(r"refs/(heads/|tags/|remotes/)?")
+_EXPRESSION = re.compile(r"[~^:]|@\{")
+"""What begins the rest of an expression such as `main~3`. No name of a reference contains it."""
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 _ISOLATED = {
     "GIT_NO_REPLACE_OBJECTS": "1",
@@ -81,6 +83,12 @@ class Repository(Struct, frozen=True):
 
     def commit(self, ref: str) -> str | None:
         """Return the id of the commit that a reference names, None for an unknown one."""
+        if ref.startswith("refs/"):
+            # rev-parse would also find a tag of this full name, which is below refs/tags.
+            full, *rest = _EXPRESSION.split(ref, maxsplit=1)
+            tip = self.tip(full)
+            if tip is None or not rest:
+                return tip
         name = ["--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"]
         ended = self._run("rev-parse", *name)
         return _line(ended) if ended.returncode == 0 else None
@@ -125,6 +133,12 @@ class Repository(Struct, frozen=True):
         if kind != "blob" or mode == _LINK:
             raise GitUnavailable(f"{printable(path)} in {commit[:7]} is not a regular file")
         return blob
+
+    def link(self, commit: str, path: str) -> bytes | None:
+        """Return the target of a link in a commit, None if there is no link at this path."""
+        listed = _checked(self._run("ls-tree", "-z", "--full-tree", commit, "--", path)).stdout
+        mode, _, blob = listed.partition(b"\t")[0].decode().rpartition(" ")
+        return self.blobs([blob])[blob] if mode.startswith(_LINK) else None
 
     def head(self) -> Commit | None:
         """Return the commit of HEAD, None before the first one."""

@@ -12,9 +12,13 @@ from reconciler.model.codec.plan import decode, encode
 from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.policy import Limit, Policy
 from reconciler.model.resource import State
+from reconciler.model.values import SecretRef
 from reconciler.render.plan.document import Document, document_of
 from reconciler.render.plan.fields import LineKind
 from reconciler.render.plan.header import environment_as_text
+from reconciler.render.plan.text import plan_as_text
+from reconciler.render.plan_html import plan_as_html
+from reconciler.render.plan_markdown import plan_as_markdown
 from tests.support.worlds import (
     desired_of,
     export,
@@ -23,6 +27,8 @@ from tests.support.worlds import (
     live_project,
     planned,
     project,
+    s3,
+    with_secrets,
 )
 
 RULE = Mark("reconciler.yaml", 7, 3, 11)
@@ -127,3 +133,20 @@ def test_an_organization_is_short_if_its_id_is_a_uuid() -> None:
     assert environment_as_text(source, full=True).endswith(source.organization)
     named = replace(source, organization="acme-organization")
     assert environment_as_text(named).endswith("organization acme-organization")
+
+
+def test_security_25_no_address_and_no_secret_hides_in_a_group_of_new_objects() -> None:
+    usual = {"bucket_name": "acme", "endpoint_url": "https://s3.acme.example"}
+    created = [export(f"e{n}", destination=with_secrets(**usual)) for n in range(60)]
+    evil = {**usual, "endpoint_url": "https://evil.example"}
+    created[45] = export("e45", destination=s3(**evil))
+    created[46] = export("e46", destination=with_secrets(**{**usual, "bucket_name": "evil-bucket"}))
+    other = {**usual, "aws_access_key_id": SecretRef.of("env", "PRODUCTION")}
+    created[47] = export("e47", destination=s3(**other))
+    plan = planned(desired_of(project(), *created), live_of(live_project()))
+    for text in (plan_as_text(plan), plan_as_markdown(plan), plan_as_html(plan)):
+        for shown in ("s3.acme.example", "evil.example", "evil-bucket", "57 batch exports"):
+            assert shown in text
+    for text in (plan_as_markdown(plan), plan_as_html(plan)):
+        assert "env:KEY}" in text
+        assert "env:PRODUCTION}" in text

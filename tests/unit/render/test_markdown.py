@@ -6,9 +6,12 @@ import re
 
 from msgspec.structs import replace
 
+from reconciler.errors import ExitCode
+from reconciler.model.planned import EnvironmentPlan
 from reconciler.model.resource import Lifecycle, State
+from reconciler.model.workflow import safe_output
 from reconciler.render.options import COMMENT_LIMIT, RenderOptions
-from reconciler.render.plan_markdown import plan_as_markdown
+from reconciler.render.plan_markdown import plan_as_markdown, plans_as_markdown
 from tests.support.worlds import (
     desired_of,
     export,
@@ -105,3 +108,17 @@ def test_experience_12_a_cut_comment_names_the_way_to_the_whole_plan() -> None:
         text = plan_as_markdown(planned(desired, live), options)
         assert way in text
         assert len(text) <= COMMENT_LIMIT
+
+
+def test_security_8_a_comment_with_broken_commands_is_within_the_limit() -> None:
+    """A longer one is refused, and the comment of an earlier commit would stay."""
+    keys = [f"e{number}" for number in range(150)]
+    resources = [
+        export(key, name=key, destination=s3(prefix=f"{key}{'##[' * 150}")) for key in keys
+    ]
+    objects = [live_export(f"id-{key}", key) for key in keys]
+    plan = planned(desired_of(project(), *resources), live_of(live_project(), *objects))
+    printed = safe_output(plan_as_markdown(plan))
+    assert 50_000 < len(printed) <= COMMENT_LIMIT
+    several = [EnvironmentPlan(name, ExitCode.FINE, plan) for name in ("staging", "production")]
+    assert len(safe_output(plans_as_markdown(several))) <= COMMENT_LIMIT

@@ -274,3 +274,12 @@ def test_experience_26_no_line_is_wider_than_the_terminal() -> None:
     for width in (40, 60, 80, 160):
         text = plan_as_text(plan, RenderOptions(Style(width=width)))
         assert max(map(len, text.splitlines())) <= width
+
+
+def test_security_8_a_name_that_looks_the_same_is_shown_as_another_one() -> None:
+    for hidden in ("\u3164", "\u115f", "\uffa0", "\u034f", "\u2800", "\U000e0100"):
+        live = live_of(live_project(), live_export("e1", "Lake"))
+        renamed = export(name=f"Lake{hidden}", pinned_id="e1")
+        text = plan_as_text(planned(desired_of(project(), renamed), live))
+        assert hidden not in text
+        assert hidden.encode("unicode_escape").decode() in text.replace("\\\\", "\\")
