@@ -36,7 +36,8 @@ from reconciler.model.identity import plan_id
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.plan_redaction import redact_report
-from reconciler.model.wording import several
+from reconciler.model.policy import Prune
+from reconciler.model.wording import listed, several
 
 MakePlan: TypeAlias = Callable[[Session, Transport], Awaitable[tuple[Plan, Live]]]
 """Reads live state, and returns a plan and the live state that it is made from."""
@@ -273,7 +274,28 @@ def _marked(applied: Applied, session: Session) -> Applied:
     """Record the applied commit after a complete run whose second plan is empty."""
     if not (applied.plan.empty or applied.verification.passed):
         return applied
+    if unclear := _not_deleted(applied.plan, session):
+        return replace(applied, mark_problem=unclear)
     try:
         return replace(applied, marked=mark(session))
     except GitUnavailable as error:
         return replace(applied, mark_problem=error)
+
+
+def _not_deleted(plan: Plan, session: Session) -> GitUnavailable | None:
+    """Return why a plan that leaves removed resources behind is not recorded as complete.
+
+    A later base would not know them any more, and nothing would ever delete them. Objects that
+    only have the name of one, in any project, don't count.
+    """
+    if not {*session.loaded.policy.prune.values()} - {Prune.NEVER}:
+        return None
+    left = [note.about for note in plan.notes if note.code == "removed-unclear" and note.about]
+    if not left:
+        return None
+    return GitUnavailable(
+        f"the commit is not recorded: it is not certain which objects {listed(sorted(left), 5)} "
+        "had, so they were not deleted",
+        hint="delete them in the service, or declare them with `id:` and `state: absent`; declare "
+        "objects that are something else, or list their names in `policy.ignore`; then apply again",
+    )

@@ -270,7 +270,7 @@ def _replacement(
     reasons: tuple[Reason, ...],
     context: ChangeContext,
 ) -> Change:
-    unmanaged = _unmanaged_settings(match, live, context)
+    unmanaged = _unmanaged_settings(match, live, differs, context)
     parent_id = match.parent_id if match.moved else live.parent_id
     return _change(
         match,
@@ -301,7 +301,7 @@ def _rest_of_replacement(
     """
     kind, resource, of_new = match.kind, match.resource, replace(match, live=new, moved=False)
     left = difference(kind, resource, new, versions=context.history.resources(resource.address))
-    unmanaged = _unmanaged_settings(match, live, context)
+    unmanaged = _unmanaged_settings(match, live, differs, context)
     if not reasons:
         raise interrupted(
             kind, resource.address, live, new, "the configuration does not need it any more"
@@ -310,7 +310,7 @@ def _rest_of_replacement(
         raise interrupted(
             kind, resource.address, live, new, "a fixed field of the new object differs"
         )
-    if unmanaged != _unmanaged_settings(match, new, context):
+    if unmanaged != _unmanaged_settings(match, new, differs, context):
         raise interrupted(kind, resource.address, live, new, "the old object was modified since")
     secrets = _secrets(match, left, context)
     sent = {note.path: note.ref for note in secrets if note.use.sent}
@@ -342,15 +342,19 @@ def _move(match: Match, live: LiveObject) -> Iterator[FieldChange]:
         yield FieldChange((match.kind.parent_key,), live.parent_id, target)
 
 
-def _unmanaged_settings(match: Match, live: LiveObject, context: ChangeContext) -> dict[str, JSON]:
+def _unmanaged_settings(
+    match: Match, live: LiveObject, differs: Difference, context: ChangeContext
+) -> dict[str, JSON]:
     """Return the live settings that the configuration does not manage, for the new object.
 
     Without them a replacement would change more than it shows: a paused export would run again.
+    What the replacement resets is left out: the new object gets the default.
     """
+    reset = {change.path[0] for change in differs.changes if change.reset}
     return {
         name: display_value(leaf.field, leaf.value)
         for leaf in field_leaves(match.kind.fields, live.body, live=True)
-        if len(leaf.path) == 1 and leaf.field.name not in match.resource.spec
+        if len(leaf.path) == 1 and leaf.field.name not in {*match.resource.spec, *reset}
         if not is_default(leaf.field, leaf.value)
         for name in leaf.field.sent_as(context.live.dialect)
     }

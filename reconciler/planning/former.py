@@ -7,7 +7,7 @@ name another object now.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -19,6 +19,8 @@ from reconciler.planning.base import History, Version
 
 ScopedName: TypeAlias = tuple[str | None, str]
 """The id of the parent, and a name in it."""
+
+_Start = TypeVar("_Start")
 
 Links: TypeAlias = tuple[Mapping[str, set[str]], Mapping[str, set[str]]]
 """The names of every key, and the keys of every name."""
@@ -46,6 +48,20 @@ class Names(Struct, frozen=True):
             for scope in scopes:
                 by_name.setdefault((scope, name), []).append(item)
         return cls(by_id, by_name)
+
+
+class RemovedResource(Struct, frozen=True):
+    """A removed resource and the objects that it may be, `own` those of its own places by id.
+
+    `is_placed`: they are where it was, or may have been. Otherwise they only have its name.
+    """
+
+    resource: Resource
+    kind: Kind
+    objects: tuple[LiveObject, ...]
+    own: frozenset[str]
+    is_certain: bool
+    is_placed: bool = True
 
 
 class FormerObjects(Struct):
@@ -105,6 +121,23 @@ class FormerObjects(Struct):
                     same = by_name.get((parent.id, name.strip()), ())
                     objects |= {item.id: item for item in same}
         return list(objects.values())
+
+    def removed(self, resource: Resource, versions: Sequence[Version]) -> RemovedResource:
+        """Return the objects that a removed resource may be."""
+        kind = self.kinds[resource.address.kind]
+        scopes = [self.scopes(kind, version) for version in versions]
+        is_certain = all(len(ids) <= 1 for ids in scopes)
+        of_versions = [self.of_version(kind, version) for version in versions]
+        is_placed = any(scopes) or any(of_versions)
+        if not is_placed:
+            # No parent that it had is live under its name of then, so it may be in any.
+            is_certain, by_name = False, self.names[kind.name].by_name
+            of_versions = [list(by_name.get((None, item.resource.name), ())) for item in versions]
+        own = {item.id: item for items in of_versions for item in items}
+        objects = own | {item.id: item for item in self.elsewhere(kind, resource.address)}
+        return RemovedResource(
+            resource, kind, tuple(objects.values()), frozenset(own), is_certain, is_placed
+        )
 
     def of_version(self, kind: Kind, version: Version) -> list[LiveObject]:
         """Return the objects that one version was: several if its name or place is ambiguous."""
@@ -191,3 +224,20 @@ class FormerObjects(Struct):
                         keys_of.setdefault(name, set()).add(address.key)
             self._links_of[kind] = (names_of, keys_of)
         return self._links_of[kind]
+
+
+def candidates_of(
+    starts: Sequence[_Start], find: Callable[[_Start], list[LiveObject]]
+) -> tuple[list[tuple[_Start, list[LiveObject]]], list[_Start]]:
+    """Return the resources with the objects that they may be, and those without any.
+
+    All are looked for before any is claimed: else the order of the keys would decide which of two
+    resources has an object. Of several objects, those that another resource must be don't count.
+    """
+    found = [(start, find(start)) for start in starts]
+    certain = {items[0].id for _, items in found if len(items) == 1}
+    left = [
+        (start, [item for item in items if len(items) == 1 or item.id not in certain])
+        for start, items in found
+    ]
+    return [pair for pair in left if pair[1]], [start for start, items in left if not items]

@@ -5,7 +5,7 @@ All violations are reported at once, each with the place of the rule and the way
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
@@ -19,9 +19,11 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Refusal
 from reconciler.model.policy import Policy
-from reconciler.model.resource import Resource
+from reconciler.model.resource import Resource, State
 from reconciler.model.rule import KnownRefusal, Objection, RuleContext
 from reconciler.model.wording import printable, quoted, several
+from reconciler.planning.base import Base
+from reconciler.planning.matcher import Matching
 from reconciler.planning.rules import rule_refusals
 
 
@@ -29,7 +31,7 @@ class GuardContext(Struct, frozen=True):
     """What a guard may look at: the changes that do something, in order, and their surroundings.
 
     `resources` are the declared ones, and those of the git base that were removed. `managed` is
-    the number of objects that percentages refer to, `at_base` are the resources of the base commit.
+    the number of objects that percentages refer to.
     """
 
     changes: Sequence[Change]
@@ -38,11 +40,11 @@ class GuardContext(Struct, frozen=True):
     resources: Mapping[Address, Resource]
     managed: int
     allow_replace: bool
-    untouchable: Sequence[Address]
+    matching: Matching
     name_cycles: Sequence[Sequence[Address]]
     live: Live
     now: datetime
-    at_base: Container[Address]
+    base: Base | None
 
     @property
     def destructive(self) -> list[Change]:
@@ -63,6 +65,7 @@ def protected(context: GuardContext) -> Iterator[Refusal]:
     for change in context.destructive:
         resource = context.resources.get(change.address)
         if resource is None or not resource.lifecycle.protect:
+            yield from _maybe_protected(change, context)
             continue
         fate = "deleted" if change.action is Action.DELETE else "replaced"
         yield Refusal(
@@ -72,6 +75,77 @@ def protected(context: GuardContext) -> Iterator[Refusal]:
             resource.near(("lifecycle", "protect")),
             "set `lifecycle: {protect: false}` on it and apply; then remove it",
         )
+
+
+def _maybe_protected(change: Change, context: GuardContext) -> Iterator[Refusal]:
+    """Refuse to delete, as another object, what may be a removed resource with `protect`."""
+    matching, live_id = context.matching, change.live_id or ""
+    address = matching.maybe_protected.get((change.address.kind, live_id))
+    if address is not None and change.address not in matching.matches:
+        yield Refusal(
+            "protect",
+            f"{change.address} would be deleted, and id {printable(live_id)} may be {address}, "
+            "which is protected",
+            (change.address,),
+            context.mark_of(address),
+            f"declare {address} with `id:` and `lifecycle: {{protect: false}}`, and apply; then "
+            "remove it",
+        )
+
+
+def lost_with_parent(context: GuardContext) -> Iterator[Refusal]:
+    """Refuse to delete what contains an object that must stay: it would be deleted, too."""
+    parents = {
+        (change.address.kind, change.live_id): change
+        for change in context.changes
+        if change.action is Action.DELETE
+    }
+    if not parents:
+        return
+    gone = {(change.address.kind, change.live_id) for change in context.destructive}
+    reasons = dict(_reasons_to_stay(context))
+    for kind in context.kinds:
+        for item in context.live.of(kind.name) if kind.parent is not None else ():
+            change = parents.get((kind.parent or "", item.parent_id))
+            reason = reasons.get((item.kind, item.id))
+            if change is None or reason is None or (item.kind, item.id) in gone:
+                continue
+            rule, text, fix = reason
+            what = f"{item.kind} {quoted(item.name)} (id {printable(item.id)})"
+            yield Refusal(
+                rule,
+                f"{change.address} would be deleted with {what} in it, {text}",
+                (change.address,),
+                context.mark_of(change.address),
+                fix,
+            )
+
+
+def _reasons_to_stay(
+    context: GuardContext,
+) -> Iterator[tuple[tuple[str, str], tuple[str, str, str]]]:
+    """Yield by kind and id which objects must not be deleted: a rule, the reason and the fix."""
+    matching = context.matching
+    kept = context.base.kept if context.base is not None else {}
+    for address, match in matching.removed.items():
+        if match.live is None:
+            continue
+        place = (match.live.kind, match.live.id)
+        if match.resource.lifecycle.protect:
+            fix = "set `lifecycle: {protect: false}` on it and apply; then remove it"
+            yield place, ("protect", f"and {address} is protected", fix)
+        elif address in kept:
+            fix = f"declare {address} as `state: absent`, or keep what contains it"
+            yield place, ("kept", f"and {address} is kept: {kept[address]}", fix)
+    for address, match in matching.matches.items():
+        if match.resource.state is State.PRESENT:
+            text = f"but the configuration has {address}"
+            fix = "move it to another place in the same plan, or remove it, too"
+            for item in filter(None, (match.live, match.new)):
+                yield (item.kind, item.id), ("declared-inside", text, fix)
+    for item in matching.ignored:
+        fix = "keep what contains it, or narrow the glob in `policy.ignore`"
+        yield (item.kind, item.id), ("ignore", "which matches `policy.ignore`", fix)
 
 
 def over_limit(context: GuardContext) -> Iterator[Refusal]:
@@ -149,7 +223,7 @@ def denied_consequence(context: GuardContext) -> Iterator[Refusal]:
 
 def ignored_name(context: GuardContext) -> Iterator[Refusal]:
     """Refuse resources whose name, or that of their object, is in `ignore`."""
-    for address in context.untouchable:
+    for address in context.matching.untouchable:
         yield Refusal(
             "ignore",
             f"{address} matches `policy.ignore`",
@@ -260,11 +334,12 @@ class _Surroundings(Struct, frozen=True):
 
 def name_from_environment(context: GuardContext) -> Iterator[Refusal]:
     """Refuse to create what the base has, if another value of a variable may be the reason."""
+    at_base = context.base.desired.resources if context.base is not None else {}
     for change in context.changes:
         resource = context.resources.get(change.address)
         if (
             change.action is Action.CREATE
-            and change.address in context.at_base
+            and change.address in at_base
             and resource is not None
             and resource.name_from_env
             and not resource.lifecycle.renamed_from
@@ -287,6 +362,7 @@ def own_rule(context: GuardContext) -> Iterator[Refusal]:
 
 GUARDS: tuple[Guard, ...] = (
     protected,
+    lost_with_parent,
     over_limit,
     deletion_switched_off,
     replacement_not_allowed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct, field
@@ -17,7 +17,7 @@ from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.wording import printable, quoted
 from reconciler.planning.ambiguity import Ambiguities
 from reconciler.planning.base import History
-from reconciler.planning.former import FormerObjects, Names
+from reconciler.planning.former import FormerObjects, Names, RemovedResource, candidates_of
 from reconciler.planning.marks import MarkedObject, MarkedObjects
 
 
@@ -44,7 +44,9 @@ class Matching(Struct, frozen=True):
     removed
         Live resources that the configuration had at the git base and has no longer.
     unclear
-        Resources that were removed since the git base and may be any of several objects.
+        Resources that were removed since the git base, and the objects that they may be.
+    maybe_protected
+        Objects, by kind and id, of which one may be a removed resource with `protect`.
     untouchable
         Resources whose own name, or that of the object they pin, is in `policy.ignore`.
     """
@@ -54,7 +56,8 @@ class Matching(Struct, frozen=True):
     unmanaged: tuple[LiveObject, ...]
     ignored: tuple[LiveObject, ...]
     untouchable: tuple[Address, ...]
-    unclear: tuple[tuple[Address, tuple[LiveObject, ...]], ...] = ()
+    unclear: tuple[RemovedResource, ...] = ()
+    maybe_protected: Mapping[tuple[str, str], Address] = field(default_factory=dict)
 
 
 def match(
@@ -112,6 +115,7 @@ def match(
         ignored=tuple(sorted(ignored.values(), key=_place)),
         untouchable=tuple(sorted(untouchable)),
         unclear=tuple(matcher.unclear),
+        maybe_protected=matcher.maybe_protected,
     )
 
 
@@ -133,7 +137,8 @@ class _Matcher(Struct, dict=True):
     ignored: frozenset[tuple[str, str]]
     matches: dict[Address, Match] = field(default_factory=dict)
     removed: dict[Address, Match] = field(default_factory=dict)
-    unclear: list[tuple[Address, tuple[LiveObject, ...]]] = field(default_factory=list)
+    unclear: list[RemovedResource] = field(default_factory=list)
+    maybe_protected: dict[tuple[str, str], Address] = field(default_factory=dict)
     claims: dict[tuple[str, str], list[Address]] = field(default_factory=dict)
     ambiguities: Ambiguities = field(default_factory=Ambiguities)
     names: dict[str, Names] = field(default_factory=dict)
@@ -162,11 +167,7 @@ class _Matcher(Struct, dict=True):
                 single.append(start)
             else:
                 unmatched.append(start)
-        for start in unmatched:
-            candidates = self._of_former_name(start)
-            self._claim_single(start, candidates)
-            if len(candidates) <= 1:
-                single.append(start)
+        single += self._match_former(unmatched)
         self._continue_replacements(resources, marked.unfinished)
         for start in single:
             self._report_second(start)
@@ -174,36 +175,55 @@ class _Matcher(Struct, dict=True):
             for resource in resources:
                 self.former.remember(resource, self._live_of(resource.address))
 
+    def _match_former(self, unmatched: Sequence[Match]) -> Iterator[Match]:
+        """Match by former names; yield the resources that have one object or none."""
+        # A former name that a resource gives counts before what the git base says about others.
+        for find in (self._of_former_name, self._at_base):
+            found, unmatched = candidates_of(unmatched, find)
+            for start, candidates in found:
+                self._claim_single(start, candidates)
+                if len(candidates) == 1:
+                    yield start
+        for start in unmatched:
+            self._claim(start, None)
+            yield start
+
     def is_free(self, live: LiveObject) -> bool:
         """Return whether no resource claims an object and the policy does not ignore it."""
         place = (live.kind, live.id)
         return place not in self.claims and place not in self.ignored
 
     def claim_removed(self, desired: Desired) -> None:
-        """Claim live objects of resources that were removed since the git base."""
-        for resource, versions in self.history.removed(desired):
-            kind = self.kinds[resource.address.kind]
-            scopes = [self.former.scopes(kind, version) for version in versions]
-            is_certain = all(len(ids) <= 1 for ids in scopes)
-            of_versions = [self.former.of_version(kind, version) for version in versions]
-            if not any(scopes) and not any(of_versions):
-                # No parent that it had is live under its name of then, so it may be in any.
-                is_certain = False
-                of_versions = [self._anywhere(kind, version.resource) for version in versions]
-            elsewhere = self.former.elsewhere(kind, resource.address)
-            own = {item.id: item for items in of_versions for item in items}
-            objects = own | {item.id: item for item in elsewhere}
-            free = [item for item in objects.values() if self.is_free(item)]
-            if is_certain and len(free) == 1 and free[0].id in own:
-                self.claims[kind.name, free[0].id] = [resource.address]
-                parent_id = free[0].parent_id
-                self.removed[resource.address] = Match(resource, kind, free[0], parent_id)
-            elif free:
-                self.unclear.append((resource.address, tuple(free)))
+        """Claim live objects of resources that were removed since the git base.
 
-    def _anywhere(self, kind: Kind, resource: Resource) -> list[LiveObject]:
-        """Return the objects with the name of a resource, in any parent."""
-        return list(self.names[kind.name].by_name.get((None, resource.name), ()))
+        An object that one of them certainly is leaves fewer for the others, in any order of keys.
+        """
+        left = [self.former.removed(*item) for item in self.history.removed(desired)]
+        for item in left:
+            free = self._free_of(item)
+            if item.resource.lifecycle.protect and len(free) > 1:
+                for live in free:
+                    self.maybe_protected.setdefault((live.kind, live.id), item.resource.address)
+        count = 0
+        while len(left) != count:
+            count = len(left)
+            left = [item for item in left if not self._claim_certain(item)]
+        for item in left:
+            if free := self._free_of(item):
+                self.unclear.append(replace(item, objects=free))
+
+    def _free_of(self, removed: RemovedResource) -> tuple[LiveObject, ...]:
+        return tuple(item for item in removed.objects if self.is_free(item))
+
+    def _claim_certain(self, removed: RemovedResource) -> bool:
+        """Claim the only object that a removed resource can be; return whether there is one."""
+        free, address = self._free_of(removed), removed.resource.address
+        if not removed.is_certain or len(free) != 1 or free[0].id not in removed.own:
+            return False
+        (live,) = free
+        self.claims[live.kind, live.id] = [address]
+        self.removed[address] = Match(removed.resource, removed.kind, live, live.parent_id)
+        return True
 
     def raise_problems(self) -> None:
         """Raise AmbiguousIdentity for all problems, if there are any."""
@@ -290,12 +310,12 @@ class _Matcher(Struct, dict=True):
         self.matches[address] = start
 
     def _of_former_name(self, start: Match) -> list[LiveObject]:
-        """Return the unclaimed objects of a former name, or those of the key at the git base."""
+        """Return the unclaimed objects of the first former name that any object has."""
         resource = start.resource
         for name in resource.lifecycle.renamed_from:
             if candidates := [item for item in self._named(start, name) if self.is_free(item)]:
                 return candidates
-        return self._at_base(start)
+        return []
 
     def _at_base(self, start: Match) -> list[LiveObject]:
         """Return the unclaimed objects of the names and places that the key had in the base."""

@@ -51,7 +51,7 @@ def notes_of(context: NoteContext) -> Iterator[Note]:
         )
     else:
         yield from context.base.notes
-        yield from _of_removed(context.matching, context.policy, context.base)
+        yield from _of_removed(context, context.base)
         yield from _sent_again(context, context.base)
     yield from _look_alikes(context)
     yield from filter(None, map(interrupted_note, context.unmanaged))
@@ -60,9 +60,21 @@ def notes_of(context: NoteContext) -> Iterator[Note]:
     yield from rule_notes(context.policy, context.changes, context.kinds.values())
 
 
-def _of_removed(matching: Matching, policy: Policy, base: Base) -> Iterator[Note]:
+def _of_removed(context: NoteContext, base: Base) -> Iterator[Note]:
     """Yield which removed resources are not deleted, and why."""
-    kept = sorted(address for address in matching.removed if address in base.kept)
+    matching, policy = context.matching, context.policy
+    deleted = {
+        (change.address.kind, change.live_id)
+        for change in context.changes
+        if change.action is Action.DELETE
+    }
+    kept = sorted(
+        address
+        for address, match in matching.removed.items()
+        if address in base.kept
+        and match.live is not None
+        and (match.live.kind, match.live.id) not in deleted
+    )
     if kept:
         reasons = [f"{address} ({base.kept[address]})" for address in kept]
         yield Note("kept", f"not deleted by `prune: git`: {listed(reasons, _MOST)}")
@@ -77,15 +89,18 @@ def _of_removed(matching: Matching, policy: Policy, base: Base) -> Iterator[Note
             f"removed from the configuration but still live: {listed(left, _MOST)}; "
             "`policy: {prune: git}` deletes them",
         )
-    for address, objects in matching.unclear:
+    for removed in matching.unclear:
+        objects = [item for item in removed.objects if (item.kind, item.id) not in deleted]
+        if not objects:
+            continue
         ids = listed([printable(item.id) for item in objects], _MOST)
         is_single = len(objects) == 1
         certain = f"it is not certain that it is id {ids}"
         why = certain if is_single else f"it may be any of: id {ids}"
         yield Note(
-            "removed-unclear",
+            "removed-unclear" if removed.is_placed else "removed-elsewhere",
             f"removed from the configuration but not deleted, since {why}",
-            about=address,
+            about=removed.resource.address,
         )
 
 

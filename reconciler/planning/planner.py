@@ -97,11 +97,11 @@ def make_plan(
                 },
                 managed=sum(match.live is not None for match in matching.matches.values()),
                 allow_replace=options.allow_replace,
-                untouchable=matching.untouchable,
+                matching=matching,
                 name_cycles=ordered.name_cycles,
                 live=live,
                 now=context.now,
-                at_base=base.desired.resources if base is not None else {},
+                base=base,
             )
         ),
         selection=options.selection,

@@ -18,6 +18,7 @@ from reconciler.model.kind import Kind, containers
 from reconciler.model.naming import Named, Names, kinds_named
 from reconciler.model.plan import Note
 from reconciler.model.plan_options import Selection
+from reconciler.model.resource import State
 from reconciler.model.values import secret_refs
 from reconciler.model.wording import listed, printable
 from reconciler.planning.matcher import Match, Matching
@@ -71,7 +72,10 @@ class Candidates(Struct, frozen=True, dict=True):
     @cached_property
     def mentioned(self) -> AbstractSet[Address]:
         """Return the addresses that the plan mentions without a change."""
-        return {*self.matching.untouchable, *(address for address, _ in self.matching.unclear)}
+        return {
+            *self.matching.untouchable,
+            *(item.resource.address for item in self.matching.unclear),
+        }
 
     @cached_property
     def names(self) -> Names:
@@ -227,11 +231,11 @@ def _check(candidates: Candidates, text: str, option: str, names: Names) -> None
 
 
 def _needed(matches: Mapping[Address, Match], chosen: AbstractSet[Address]) -> set[Address]:
-    """Return the parents that must be created for selected resources."""
+    """Return the parents that must be created for selected resources, new or moved there."""
     parents = (
         matches[address].parent_address
         for address in chosen
-        if address in matches and matches[address].live is None
+        if address in matches and matches[address].resource.state is State.PRESENT
     )
     return {
         address

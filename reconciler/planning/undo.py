@@ -27,6 +27,7 @@ from reconciler.model.redaction import is_redacted
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.values import JSON, MISSING, Path, path_text, put_at, value_at
 from reconciler.model.wording import listed, printable
+from reconciler.planning.declared import DeclaredObjects
 from reconciler.planning.differ import is_ignored
 from reconciler.planning.planner import PlanContext, make_plan
 
@@ -72,7 +73,9 @@ def undo_plan(
     The rest of the workspace takes part in matching and in the limits of the policy, not in the
     plan. Raises AmbiguousIdentity like `make_plan`.
     """
-    former = _FormerState(applied, desired, live, {kind.name: kind for kind in kinds})
+    by_name = {kind.name: kind for kind in kinds}
+    declared = DeclaredObjects(desired, live, by_name)
+    former = _FormerState(applied, desired, declared, by_name)
     former.collect()
     options = replace(context.options, only=frozenset(former.resources))
     plan = make_plan(
@@ -124,7 +127,7 @@ class _FormerState(Struct):
 
     applied: AppliedPlan
     desired: Desired
-    live: Live
+    declared: DeclaredObjects
     kinds: Mapping[str, Kind]
     resources: dict[Address, Resource] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
@@ -168,7 +171,7 @@ class _FormerState(Struct):
         name, parent_id = change.name.strip(), self._parent_of_created(change)
         candidates = [
             live
-            for live in self.live.of(change.address.kind)
+            for live in self.declared.live.of(change.address.kind)
             if (live.id == created_id if created_id is not None else live.name.strip() == name)
             and (parent_id is None or live.parent_id == parent_id)
         ]
@@ -215,7 +218,7 @@ class _FormerState(Struct):
             return
         if any(
             live.name.strip() == change.name.strip() and live.parent_id == change.parent_id
-            for live in self.live.of(kind.name)
+            for live in self.declared.live.of(kind.name)
         ):
             self._note(change, "an object with this name exists: nothing is created")
             return
@@ -234,6 +237,9 @@ class _FormerState(Struct):
             self._note(change, f"{', '.join(redacted)} contained a secret, which is needed again")
         self._add(change, spec, parent=parent)
         lost = "it is created again with a new id and without history"
+        deleted = {item.live_id for item in self.applied.plan.changes if item.action.destructive}
+        if inside := sorted(set(change.inside) - deleted):
+            self._note(change, f"what else was in it is not restored: id {listed(inside, 5)}")
         if _has_secrets(kind, spec):
             lost += "; its secrets are not in this plan and must be set again"
         self._note(change, lost)
@@ -242,7 +248,7 @@ class _FormerState(Struct):
         """Return the live parent, or the one that this undo creates again, or None."""
         if kind.parent is None or change.parent_id is None:
             return None
-        if any(live.id == change.parent_id for live in self.live.of(kind.parent)):
+        if any(live.id == change.parent_id for live in self.declared.live.of(kind.parent)):
             return ParentRef(id=change.parent_id)
         for deleted in self.applied.changes(Action.DELETE):
             same = (deleted.address.kind, deleted.live_id) == (kind.parent, change.parent_id)
@@ -283,7 +289,7 @@ class _FormerState(Struct):
             return "it contained a secret"
         if tag is not None and any(other.path == tag for other in change.fields):
             return f"{path_text(tag)} changed, and the former settings are not known"
-        if is_ignored(entry.path, self._declared(change.address).lifecycle):
+        if is_ignored(entry.path, self._declared(change.address, live.id).lifecycle):
             return "it is in ignore_changes"
         current = live_values(kind, live.body).get(path_text(entry.path))
         if not is_equal(_field(kind, entry.path, live), entry.after, current):
@@ -292,15 +298,14 @@ class _FormerState(Struct):
 
     def _live(self, change: Change) -> LiveObject | None:
         """Return the live object that a change acted on, None if it does not exist any more."""
-        objects = self.live.of(change.address.kind)
-        return next((live for live in objects if live.id == change.live_id), None)
+        return self.declared.objects.get((change.address.kind, change.live_id or ""))
 
-    def _declared(self, address: Address) -> Resource:
-        return self.desired.resources.get(address) or Resource(address, {})
+    def _declared(self, address: Address, live_id: str | None) -> Resource:
+        return self.declared.declaring(address, live_id) or Resource(address, {})
 
     def _add(self, change: Change, spec: Mapping[str, JSON], **parts: Any) -> None:
         """Add a resource, with the lifecycle and the position of the declared one."""
-        declared = self._declared(change.address)
+        declared = self._declared(change.address, parts.get("pinned_id"))
         lifecycle = replace(declared.lifecycle, renamed_from=())
         self.resources[change.address] = Resource(
             change.address,

@@ -558,3 +558,37 @@ def test_configuration_1_a_pattern_or_a_name_that_changes_deletes_nothing(
     applied = repo.apply("--base", "HEAD")
     assert applied.code == (0 if glob.startswith("./") else 1), applied.err
     assert repo.exports() == {"a", "c"}
+
+
+def test_a_removal_that_a_failed_run_made_unclear_is_not_recorded_as_done(repo: Repo) -> None:
+    """The key of a project is given to a new project, and a delete in the former one fails."""
+
+    def commit(projects: dict[str, str], **exports: str) -> str:
+        body = {
+            "projects": {key: {"name": name} for key, name in projects.items()},
+            "batch_exports": {
+                key: {
+                    "project": project,
+                    "name": key,
+                    "interval": "hour",
+                    "destination": {"type": "NoOp", "config": {}},
+                }
+                for key, project in exports.items()
+            },
+        }
+        write(repo.folder, {"resources.yaml": json.dumps(body)})
+        made = repo.git.commit("change")
+        repo.git.run("push", "--quiet", "origin", "HEAD")
+        return made
+
+    first = commit({"main": "Shop"}, lake="main", old="main")
+    assert repo.apply("--mark").code == 0
+    commit({"shop": "Shop", "main": "Portal"}, lake="shop")
+    fail(repo, "DELETE")
+    assert repo.apply("--mark").code == 3
+    repo.running.admin("DELETE", "faults")
+    again = repo.apply("--mark")
+    assert again.code == 3
+    assert "the commit is not recorded: it is not certain" in again.err
+    assert repo.marked() == first
+    assert repo.exports() == {"lake", "old"}

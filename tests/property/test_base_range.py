@@ -53,7 +53,7 @@ def plan_or_none(desired: Desired, live: Live, base: Base) -> Plan | None:
     except AmbiguousIdentity:
         event("ambiguous")
         return None
-    if any(note.code == "removed-unclear" for note in plan.notes):
+    if any(note.code in ("removed-unclear", "removed-elsewhere") for note in plan.notes):
         event("unclear")
         return None
     event("planned")

@@ -346,9 +346,9 @@ def test_experience_2_a_removal_from_a_project_that_is_unknown_now_is_noted() ->
     before = desired_of(project("store", name="Shop"), export("gone", parent="store"))
     plan = planned(desired_of(shop), live, PRUNE, base=before)
     assert actions(plan) == [("update", "project.shop2", "1")]
-    assert codes(plan)["removed-unclear"].endswith("id e1")
+    assert codes(plan)["removed-elsewhere"].endswith("id e1")
     plan = planned(desired_of(shop), live_of(live_project(1, "By hand")), PRUNE, base=before)
-    assert "removed-unclear" not in codes(plan)
+    assert "removed-elsewhere" not in codes(plan)
 
 
 def test_experience_2_another_key_and_name_without_a_former_name_is_pointed_out() -> None:
@@ -523,3 +523,97 @@ def test_a_plan_records_its_base_and_the_notes_on_it() -> None:
     assert plan.source.base_commits == 14
     assert plan.source.base_time == "2026-05-23T12:00:00Z"
     assert plan.notes == (note,)
+
+
+# Two keys of one object
+
+
+def renamed(key: str, *names: str) -> Resource:
+    return export(key, lifecycle=Lifecycle(renamed_from=names))
+
+
+OLD = live_of(live_project(), live_export("e1", "Old"))
+
+
+@pytest.mark.parametrize("key", ["a", "c"])
+def test_a_former_name_that_is_given_counts_before_the_base_of_another_key(key: str) -> None:
+    base = desired_of(WEB, export("b", name="Old"))
+    plan = planned(desired_of(WEB, export("b"), renamed(key, "Old")), OLD, base=base)
+    assert set(actions(plan)) == {
+        ("update", f"batch_export.{key}", "e1"),
+        ("create", "batch_export.b", None),
+    }
+
+
+@pytest.mark.parametrize(("first", "second"), ["ab", "ba"])
+def test_an_object_that_two_keys_may_have_is_ambiguous(first: str, second: str) -> None:
+    commits = [
+        desired_of(WEB, export(first, name="Old")),
+        desired_of(WEB, export(first, name="New"), export(second, name="Old")),
+    ]
+    head = desired_of(WEB, export(first, name="Newer"), export(second, name="Newest"))
+    with pytest.raises(AmbiguousIdentity, match=r"export.a and batch_export.b claim the same live"):
+        planned(head, OLD, base=base_of(*commits))
+
+
+def test_a_former_name_of_two_resources_is_ambiguous() -> None:
+    by_id = replace(renamed("c", "Old"), parent=ParentRef(id="1"))
+    with pytest.raises(AmbiguousIdentity, match="claim the same live batch_export"):
+        planned(desired_of(WEB, renamed("a", "Old"), by_id), OLD)
+
+
+# Removed resources that may be one of several objects
+
+
+def named(key: str, name: str, **lifecycle: bool) -> Resource:
+    return replace(project(key, name=name), lifecycle=Lifecycle(**lifecycle))
+
+
+X_AND_Y = live_of(live_project(1, "X"), live_project(2, "Y"), live_project(3))
+
+
+def swapped(first: str, second: str, **lifecycle: bool) -> Base:
+    return base_of(
+        desired_of(WEB, named(first, "X", **lifecycle)),
+        desired_of(WEB, named(first, "Y", **lifecycle), named(second, "X")),
+    )
+
+
+@pytest.mark.parametrize(("first", "second"), ["bc", "cb"])
+def test_the_order_of_keys_does_not_decide_which_removed_objects_are_deleted(
+    first: str, second: str
+) -> None:
+    plan = planned(desired_of(WEB), X_AND_Y, PRUNE, base=swapped(first, second))
+    assert set(actions(plan)) == {
+        ("delete", f"project.{second}", "1"),
+        ("delete", f"project.{first}", "2"),
+    }
+    assert plan.refusals == ()
+
+
+@pytest.mark.parametrize(("first", "second"), ["bc", "cb"])
+def test_what_may_be_a_protected_resource_is_not_deleted(first: str, second: str) -> None:
+    plan = planned(desired_of(WEB), X_AND_Y, PRUNE, base=swapped(first, second, protect=True))
+    refused = {refusal.addresses for refusal in plan.refusals}
+    assert (Address("project", second),) in refused
+
+
+def test_pruning_unmanaged_objects_deletes_nothing_that_may_be_protected() -> None:
+    policy = Policy(prune={"*": Prune.UNMANAGED})
+    twins = live_of(live_project(), live_export("e1"), live_export("e2"))
+    protected = desired_of(WEB, export(lifecycle=Lifecycle(protect=True)))
+    plan = planned(desired_of(WEB), twins, policy, base=protected)
+    assert [refusal.rule for refusal in plan.refusals] == ["protect", "protect"]
+    plan = planned(desired_of(WEB), twins, policy, base=desired_of(WEB, export()))
+    assert len(plan.effective) == 2
+    assert plan.refusals == ()
+    assert plan.notes == ()
+
+
+def test_what_is_deleted_has_no_note_that_it_is_kept() -> None:
+    kept = {Address("batch_export", "lake"): "its file is not loaded"}
+    base = Base(desired_of(WEB, export()), "c0ffee", kept=kept)
+    live = live_of(live_project(), live_export())
+    plan = planned(desired_of(WEB), live, Policy(prune={"*": Prune.UNMANAGED}), base=base)
+    assert actions(plan) == [("delete", "batch_export.lake", "e1")]
+    assert plan.notes == ()

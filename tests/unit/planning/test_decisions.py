@@ -7,13 +7,15 @@ from msgspec.structs import replace
 
 from reconciler.errors import AmbiguousIdentity
 from reconciler.model.action import Action
+from reconciler.model.address import Address
 from reconciler.model.change import Origin, Reason, SecretUse
 from reconciler.model.dialect import Dialect
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.model.policy import Limit, Policy, Prune
-from reconciler.model.resource import Lifecycle, ParentRef, State
+from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.model.values import SecretRef
+from reconciler.planning.base import Base
 from tests.support.worlds import (
     desired_of,
     export,
@@ -545,3 +547,52 @@ def test_the_selection_of_a_plan(selection, expected) -> None:
     )
     plan = planned(changed, live, options=PlanOptions(selection=selection))
     assert {str(change.address) for change in plan.effective} == expected
+
+
+# What is in a project that is deleted
+
+DELETABLE = frozenset({"project"})
+GIT = Policy(prune={"*": Prune.GIT}, deletable=DELETABLE)
+PROTECTED = export(lifecycle=Lifecycle(protect=True))
+LAKE_IN_WEB = live_of(live_project(), live_project(2, "App"), live_export())
+
+
+def of_web(
+    policy: Policy, base: Desired | Base, *resources: Resource, only: str = "*"
+) -> list[str]:
+    options = PlanOptions(selection=Selection(targets=(only,)), allow_replace=True)
+    desired = desired_of(project("app"), *resources)
+    plan = planned(desired, LAKE_IN_WEB, policy, options=options, base=base)
+    assert "project.web:delete" in [change.id for change in plan.effective]
+    return [refusal.rule for refusal in plan.refusals]
+
+
+@pytest.mark.parametrize("parent", [ParentRef(id="1"), ParentRef(name="Web")])
+def test_a_project_with_a_declared_export_is_not_deleted(parent) -> None:
+    inside = replace(export(), parent=parent)
+    base = desired_of(WEB, project("app"), export())
+    assert of_web(GIT, base, inside) == ["declared-inside"]
+    absent = replace(WEB, state=State.ABSENT)
+    assert of_web(Policy(deletable=DELETABLE), base, absent, inside) == ["declared-inside"]
+
+
+def test_a_project_is_not_deleted_before_its_export_has_moved() -> None:
+    base, moved = desired_of(WEB, project("app"), export()), export(parent="app")
+    assert of_web(GIT, base, moved) == []
+    assert of_web(GIT, base, moved, only="project.web") == ["declared-inside"]
+
+
+def test_a_project_with_a_protected_export_is_not_deleted_by_a_partial_plan() -> None:
+    base = desired_of(WEB, project("app"), PROTECTED)
+    assert of_web(GIT, base) == ["protect"]
+    assert of_web(GIT, base, only="project.web") == ["protect"]
+    only_projects = Policy(prune={"project": Prune.GIT}, deletable=DELETABLE)
+    assert of_web(only_projects, base) == ["protect"]
+    assert of_web(only_projects, desired_of(WEB, project("app"), export())) == []
+
+
+def test_a_project_with_a_kept_or_ignored_export_is_not_deleted() -> None:
+    kept = {Address("batch_export", "lake"): "its file is not loaded"}
+    base = desired_of(WEB, project("app"), export())
+    assert of_web(GIT, Base(base, "c0ffee", kept=kept)) == ["kept"]
+    assert of_web(replace(GIT, ignore=("La*",)), desired_of(WEB, project("app"))) == ["ignore"]

@@ -269,3 +269,25 @@ def test_f4_an_interrupted_replacement_converges() -> None:
     server.apply(plan)
     assert planned(MOVED, server.live(), base=BASE).empty
     assert [item.parent_id for item in server.live().of("batch_export")] == ["2"]
+
+
+@pytest.mark.parametrize("finish", [False, True])
+def test_a_replacement_resets_what_was_removed_from_the_configuration(finish: bool) -> None:
+    """The plan shows the reset, so the new object must not get the former value."""
+    first = desired_of(project(), project("b"), export(end_at="2030-01-01T00:00:00Z"))
+    head = desired_of(project(), project("b"), export(parent="b"))
+    old = live_export(end_at="2030-01-01T00:00:00Z", timezone="Asia/Tokyo")
+    server = PureServer(live_of(live_project(), live_project(2, "B"), old))
+    options = PlanOptions(allow_replace=True)
+    plan = planned(head, server.live(), options=options, base=first)
+    (change,) = plan.effective
+    assert [(item.path, item.after) for item in change.fields if item.reset] == [
+        (("end_at",), None)
+    ]
+    assert "end_at" not in (change.body or {})
+    assert (change.body or {})["timezone"] == "Asia/Tokyo"
+    if finish:
+        server.create_marked(change, marked_name("Lake", "e1"))
+        plan = planned(head, server.live(), options=options, base=first)
+    server.apply(plan)
+    assert planned(head, server.live(), options=options, base=first).empty

@@ -12,7 +12,7 @@ from reconciler.model.address import Address
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.model.policy import Policy, Prune
-from reconciler.model.resource import ParentRef
+from reconciler.model.resource import ParentRef, State
 from reconciler.planning.planner import make_plan
 from tests.support.worlds import (
     KINDS,
@@ -195,3 +195,39 @@ def test_what_a_plan_selected_is_selected_again_under_another_name() -> None:
         planned(DESIRED, renamed, options=PlanOptions(selection=selection))
     options = PlanOptions(selection=selection, planned_before=first.addresses)
     assert changed(planned(DESIRED, renamed, options=options)) == {"batch_export.lake"}
+
+
+@pytest.mark.parametrize("pinned_id", [None, "e1"])
+def test_a_parent_that_must_be_created_for_a_move_is_selected(pinned_id: str | None) -> None:
+    moved = desired_of(
+        project(), project("new"), export(parent="new", pinned_id=pinned_id, interval="day")
+    )
+    plan = planned(
+        moved,
+        live_of(live_project(), live_export()),
+        options=PlanOptions(selection=Selection(targets=("batch_export.lake",))),
+        base=desired_of(project(), export()),
+    )
+    assert [(change.id, change.depends_on) for change in plan.effective] == [
+        ("project.new:create", ()),
+        ("batch_export.lake:replace", ("project.new:create",)),
+    ]
+
+
+def test_a_parent_that_must_be_created_for_a_move_may_not_be_excluded() -> None:
+    with pytest.raises(BadUsage, match=r"project.new is excluded, but must be created"):
+        planned(
+            desired_of(project(), project("new"), export(parent="new")),
+            live_of(live_project(), live_export()),
+            options=PlanOptions(selection=Selection(excludes=("project.new",))),
+            base=desired_of(project(), export()),
+        )
+
+
+def test_no_parent_is_created_for_a_resource_that_shall_not_exist() -> None:
+    plan = planned(
+        desired_of(project(), export(state=State.ABSENT)),
+        live_of(),
+        options=PlanOptions(selection=Selection(targets=("batch_export.lake",))),
+    )
+    assert plan.empty

@@ -234,3 +234,50 @@ def test_undo_of_a_merged_object_restores_only_its_keys(other: dict[str, str]) -
     assert [change.body for change in plan.effective] == [
         {"modifiers": {"changed": "old", "added": None}}
     ]
+
+
+# Objects that another key declares now
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"name": "Lake"},
+        {"name": "Other", "pinned_id": "new"},
+    ],
+)
+def test_undo_refuses_to_delete_what_another_key_protects(other: dict[str, Any]) -> None:
+    applied = planned(desired_of(WEB, export()), live_of(LIVE_WEB))
+    protected = export("other", lifecycle=Lifecycle(protect=True), **other)
+    plan = undo_plan(
+        AppliedPlan(applied),
+        desired_of(WEB, protected),
+        live_of(LIVE_WEB, live_export("new")),
+        Policy(),
+        KINDS,
+        context=plan_context(),
+    )
+    assert actions(plan) == [("delete", "batch_export.lake")]
+    assert [refusal.rule for refusal in plan.refusals] == ["protect"]
+
+
+def test_undo_leaves_what_another_key_ignores() -> None:
+    desired, before, after = prefixes("old/", "new/")
+    applied = planned(desired, before)
+    ignoring = Lifecycle(ignore_changes=("destination.config.prefix",))
+    other = export("other", name="Lake", lifecycle=ignoring)
+    context = plan_context()
+    plan = undo_plan(
+        AppliedPlan(applied), desired_of(WEB, other), after, Policy(), KINDS, context=context
+    )
+    assert plan.empty
+    assert "destination.config.prefix is not restored: it is in ignore_changes" in notes(plan)[0]
+
+
+def test_undo_says_what_was_deleted_with_a_project_and_is_not_restored() -> None:
+    absent = desired_of(replace(WEB, state=State.ABSENT))
+    policy = Policy(deletable=frozenset({"project"}))
+    before = live_of(LIVE_WEB, live_export("hand"))
+    plan = undo_of(absent, before, live_of(), applied_policy=policy)
+    assert actions(plan) == [("create", "project.web")]
+    assert any("not restored: id hand" in note for note in notes(plan))
