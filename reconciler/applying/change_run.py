@@ -102,4 +102,5 @@ class ChangeRun(Struct):
         """Note the id of the new object."""
         if self.creation is not None:
             self.creation.live_id = live_id
-            self.made.append(f"created (id {printable(live_id)})")
+            word = "created" if self.creation.confirmed else "adopted"
+            self.made.append(f"{word} (id {printable(live_id)})")

@@ -25,6 +25,7 @@ def failed(run: ChangeRun, error: ReconcilerError, mask: Mask) -> Failed:
         unknown=isinstance(error, AmbiguousOutcome),
         stale=isinstance(error, StalePlan) and not run.made,
         live_id=_new_id(run),
+        adopted=_is_found(run),
     )
 
 
@@ -39,7 +40,13 @@ def stopped(run: ChangeRun, because: str, hint: str | None = None) -> Failed | S
     if not run.made:
         return Skipped(run.change, because)
     hint = _REST if hint is None and _is_half_replaced(run) else hint
-    return Failed(run.change, _with_parts(run, because), hint, live_id=_new_id(run))
+    return Failed(
+        run.change,
+        _with_parts(run, because),
+        hint,
+        live_id=_new_id(run),
+        adopted=_is_found(run),
+    )
 
 
 def unexpected(run: ChangeRun, error: Exception) -> Failed:
@@ -51,6 +58,7 @@ def unexpected(run: ChangeRun, error: Exception) -> Failed:
         unknown=run.writing,
         unexpected=True,
         live_id=_new_id(run),
+        adopted=_is_found(run),
     )
 
 
@@ -71,3 +79,7 @@ def _is_half_replaced(run: ChangeRun) -> bool:
 
 def _new_id(run: ChangeRun) -> str | None:
     return run.creation.live_id if run.creation is not None else None
+
+
+def _is_found(run: ChangeRun) -> bool:
+    return run.adopted and not run.outcome_unknown

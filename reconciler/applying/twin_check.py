@@ -86,7 +86,8 @@ class TwinCheck(Struct, frozen=True):
             return _Look(None)
         try:
             return await self._compare(run, creation, twins)
-        except ServiceError as error:
+        except (ServiceError, Interrupted) as error:
+            # Raised, a stop would end the other looks, which may have deleted their objects.
             return _Look(unchecked(run, error.message))
 
     async def _compare(

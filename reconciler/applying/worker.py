@@ -218,7 +218,7 @@ class Worker(Struct):
                 if isinstance(error, Invalid) and not await self.checks.is_gone(
                     run, self._old_routes(run.change)
                 ):
-                    raise
+                    raise _as_unknown(error) from None
         if run.gone:
             run.notices.append(f"{what}already deleted")
         else:
@@ -308,8 +308,31 @@ class Worker(Struct):
         )
 
     async def _write(self, run: ChangeRun, request: Request, permit: Permit | None) -> Answer:
-        """Send a write that may be repeated."""
+        """Send a write that may be repeated.
+
+        A refusal after an attempt that may have taken effect is no clear answer. That of a DELETE
+        is returned as it is where the object may just be gone.
+        """
         run.writing = True
-        answer = await self.transport.send(request, change_id=run.change.id, permit=permit)
+        try:
+            answer = await self.transport.send(request, change_id=run.change.id, permit=permit)
+        except ServiceError as error:
+            if request.method == "DELETE" and isinstance(error, (NotFound, Invalid)):
+                raise
+            raise _as_unknown(error) from None
         run.writing = False
         return answer
+
+
+def _as_unknown(error: ServiceError) -> ServiceError:
+    """Return an unknown outcome if an attempt before the last may have taken effect."""
+    if not error.unclear or isinstance(error, AmbiguousOutcome):
+        return error
+    unknown = AmbiguousOutcome(
+        f"{error.message}; outcome unknown, an attempt before may have taken effect",
+        hint=error.hint,
+        status=error.status,
+        code=error.code,
+    )
+    unknown.attempts, unknown.unclear = error.attempts, True
+    return unknown

@@ -79,6 +79,8 @@ def execute(name: str, **options: Any) -> ExitCode:
 
     workspace = workspace_of(options)
     if options["cancelled"]:
+        if options["log_file"] is not None:
+            raise BadUsage("--log-file is not written by --cancel", hint="omit --log-file")
         ids = run(cancel(name, options["row_id"], workspace, runtime()))
         write_result(f"cancelled {several(len(ids), 'backfill')}\n")
         return ExitCode.FINE

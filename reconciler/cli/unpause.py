@@ -8,7 +8,7 @@ from reconciler.cli.backfill import started
 from reconciler.cli.command import command, option
 from reconciler.cli.pausing import pausing_options, toggled
 from reconciler.cli.streams import write_message, write_note
-from reconciler.errors import BadUsage, ExitCode, ReconcilerError
+from reconciler.errors import BadUsage, ExitCode, Interrupted, ReconcilerError
 from reconciler.model.address import Address
 
 if TYPE_CHECKING:
@@ -35,11 +35,22 @@ def execute(names: tuple[str, ...], *, backfill: bool, **options: Any) -> int:
     if backfill and options["output_format"] == "json":
         raise BadUsage("--backfill does not support --format json")
     paused, request, code = toggled(Action.UNPAUSE, names, options)
-    if not backfill or code != ExitCode.FINE:
+    if not backfill:
         return code
-    for change in paused.applied.plan.effective:
-        code = max(code, _backfilled(change.address, change.live_id or "", request))
+    left = [end.change for end in paused.applied.ended.report.done]
+    if code == ExitCode.FINE:
+        while left and code != ExitCode.INTERRUPTED:
+            change = left.pop(0)
+            code = max(code, _backfilled(change.address, change.live_id or "", request))
+    for change in left:
+        # The next unpause finds nothing to do, and so starts no backfill.
+        _say_not_started(change.address)
     return code
+
+
+def _say_not_started(address: Address) -> None:
+    command = f"reconciler backfill '{address}' --since-pause"
+    write_message(f"{address} is unpaused, but its backfill was not started: {command}\n")
 
 
 def _backfilled(address: Address, live_id: str, request: PauseRequest) -> int:
@@ -63,4 +74,6 @@ def _backfilled(address: Address, live_id: str, request: PauseRequest) -> int:
         return ExitCode.FINE
     except ReconcilerError as error:
         write_message(error_as_text(error))
-        return ExitCode.PARTLY_APPLIED
+        _say_not_started(address)
+        is_stop = isinstance(error, Interrupted)
+        return ExitCode.INTERRUPTED if is_stop else ExitCode.PARTLY_APPLIED

@@ -120,7 +120,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     try:
         until = parsedate_to_datetime(value)
         wait = until - parsedate_to_datetime(headers.get("date", ""))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return max(0.0, wait.total_seconds())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import orjson
@@ -87,8 +88,18 @@ class Exchange(Struct, frozen=True):
         import httpx
 
         try:
+            built = self.client.build_request(
+                request.method,
+                self.base_url + request.path,
+                params=dict(request.query) or None,
+                content=content,
+                headers=dict(headers),
+            )
+        except (httpx.InvalidURL, ValueError):
+            raise not_a_url(self.base_url) from None
+        try:
             async with self.waits.deadline(self.timeout):
-                return await self._received(request, headers=headers, content=content)
+                return await self._received(built)
         except TimeoutError:
             raise self._too_late(request) from None
         except httpx.HTTPError as error:
@@ -96,18 +107,14 @@ class Exchange(Struct, frozen=True):
             late = self._too_late(request) if waiting else None
             raise late or no_response(request.label, self.base_url, error) from None
         except (httpx.InvalidURL, ValueError):
-            raise not_a_url(self.base_url) from None
+            # The address of a redirect, which httpx reads although it does not follow it.
+            raise Unavailable(
+                f"{request.label}: the headers of the response can't be read",
+                hint="check that `base_url` is the address of the API",
+            ) from None
 
-    async def _received(
-        self, request: Request, *, headers: Mapping[str, str], content: bytes | None
-    ) -> Received:
-        async with self.client.stream(
-            request.method,
-            self.base_url + request.path,
-            params=dict(request.query) or None,
-            content=content,
-            headers=dict(headers),
-        ) as response:
+    async def _received(self, built: httpx.Request) -> Received:
+        async with aclosing(await self.client.send(built, stream=True)) as response:
             body = _Body(response.headers.get("content-encoding", ""))
             async for chunk in response.aiter_raw():
                 if not body.add(chunk):

@@ -158,5 +158,5 @@ def _issuer(certificate: Mapping[str, object]) -> str | None:
 def _date(text: str | None) -> datetime | None:
     try:
         return parsedate_to_datetime(text).astimezone(UTC) if text else None
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

@@ -30,10 +30,11 @@ from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
 from reconciler.model.live import id_text
 from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.redaction import Mask
-from reconciler.model.wording import quoted, several
+from reconciler.model.run import Run
+from reconciler.model.wording import printable, quoted, several
 from reconciler.operations.backfilling import Backfiller
 from reconciler.operations.calls import NotOffered, ObjectCalls
-from reconciler.operations.run_history import latest_runs, read_backfills
+from reconciler.operations.run_history import latest_runs, read_backfills, read_runs
 from reconciler.planning.backfills import (
     aligned_range,
     bound,
@@ -44,6 +45,12 @@ from reconciler.planning.backfills import (
 )
 from reconciler.version import __version__
 
+_LATE = timedelta(hours=1)
+"""A run that is created so long after its interval is of a backfill."""
+_UNLISTED = (
+    "this server does not list backfills: one that was started from this file before, and has no "
+    "run yet, is started again"
+)
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
@@ -151,7 +158,8 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
         )
         ends = await backfiller.run(plan.backfills, wait=request.wait)
         stopped = runtime.stop.requested.is_set()
-        bus(Ended(Report(interrupted=stopped)))
+        failed = not all(end.state.fine for end in ends)
+        bus(Ended(Report(interrupted=stopped), incomplete=failed))
         masked = tuple(_masked(end, session.mask) for end in ends)
         return Backfilled(plan, masked, transport.calls, bus.problems)
 
@@ -309,11 +317,19 @@ class _Planner(Struct):
                 raise StalePlan(f"the schedule of {saved.address} changed since the plan was made")
         made_at = datetime.fromisoformat(saved.created_at)
         calls = self.targets.calls(target, self.transport)
-        rows = await read_backfills(calls, _BEGINNING) or ()
-        started = {
-            (row.start, row.end) for row in rows if row.created_at and row.created_at > made_at
-        }
-        left = [item for item in saved.backfills if (item.start, item.end) not in started]
+        rows = await read_backfills(calls, _BEGINNING)
+        if rows is None:
+            runs = [
+                run
+                for run in await read_runs(calls, made_at)
+                if run.end and run.created_at and run.created_at > max(made_at, run.end + _LATE)
+            ]
+            left = [item for item in saved.backfills if not _has_run(item, runs)]
+        else:
+            started = {
+                (row.start, row.end) for row in rows if row.created_at and row.created_at > made_at
+            }
+            left = [item for item in saved.backfills if (item.start, item.end) not in started]
         if saved.closes_gaps and left:
             window = Interval(min(item.start for item in left), max(item.end for item in left))
             gaps, _ = await self._gaps(target, window)
@@ -322,7 +338,16 @@ class _Planner(Struct):
         notes = (f"{done} of {len(saved.backfills)} backfills are not needed any more",) * bool(
             done
         )
+        if rows is None and left:
+            notes += (_UNLISTED,)
         return [replace(item, trial=False) for item in left], notes
+
+
+def _has_run(item: PlannedBackfill, runs: Sequence[Run]) -> bool:
+    """Return whether a range has a run, none of which is of the schedule."""
+    return any(
+        run.start and run.end and item.start <= run.start and run.end <= item.end for run in runs
+    )
 
 
 def _has_gap(item: PlannedBackfill, gaps: Sequence[Gap]) -> bool:
@@ -354,8 +379,13 @@ async def cancel(
         if row_id is not None and id_text(row_id) is None:
             raise BadUsage(f"invalid id {quoted(row_id)}")
         ids = (row_id,) if row_id is not None else await _running(calls)
-        for item in ids:
-            await calls.send("cancel_backfill", backfill=item)
+        for number, item in enumerate(ids):
+            try:
+                await calls.send("cancel_backfill", backfill=item)
+            except ReconcilerError as error:
+                if number:
+                    error.message += f"\n  cancelled before: {printable(', '.join(ids[:number]))}"
+                raise
         return ids
 
 

@@ -26,14 +26,15 @@ from reconciler.workspace.loading import Loaded
 
 
 def applied_plan(data: bytes, *, name: str) -> AppliedPlan:
-    """Return what a saved plan or the last run of an audit log says was applied.
+    """Return what a saved plan or the last run with changes of an audit log says was applied.
 
     Raises InvalidPlanFile.
     """
     runs = read_log(data, name=name)
     if runs is None:
         return AppliedPlan(decode(data, name=name))
-    return _applied_of(runs[-1])
+    # The run of a backfill has no changes. It may follow that of `unpause --backfill`.
+    return _applied_of(next((run for run in reversed(runs) if run.plan.effective), runs[-1]))
 
 
 def _applied_of(run: LoggedRun) -> AppliedPlan:
@@ -43,15 +44,24 @@ def _applied_of(run: LoggedRun) -> AppliedPlan:
         run.plan,
         done=_ids(logged for logged in run.changes if logged.ending is Ending.DONE),
         uncertain=_ids(
-            logged for logged in run.changes if logged.wrote and logged.ending in unclear
+            logged
+            for logged in run.changes
+            if logged.wrote and logged.ending in unclear and not _is_found(logged)
         ),
-        adopted=_ids(logged for logged in run.changes if logged.ending is Ending.ADOPTED),
+        adopted=_ids(
+            logged for logged in run.changes if logged.ending is Ending.ADOPTED or _is_found(logged)
+        ),
         created={
             logged.change.address: logged.live_id
             for logged in run.changes
             if logged.change.action is Action.CREATE and logged.live_id is not None
         },
     )
+
+
+def _is_found(logged: LoggedChange) -> bool:
+    """Return whether a create ended with an object that another client may have created."""
+    return logged.adopted and logged.change.action is Action.CREATE
 
 
 def _ids(changes: Iterable[LoggedChange]) -> frozenset[str]:

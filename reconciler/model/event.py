@@ -84,7 +84,8 @@ class Failed(Struct, frozen=True):
 
     `unknown`: a request may have taken effect. `unexpected`: an error of this program.
     `stale`: the object was modified since the plan was made; nothing was sent.
-    `live_id`: the object that was created before the failure.
+    `live_id`: the object that was created before the failure; `adopted`: it was found after a
+    create without a clear answer, so another client may have created it.
     """
 
     change: Change
@@ -94,6 +95,7 @@ class Failed(Struct, frozen=True):
     unexpected: bool = False
     stale: bool = False
     live_id: str | None = None
+    adopted: bool = False
 
 
 class Skipped(Struct, frozen=True):
@@ -162,17 +164,19 @@ class Ended(Struct, frozen=True):
     """The last event of a run.
 
     `verified`: whether the plan after it was made and is empty, None if it was not requested.
+    `incomplete`: something that is no change of the plan was not done, such as a backfill.
     """
 
     report: Report
     verified: bool | None = None
+    incomplete: bool = False
 
     @property
     def exit_code(self) -> ExitCode:
         """The exit code of the run."""
         if self.report.interrupted:
             return ExitCode.INTERRUPTED
-        if not self.report.complete:
+        if self.incomplete or not self.report.complete:
             return ExitCode.PARTLY_APPLIED
         return ExitCode.ERROR if self.verified is False else ExitCode.FINE
 

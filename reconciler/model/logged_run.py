@@ -61,6 +61,8 @@ class LoggedChange(Struct, frozen=True):
         Whether a request that writes was sent and not refused.
     twin_ids
         Objects of the same name and scope that stayed.
+    adopted
+        Whether its object was found after a create without a clear answer.
     """
 
     change: Change
@@ -69,6 +71,7 @@ class LoggedChange(Struct, frozen=True):
     detail: str | None = None
     wrote: bool = False
     twin_ids: tuple[str, ...] = ()
+    adopted: bool = False
 
 
 class LoggedRun(Struct, frozen=True):

@@ -102,7 +102,7 @@ class Backfiller(Struct, frozen=True):
         except ReconcilerError as error:
             return _not_started(planned, error, sent=sent)
         if answer is not None and not _ROW.fullmatch(answer):
-            row = await self._row_of(planned, {row.id for row in before}, looks=3)
+            row = await self._found(planned, {row.id for row in before}, looks=3)
             answer = row.id if row is not None else None
         return BackfillEnd(planned, BackfillState.STARTED, answer)
 
@@ -130,14 +130,20 @@ class Backfiller(Struct, frozen=True):
     async def _looked_for(
         self, planned: PlannedBackfill, before: set[str], error: AmbiguousOutcome
     ) -> BackfillEnd:
-        try:
-            row = await self._row_of(planned, before, looks=len(_SEARCH))
-        except (ServiceError, Interrupted):
-            row = None
+        row = await self._found(planned, before, looks=len(_SEARCH))
         if row is not None:
             return BackfillEnd(planned, BackfillState.STARTED, row.id)
         hint = "look at its backfills and runs before you start it again"
         return BackfillEnd(planned, BackfillState.UNKNOWN, detail=error.message, hint=hint)
+
+    async def _found(
+        self, planned: PlannedBackfill, before: set[str], *, looks: int
+    ) -> BackfillRow | None:
+        """Return the only new row of a range, None also if it can't be looked for."""
+        try:
+            return await self._row_of(planned, before, looks=looks)
+        except (ServiceError, Interrupted):
+            return None
 
     async def _row_of(
         self, planned: PlannedBackfill, before: set[str], *, looks: int

@@ -234,10 +234,10 @@ def candidates_of(
     All are looked for before any is claimed: else the order of the keys would decide which of two
     resources has an object. Of several objects, those that another resource must be don't count.
     """
-    found = [(start, find(start)) for start in starts]
-    certain = {items[0].id for _, items in found if len(items) == 1}
+    pairs = [(start, find(start)) for start in starts]
+    certain = {items[0].id for _, items in pairs if len(items) == 1}
     left = [
         (start, [item for item in items if len(items) == 1 or item.id not in certain])
-        for start, items in found
+        for start, items in pairs
     ]
     return [pair for pair in left if pair[1]], [start for start, items in left if not items]

@@ -179,8 +179,8 @@ class _Matcher(Struct, dict=True):
         """Match by former names; yield the resources that have one object or none."""
         # A former name that a resource gives counts before what the git base says about others.
         for find in (self._of_former_name, self._at_base):
-            found, unmatched = candidates_of(unmatched, find)
-            for start, candidates in found:
+            pairs, unmatched = candidates_of(unmatched, find)
+            for start, candidates in pairs:
                 self._claim_single(start, candidates)
                 if len(candidates) == 1:
                     yield start

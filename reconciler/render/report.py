@@ -80,7 +80,8 @@ def _failed(failed: Failed) -> list[str]:
         outcome = "has an unknown outcome"
     else:
         outcome = "is stale" if failed.stale else "failed"
-    created = f" (created: id {failed.live_id})" if failed.live_id is not None else ""
+    word = "adopted" if failed.adopted else "created"
+    created = f" ({word}: id {failed.live_id})" if failed.live_id is not None else ""
     line = f"✗ {change.action} of {title(change)} {outcome}{created}: {failed.error}"
     return [line, f"hint: {failed.hint}"] if failed.hint else [line]
 

@@ -177,3 +177,33 @@ def test_without_a_terminal_an_approval_is_needed(
     ran = reconciler("backfill", "lake", "--gaps", "-C", folder, environ=emulator.environ())
     assert ran.code == 64
     assert "pass --auto-approve" in ran.err
+
+
+def test_backfills_that_were_cancelled_before_an_error_are_named(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path)
+    running = service_of(None, "--dialect", "2026")
+    environ = running.environ()
+    assert reconciler("apply", "-C", folder, "--auto-approve", environ=environ).code == 0
+    for month in ("01", "02"):
+        times = ("--from", f"2026-{month}-01", "--to", f"2026-{month}-02")
+        filled = reconciler(
+            "backfill", "lake", *times, "-C", folder, "--auto-approve", environ=environ
+        )
+        assert filled.code == 0
+    match = {"method": "POST", "path": "*/cancel/", "from": 2}
+    running.admin("PUT", "faults", [{"match": match, "fault": "error", "status": 400}])
+    log = tmp_path / "log.jsonl"
+    cancel = ("backfill", "lake", "--cancel", "-C", folder)
+    refused = reconciler(*cancel, "--log-file", log, environ=environ)
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        64,
+        "error: --log-file is not written by --cancel",
+    )
+    running.clear_requests()
+    ran = reconciler(*cancel, environ=environ)
+    first = next(
+        call["path"].split("/")[-3] for call in running.requests() if call["method"] == "POST"
+    )
+    assert (ran.code, f"  cancelled before: {first}\n" in ran.err) == (1, True), ran.err

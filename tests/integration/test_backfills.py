@@ -22,7 +22,7 @@ from reconciler.model.codec.backfill_plan import (
 )
 from reconciler.model.codec.log import read_log
 from reconciler.model.codec.plan import InvalidPlanFile
-from reconciler.model.event import Event, Waiting
+from reconciler.model.event import Event, Sent, Waiting
 from reconciler.render.backfills import backfills_as_text, ends_as_text
 from reconciler.render.style import PLAIN
 from tests.conftest import StartService
@@ -350,6 +350,20 @@ def test_a_saved_plan_starts_what_is_still_needed_once(
     assert posts(world) == 0
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_saved_plan_of_a_range_is_started_once(
+    dialect: str, service_of: StartService, tmp_path: Path
+) -> None:
+    world = after_five_hours(service_of, tmp_path, dialect)
+    plan = saved(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z")
+    world.service.clear_requests()
+    assert ends(applied(world, plan, wait=True)) == [("19 00:00", "19 05:00", "completed")]
+    again = applied(world, plan)
+    assert again.plan.backfills == ()
+    assert again.plan.notes == ("1 of 1 backfills are not needed any more",)
+    assert posts(world) == 1
+
+
 def test_a_saved_plan_of_a_gap_that_was_closed_meanwhile_does_nothing(
     service_of: StartService, tmp_path: Path
 ) -> None:
@@ -433,6 +447,35 @@ def test_a_stop_while_waiting_leaves_the_backfill_running(
     assert (row["id"], row["status"]) == (end.id, "Running")
 
 
+def test_a_backfill_is_reported_if_a_stop_hides_its_row(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = after_five_hours(service_of, tmp_path, "2025")
+    request = BackfillRequest(
+        world.workspace, "Lake", "2026-10-19T00:00Z", "2026-10-19T05:00Z", auto_approve=True
+    )
+
+    def stopping(runtime: Runtime) -> Runtime:
+        def listen(event: Event) -> None:
+            if isinstance(event, Sent) and event.method == "POST":
+                runtime.stop.request()
+
+        return replace(runtime, listen=listen)
+
+    result = world.run(lambda runtime: backfill(request, stopping(runtime), SILENT))
+    assert ends(result) == [("19 00:00", "19 05:00", "started")]
+
+
+def test_a_backfill_is_reported_if_its_row_cannot_be_read(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = after_five_hours(service_of, tmp_path, "2025")
+    match = {"method": "GET", "path": "*/backfills/", "from": 2}
+    world.service.admin("PUT", "faults", [{"match": match, "fault": "body", "value": []}])
+    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z")
+    assert ends(result) == [("19 00:00", "19 05:00", "started")]
+
+
 def test_the_audit_log_has_the_request(service_of: StartService, tmp_path: Path) -> None:
     world = after_five_hours(service_of, tmp_path)
     log = tmp_path / "audit.jsonl"
@@ -441,3 +484,16 @@ def test_the_audit_log_has_the_request(service_of: StartService, tmp_path: Path)
     (sent,) = run.requests
     assert (sent.method, sent.path.endswith("/backfills/"), sent.statuses) == ("POST", True, (201,))
     assert run.exit_code == 0
+
+
+def test_the_audit_log_has_the_exit_code_of_a_backfill_that_failed(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = after_five_hours(service_of, tmp_path)
+    match = {"method": "POST", "path": "*/backfills/"}
+    world.service.admin("PUT", "faults", [{"match": match, "fault": "error", "status": 400}])
+    log = tmp_path / "audit.jsonl"
+    result = filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
+    assert not result.complete
+    (run,) = read_log(log.read_bytes()) or ()
+    assert run.exit_code == 3

@@ -150,6 +150,8 @@ class FailedLine(ChangeLine, frozen=True, kw_only=True, tag="failed"):
     """Whether it is an error of reconciler."""
     stale: bool
     """Whether the object was modified since the plan was made, and nothing was sent."""
+    adopted: bool = False
+    """Whether the create had no clear answer, and its object was seen afterwards."""
 
 
 class SkippedLine(ChangeLine, frozen=True, kw_only=True, tag="skipped"):

@@ -128,9 +128,15 @@ def _change(change: Change, lines: Sequence[ChangeLine], *, wrote: bool) -> Logg
         match line:
             case DoneLine():
                 ending = Ending.ADOPTED if line.adopted else Ending.DONE
-                logged = replace(logged, ending=ending, live_id=line.id)
+                logged = replace(logged, ending=ending, live_id=line.id, adopted=line.adopted)
             case FailedLine():
-                logged = replace(logged, ending=_failure(line), live_id=line.id, detail=line.error)
+                logged = replace(
+                    logged,
+                    ending=_failure(line),
+                    live_id=line.id,
+                    detail=line.error,
+                    adopted=line.adopted,
+                )
             case SkippedLine():
                 logged = replace(logged, ending=Ending.SKIPPED, detail=line.because)
             case WithdrawingLine():

@@ -90,6 +90,14 @@ def test_retry_after_is_a_date_that_counts_from_the_date_of_the_response() -> No
 
 
 @pytest.mark.parametrize(
+    "value", ["Wed, 21 Oct 2026 07:28:30 +99999999999999", f"Wed, 21 Oct {'9' * 23} 07:28:30 GMT"]
+)
+def test_a_date_that_no_calendar_has_is_ignored(value: str) -> None:
+    at = {"retry-after": value, "date": "Wed, 21 Oct 2026 07:28:00 GMT"}
+    assert converted(429, None, **at).retry_after is None
+
+
+@pytest.mark.parametrize(
     ("status", "detail", "hint"),
     [
         (401, "Invalid key.", "check `api_key`"),

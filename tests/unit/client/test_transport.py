@@ -196,6 +196,20 @@ def test_a_redirect_is_not_followed() -> None:
     assert asked == ["https://service.example/x/"]
 
 
+def test_a_create_with_a_redirect_to_no_address_has_an_unknown_outcome() -> None:
+    """The embedded service sends no redirects."""
+
+    def redirect(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(302, headers={"Location": "https:elsewhere"})
+
+    async def run() -> None:
+        async with mocked(redirect) as transport:
+            await transport.send(Request("POST", "/x/", Repeat.AFTER_LOOKING, body={}))
+
+    with pytest.raises(AmbiguousOutcome, match="the headers of the response can't be read"):
+        asyncio.run(run())
+
+
 def test_a_timeout_of_a_read_is_repeated() -> None:
     """The embedded service can only cause one in real time."""
     clock = VirtualClock()

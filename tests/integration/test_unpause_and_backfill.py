@@ -1,0 +1,97 @@
+"""`unpause --backfill` of several exports: a stop ends it, and no backfill is forgotten."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import StartService
+from tests.support.cli import reconciler, time_limit, write
+from tests.support.emulator import RunningEmulator
+
+WORKSPACE = {"reconciler.yaml": "version: 1\n", "a.yaml": "batch_exports: {}\n"}
+
+
+@pytest.fixture
+def running(service_of: StartService) -> RunningEmulator:
+    return service_of(None, "--dialect", "2026")
+
+
+def paused(running: RunningEmulator, name: str) -> str:
+    """Create an export that is paused since years, and return its id."""
+    destination = {"type": "NoOp", "config": {}}
+    body = {"name": name, "interval": "day", "destination": destination, "paused": True}
+    live_id = str(running.call("POST", "/api/projects/1/batch_exports/", body).json()["id"])
+    path = f"/api/projects/1/batch_exports/{live_id}/"
+    since = {"last_paused_at": "2026-01-01T00:00:00Z"}
+    running.call("PATCH", path, since).raise_for_status()
+    return live_id
+
+
+def test_a_stop_starts_no_further_backfill(running: RunningEmulator, tmp_path: Path) -> None:
+    write(tmp_path, WORKSPACE)
+    ids = {paused(running, name) for name in ("A", "B")}
+    match = {"method": "POST", "path": "*/backfills/", "times": 1}
+    running.admin("PUT", "faults", [{"match": match, "fault": "latency", "seconds": 4}])
+    running.clear_requests()
+    command = ("unpause", "A", "B", "--backfill", "--auto-approve", "-C", str(tmp_path))
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", "reconciler", *command],
+            env={**os.environ, **running.environ()},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+        time_limit(process),
+    ):
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("Plan: 1 backfill"):
+                time.sleep(1)
+                process.send_signal(signal.SIGTERM)
+                break
+        out, err = process.communicate()
+    assert process.returncode == 130, err
+    sent = [request for request in running.requests() if request["path"].endswith("/backfills/")]
+    assert [request["method"] for request in sent].count("POST") == 1, out
+    (first,) = {request["path"].split("/")[-3] for request in sent}
+    (second,) = ids - {first}
+    assert f"reconciler backfill 'batch_export.id:{second}' --since-pause" in err
+
+
+def test_a_backfill_that_is_not_started_is_named(running: RunningEmulator, tmp_path: Path) -> None:
+    write(tmp_path, WORKSPACE)
+    good, bad = paused(running, "A"), paused(running, "B")
+    match = {"method": "POST", "path": f"*/{bad}/unpause/"}
+    running.admin("PUT", "faults", [{"match": match, "fault": "error", "status": 400}])
+    command = ("unpause", "A", "B", "--backfill", "--auto-approve", "-C", tmp_path)
+    ran = reconciler(*command, environ=running.environ())
+    assert ran.code == 3
+    named = f"batch_export.id:{good} is unpaused, but its backfill was not started: "
+    assert f"{named}reconciler backfill 'batch_export.id:{good}' --since-pause" in ran.err
+    again = (
+        "backfill",
+        f"batch_export.id:{good}",
+        "--since-pause",
+        "--auto-approve",
+        "-C",
+        tmp_path,
+    )
+    assert reconciler(*again, environ=running.environ()).code == 0
+
+
+def test_the_log_is_enough_for_an_undo(running: RunningEmulator, tmp_path: Path) -> None:
+    write(tmp_path, WORKSPACE)
+    live_id, log = paused(running, "A"), tmp_path / "audit.jsonl"
+    command = ("unpause", "A", "--backfill", "--auto-approve", "--log-file", log, "-C", tmp_path)
+    assert reconciler(*command, environ=running.environ()).code == 0
+    undone = reconciler("plan", "--undo", log, "-C", tmp_path, environ=running.environ())
+    assert f"batch_export.id:{live_id}" in undone.out, undone.out
+    assert "1 to pause" in undone.out
