@@ -24,21 +24,27 @@ from reconciler.authoring.layout import (
     indent_of,
     line_end,
 )
-from reconciler.authoring.list_items import list_splices
+from reconciler.authoring.list_items import ListText
 from reconciler.authoring.safety import check_text, copied, unsafe
-from reconciler.authoring.splices import Splice, alias_of, line_starts, span_of, spliced
+from reconciler.authoring.splices import (
+    Splice,
+    alias_of,
+    comments_in,
+    line_starts,
+    span_of,
+    spliced,
+)
 from reconciler.authoring.yaml_text import flow_text, yaml_text
-from reconciler.diagnostics import DiagnosticCollector
+from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.kind import Kind
 from reconciler.model.values import JSON, MISSING, Path
 from reconciler.model.wording import COMMAND
 from reconciler.workspace.yaml.document import Document, Node
 from reconciler.workspace.yaml.loader import parse
-from reconciler.workspace.yaml.nodes import MERGE_TAG, is_block_text
+from reconciler.workspace.yaml.nodes import MERGE_TAG, is_block_text, nodes_in
 
 _PASSES = 4
 _ANCHOR = re.compile(r"&\S+\s+")
-_COMMENT = re.compile(r"\s+#.*$")
 _TOP = 2
 """Levels of mappings that stay when they become empty: those that hold resources."""
 
@@ -117,6 +123,7 @@ class _Editing:
         self.lines = document.lines
         self.starts = line_starts(document.text)
         self.ending = line_end(document.text.encode())
+        self.lists = ListText(document.text, self.starts, self.ending)
 
     def splices(self, wanted: Mapping[str, Any], schema: Schema) -> Iterator[Splice]:
         """Yield what changes in the text. Raises ReconcilerError for another layout."""
@@ -164,9 +171,9 @@ class _Editing:
             merged = _over(self.text[slice(*alias)], have, want)
             return [Splice(*alias, merged)] if self.with_shared else []
         if isinstance(have, list) and isinstance(want, list):
-            splices = list_splices(value, have, want, self.starts, self.ending)
+            splices = self.lists.splices(value, have, want, self._inside)
             if splices is not None:
-                return list(splices)
+                return splices
         if isinstance(value, yaml.MappingNode) and value.flow_style and are_mappings and want:
             return list(self._flow(value, have, want))
         span = span_of(self.text, key, value)
@@ -177,6 +184,27 @@ class _Editing:
             return None
         space = " " if span.start == span.end else ""
         return [Splice(*span, f"{space}{self._anchor(span.start)}{text}")]
+
+    def _inside(self, node: Node, have: JSON, want: JSON) -> list[Splice] | None:
+        """Return what changes inside an item of a list, None if it is written as a whole."""
+        if isinstance(have, list) and isinstance(want, list):
+            return self.lists.splices(node, have, want, self._inside)
+        if not (isinstance(have, dict) and isinstance(want, dict) and want):
+            return None
+        if isinstance(node, yaml.CollectionNode) and node.flow_style:
+            return list(self._flow(node, have, want))
+        own = [key.value for key, _ in node.value if key.tag != MERGE_TAG]
+        if len(own) < len(node.value) or set(own) != want.keys():
+            return None
+        changes: list[Splice] = []
+        for key, value in node.value:
+            before, after = have[key.value], want[key.value]
+            if not is_same(before, after):
+                changed = self._value(key, value, before, after)
+                if changed is None:
+                    return None
+                changes += changed
+        return changes
 
     def _flow(self, node: Node, have: Any, want: Mapping[str, Any]) -> Iterator[Splice]:
         """Yield what changes in a mapping in flow style."""
@@ -201,18 +229,29 @@ class _Editing:
     def _rewritten(self, entry: Entry, want: JSON) -> Splice:
         """Return the lines of a key with another value, and with the comment beside it."""
         colon = self.text.index(":", entry.key.end_mark.index) + 1
-        start, end = entry.value.start_mark, entry.value.end_mark
-        is_inside = isinstance(entry.value, yaml.ScalarNode) and entry.value.style not in ("|", ">")
-        beside = self.lines[end.line][end.column :] if is_inside else self.lines[entry.line]
-        comment = _COMMENT.search(beside)
+        start = entry.value.start_mark
+        has_items = isinstance(want, (dict, list)) and bool(want)
+        comments = self._comments(entry, colon, has_items=has_items)
+        if len(comments) > 1:
+            at = entry.key.start_mark
+            raise unsafe(Mark(self.document.file, at.line + 1, at.column + 1))
         anchor = self._anchor(start.index)
         first, *rest = _lines(want)
-        head = f" {anchor}{first}".rstrip() + (comment[0] if comment is not None else "")
+        head = f" {anchor}{first}".rstrip() + "".join(f"  {comment}" for comment in comments)
         indent = self._indent_of_text(entry) if first.startswith("|") else _indent(entry)
         margin = " " * indent
         lines = [head, *(f"{margin}{line[STEP:]}" if line.strip() else line for line in rest)]
         text = self.ending.join(lines)
         return Splice(colon, self.starts[entry.body_end], f"{text}{self.ending}")
+
+    def _comments(self, entry: Entry, start: int, *, has_items: bool) -> list[str]:
+        """Return the comments beside a key and inside of its value, but for items that go."""
+        scalars = [node for node in nodes_in(entry.value) if isinstance(node, yaml.ScalarNode)]
+        if is_block_text(entry.value):
+            return comments_in(self.text, start, self.starts[entry.below], ())
+        is_item = isinstance(entry.value, yaml.CollectionNode) and not has_items
+        end = self.starts[entry.line + 1 if is_item else entry.body_end]
+        return comments_in(self.text, start, end, scalars)
 
     def _indent_of_text(self, entry: Entry) -> int:
         """Return the indentation of a text below its key."""

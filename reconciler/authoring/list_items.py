@@ -2,85 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
+from typing import TypeAlias
 
 import orjson
 import yaml
+from msgspec import Struct
 
-from reconciler.authoring.splices import Splice
-from reconciler.authoring.yaml_text import flow_text
+from reconciler.authoring.splices import Splice, comments_in
+from reconciler.authoring.yaml_text import flow_text, yaml_text
 from reconciler.model.values import JSON
 from reconciler.workspace.yaml.document import Node
+from reconciler.workspace.yaml.nodes import is_block_text, nodes_in
 
 _OPTIONS = orjson.OPT_SORT_KEYS
+_Inside: TypeAlias = Callable[[Node, JSON, JSON], list[Splice] | None]
+"""Return what changes inside an item, None if it has to be written as a whole."""
 
 
-def list_splices(
-    node: Node, have: Sequence[JSON], want: Sequence[JSON], starts: Sequence[int], ending: str
-) -> Iterator[Splice] | None:
-    """Return what changes in a list, None if it has to be written as a whole.
+class ListText(Struct, frozen=True):
+    """Where a list is: the text of the file, the indices of its lines, and its line end."""
 
-    `starts` are the indices of the lines of the text.
-    """
-    if not isinstance(node, yaml.SequenceNode) or not have or not want:
-        return None
-    items = node.value
-    is_simple = all(
-        isinstance(item, yaml.ScalarNode) and item.start_mark.line == item.end_mark.line
-        for item in items
-    )
-    lines = [item.start_mark.line for item in items]
-    if not is_simple or lines[0] < node.start_mark.line or lines != sorted(lines):
-        return None
-    if node.flow_style:
-        return _in_flow(items, have, want)
-    is_indented = all(item.start_mark.column > node.start_mark.column for item in items)
-    if not is_indented or len(set(lines)) < len(lines):
-        return None
-    return _in_block(node, have, want, starts, ending)
+    text: str
+    starts: Sequence[int]
+    ending: str
 
+    def splices(
+        self, node: Node, have: Sequence[JSON], want: Sequence[JSON], inside: _Inside
+    ) -> list[Splice] | None:
+        """Return what changes in a list, None if it has to be written as a whole."""
+        if not isinstance(node, yaml.SequenceNode) or not have or not want:
+            return None
+        items = node.value
+        at = [item.start_mark.index for item in items]
+        if at[0] < node.start_mark.index or at != sorted(set(at)):
+            return None  # An alias has the node of its anchor.
+        if not node.flow_style and not all(map(self._has_own_lines, items)):
+            return None
+        splices: list[Splice] = []
+        for pairs, low, high, added in _changes(have, want):
+            for position, value in pairs:
+                changed = self._changed(items[position], have[position], value, inside)
+                if changed is None:
+                    return None
+                splices += changed
+            edits = self._in_flow if node.flow_style else self._in_block
+            splices += edits(items, low, high, added)
+        removed = [splice for splice in splices if splice.end > splice.start]
+        scalars = [item for item in nodes_in(node) if isinstance(item, yaml.ScalarNode)]
+        if node.flow_style and any(
+            comments_in(self.text, splice.start, splice.end, scalars) for splice in removed
+        ):
+            return None
+        return splices
 
-def _in_flow(items: Sequence[Node], have: Sequence[JSON], want: Sequence[JSON]) -> Iterator[Splice]:
-    """Yield the changes of `[a, b]`."""
-    for same, low, high, new_low, new_high in _changes(have, want):
-        for item, value in same:
-            yield Splice(_start(items[item]), _end(items[item]), flow_text(want[value]))
+    def _changed(self, item: Node, have: JSON, want: JSON, inside: _Inside) -> list[Splice] | None:
+        """Return what changes in an item, None if it cannot change in place."""
+        if isinstance(item, yaml.CollectionNode):
+            return inside(item, have, want)
+        is_line = item.start_mark.line == item.end_mark.line
+        return [Splice(_start(item), _end(item), flow_text(want))] if is_line else None
+
+    def _has_own_lines(self, item: Node) -> bool:
+        """Return whether an item begins its line after a dash, without text after | or >."""
+        begin = self.starts[item.start_mark.line]
+        before = self.text[begin : item.start_mark.index]
+        return before.strip(" ") == "-" and not any(map(is_block_text, nodes_in(item)))
+
+    def _in_flow(
+        self, items: Sequence[Node], low: int, high: int, added: Sequence[JSON]
+    ) -> Iterator[Splice]:
+        """Yield the changes of `[a, b]`."""
         for item in range(low, high):
             if high == len(items):
                 yield Splice(_end(items[item - 1]), _end(items[item]), "")
             else:
                 yield Splice(_start(items[item]), _start(items[item + 1]), "")
-        added = [flow_text(want[value]) for value in range(new_low, new_high)]
-        if added and low:
+        texts = [flow_text(value) for value in added]
+        if texts and low:
             at = _end(items[low - 1])
-            yield Splice(at, at, "".join(f", {text}" for text in added))
-        elif added:
+            yield Splice(at, at, "".join(f", {text}" for text in texts))
+        elif texts:
             at = _start(items[0])
-            yield Splice(at, at, "".join(f"{text}, " for text in added))
+            yield Splice(at, at, "".join(f"{text}, " for text in texts))
+
+    def _in_block(
+        self, items: Sequence[Node], low: int, high: int, added: Sequence[JSON]
+    ) -> Iterator[Splice]:
+        """Yield the changes of a list with a dash before each item."""
+        for item in items[low:high]:
+            yield Splice(self.starts[item.start_mark.line], self.starts[_line_after(item)], "")
+        line = _line_after(items[low - 1]) if low else items[0].start_mark.line
+        begin = self.starts[items[0].start_mark.line]
+        margin = self.text[begin : self.text.index("-", begin)]
+        is_open = line == len(self.starts) - 1 and not self.text.endswith(("\n", "\r"))
+        for value in added:
+            lines = yaml_text([value]).splitlines() if isinstance(value, dict) else ()
+            shown = "".join(f"{margin}{text}{self.ending}" for text in lines)
+            shown = shown or f"{margin}- {flow_text(value)}{self.ending}"
+            yield Splice(
+                self.starts[line], self.starts[line], f"{self.ending}{shown}" if is_open else shown
+            )
+            is_open = False
 
 
-def _in_block(
-    node: Node, have: Sequence[JSON], want: Sequence[JSON], starts: Sequence[int], ending: str
-) -> Iterator[Splice]:
-    """Yield the changes of a list with an item in each line."""
-    items, margin = node.value, " " * node.start_mark.column
-    for same, low, high, new_low, new_high in _changes(have, want):
-        for item, value in same:
-            yield Splice(_start(items[item]), _end(items[item]), flow_text(want[value]))
-        for item in range(low, high):
-            line = items[item].start_mark.line
-            yield Splice(starts[line], starts[line + 1], "")
-        line = items[low - 1].start_mark.line + 1 if low else items[0].start_mark.line
-        for value in range(new_low, new_high):
-            yield Splice(starts[line], starts[line], f"{margin}- {flow_text(want[value])}{ending}")
-
-
-_Change = tuple[list[tuple[int, int]], int, int, int, int]
+_Change = tuple[list[tuple[int, JSON]], int, int, Sequence[JSON]]
 
 
 def _changes(have: Sequence[JSON], want: Sequence[JSON]) -> Iterator[_Change]:
-    """Yield the items that are replaced in place, then the ranges of old and new ones."""
+    """Yield the items that change in place, the range of those to remove, and those to add."""
     before, after = (
         [orjson.dumps(item, option=_OPTIONS) for item in side] for side in (have, want)
     )
@@ -89,8 +120,18 @@ def _changes(have: Sequence[JSON], want: Sequence[JSON]) -> Iterator[_Change]:
         if tag == "equal":
             continue
         common = min(high - low, new_high - new_low)
-        same = [(low + step, new_low + step) for step in range(common)]
-        yield same, low + common, high, new_low + common, new_high
+        pairs = [(low + step, want[new_low + step]) for step in range(common)]
+        yield pairs, low + common, high, want[new_low + common : new_high]
+
+
+def _line_after(item: Node) -> int:
+    """Return the line below the last value of an item, above comments."""
+    leaves = [
+        node
+        for node in nodes_in(item)
+        if not isinstance(node, yaml.CollectionNode) or node.flow_style
+    ]
+    return max(int(node.end_mark.line) for node in leaves) + 1
 
 
 def _start(node: Node) -> int:

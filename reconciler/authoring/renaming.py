@@ -117,6 +117,30 @@ def _in_policies(value: JSON, renaming: Renaming) -> Iterator[Mention]:
         path = (*above, "policy", "prune", before)
         if value_at(value, path) is not MISSING and before != after:
             yield Mention(path, True, before, after)
+        rules = (*above, "policy", "rules")
+        for name in _mapping(value_at(value, rules)) if before != after else ():
+            yield from _in_match(value, (*rules, name, "match"), renaming)
+
+
+def _in_match(value: JSON, path: Path, renaming: Renaming) -> Iterator[Mention]:
+    """Yield the tests of a rule that name the resource in full. Globs stay."""
+    kind = renaming.kind.name
+    before, after = (str(Address(kind, key)) for key in (renaming.old, renaming.new))
+    for name, item in _mapping(value_at(value, path)).items():
+        inside = (*path, name)
+        if name == "not":
+            yield from _in_match(value, inside, renaming)
+        elif name in ("all", "any"):
+            for position in range(len(item)):
+                yield from _in_match(value, (*inside, position), renaming)
+        elif name in ("address", kind):
+            old, new = (before, after) if name == "address" else (renaming.old, renaming.new)
+            places = (
+                [(*inside, position) for position in range(len(item))]
+                if isinstance(item, list)
+                else [inside]
+            )
+            yield from (Mention(at, False, old, new) for at in places if value_at(value, at) == old)
 
 
 def _parents(value: JSON, path: Path, kind: Kind, renaming: Renaming) -> Iterator[Mention]:

@@ -10,8 +10,10 @@ from typing import NamedTuple
 import yaml
 
 from reconciler.workspace.yaml.document import Node
+from reconciler.workspace.yaml.nodes import is_block_text
 
 _ALIAS = re.compile(r"\s*:\s*(\*[\w-]+)")
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
 
 
 class Span(NamedTuple):
@@ -65,3 +67,21 @@ def span_of(text: str, key: Node, value: Node) -> Span:
         below = text.index(":", key.end_mark.index) + 1
         return Span(below, below)
     return Span(start, end)
+
+
+def comments_in(text: str, start: int, end: int, scalars: Iterable[Node]) -> list[str]:
+    """Return the comments between two indices. A # inside one of the scalars begins none."""
+    spans = [(_text_start(text, scalar), scalar.end_mark.index) for scalar in scalars]
+    comments: list[str] = []
+    while (match := _COMMENT.search(text, start, end)) is not None:
+        inside = [last for first, last in spans if first <= match.start() < last]
+        start = max(inside) if inside else match.end()
+        if not inside:
+            comments.append(match[0].rstrip("\r"))
+    return comments
+
+
+def _text_start(text: str, scalar: Node) -> int:
+    """Return where a scalar begins, below the line of | or >, which may have a comment."""
+    start = int(scalar.start_mark.index)
+    return text.find("\n", start) + 1 if is_block_text(scalar) else start

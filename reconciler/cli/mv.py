@@ -33,9 +33,10 @@ def execute(
     """Rename the key of a resource in all files that mention it, without changing live state.
 
     OLD is the address, key or name of a resource, NEW a key or an address of the same kind.
-    Changes the key, references of other resources, defaults and overrides to it, and scopes of
-    `prune`. Everything else in the files stays as it is, comments too. If the plan could not
-    recognize the object by a new name, the old one is added to `lifecycle.renamed_from`.
+    Changes the key, references of other resources, defaults and overrides to it, and in policies
+    scopes of `prune` and rules that name it in full. Everything else in the files stays as it is,
+    comments too. With a new name, the old one is added to `lifecycle.renamed_from`, unless `id:`
+    pins the object.
     """
     from reconciler.commands.moving import MoveOptions, move
     from reconciler.render.difference import move_summary, moved_as_text

@@ -14,7 +14,7 @@ from reconciler.model.explanation import Explanation, Mention, Topic
 from reconciler.model.kind import Kind
 from reconciler.model.rule import KnownRefusal, Rule
 from reconciler.model.suggestion import nearest
-from reconciler.model.values import JSON, MISSING, put_at
+from reconciler.model.values import JSON, MISSING, Path, put_at
 from reconciler.model.vocabulary import WORKSPACE, Entry, entries
 from reconciler.planning.field_effects import rules_about
 
@@ -189,9 +189,24 @@ def _example(kind: Kind | None, entry: Entry) -> str:
     if content in ({}, []):
         return ""
     value = _spec(entry)
-    path = tuple("production" if part == _ANY else part for part in entry.path)
-    put_at(value, path, content)
+    put_at(value, *_in_lists(entry, content))
     return yaml_text(value if kind is None else {kind.collection: {"my-key": value}})
+
+
+def _in_lists(entry: Entry, content: JSON) -> tuple[Path, JSON]:
+    """Return where an example is, and its value. What is in a list is an item of it."""
+    path: Path = ()
+    for depth, part in reversed(list(enumerate(entry.path))):
+        above = entry.name.split(".")[: depth - len(entry.path)]
+        holder = _entries().get(".".join(above))
+        types = holder.node.get("type", ()) if holder is not None else ()
+        if part == _ANY and "array" in types:
+            for name in reversed(path):
+                content = {name: content}
+            path, content = (), [content]
+        else:
+            path = ("production" if part == _ANY else part, *path)
+    return path, content
 
 
 def _example_value(entry: Entry) -> JSON:
@@ -218,6 +233,11 @@ def _example_value(entry: Entry) -> JSON:
     return _plain_sample(entry)
 
 
+def _below(items: Iterable[Entry]) -> Iterator[Entry]:
+    for item in items:
+        yield from item.members()
+
+
 def _plain_sample(entry: Entry) -> JSON:
     types = entry.node.get("type", ())
     names = (types,) if isinstance(types, str) else types
@@ -226,6 +246,8 @@ def _plain_sample(entry: Entry) -> JSON:
         if entry.node.get("format") == "date-time":
             return _SAMPLE_TIMES[1]
         return "https://example.com" if "x-url" in entry.node else "my-text"
-    return {"array": ["my-text"], "object": {}, "boolean": True}.get(
-        first, entry.node.get("minimum", 1)
-    )
+    if first == "array":
+        items = [item for item in entry.members() if item.path[-1] == _ANY]
+        below = {str(member.path[-1]): _example_value(member) for member in _below(items)}
+        return [below or "my-text"]
+    return {"object": {}, "boolean": True}.get(first, entry.node.get("minimum", 1))

@@ -11,7 +11,7 @@ from msgspec import Struct
 from reconciler.authoring.renaming import Renamed, Renaming, renamed
 from reconciler.authoring.writing import write_files
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration, Level
-from reconciler.errors import BadUsage, GitUnavailable, ReconcilerError
+from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.file_change import FileChange, Moved
@@ -20,7 +20,6 @@ from reconciler.model.naming import Named, Names
 from reconciler.model.wording import quoted
 from reconciler.workspace.declarations import Declaration, declarations, is_key
 from reconciler.workspace.foreign import Recognition
-from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.loading import load_all
 from reconciler.workspace.redact_file import side_of
 from reconciler.workspace.resource_files import ResourceFiles
@@ -154,30 +153,14 @@ def _renaming(options: MoveOptions, declaration: Declaration, new: Address) -> R
                 f"{declaration.document.mark(path)}: the overrides of {environment} set `name`",
                 hint="change the names manually, and add the old ones to `renamed_from`",
             )
+    # The base of a later plan may be this change itself, which does not have the old name.
     is_pinned = declaration.body.get("id") is not None
-    is_known = is_pinned or (old == new and _is_in_head(options.folder, declaration))
-    former = None if is_known else str(name)
+    former = None if is_pinned else str(name)
     return Renaming(kind, old.key, new.key, options.name, former)
 
 
 def _kind(name: str) -> Kind:
     return next(kind for kind in all_kinds() if kind.name == name)
-
-
-def _is_in_head(folder: Path, declaration: Declaration) -> bool:
-    """Return whether the last commit has the resource with its name: then plans know the name."""
-    repository = Repository.containing(folder)
-    try:
-        head = repository.head() if repository is not None else None
-        if repository is None or head is None:
-            return False
-        raw = repository.file(head.id, declaration.document.file)
-    except GitUnavailable:
-        return False
-    file = declaration.document.file
-    committed = [parse(raw or b"", file, DiagnosticCollector())]
-    known = declarations(committed, all_kinds(), DiagnosticCollector()).get(declaration.address)
-    return known is not None and known.body.get("name") == declaration.body.get("name")
 
 
 def _check(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.diagnostics import DiagnosticCollector
+from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.reference import holds_reference
@@ -64,9 +64,14 @@ class EnvironmentContext(Struct):
     def layers_of(self, kind: Kind) -> KindLayers:
         """Return what the resources of a kind share."""
         if kind.name not in self._kind_layers:
-            layers = KindLayers.of(kind, self.workspace, self.environment)
+            layers = KindLayers.of(kind, self.workspace, self.environment, self._filled)
             self._kind_layers[kind.name] = layers
         return self._kind_layers[kind.name]
+
+    def _filled(self, text: str) -> JSON:
+        """Return a text with its references filled in. What is wrong is reported elsewhere."""
+        quiet = replace(self.references, problems=DiagnosticCollector(), _cached={})
+        return quiet.resolved(text, lambda path, part=None: Mark(""))  # noqa: ARG005
 
     def drop_repeated(self, address: Address, since: int) -> None:
         """Remove new diagnostics that another resource has reported at the same place.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct, field
 
 from reconciler.model.kind import Kind
-from reconciler.model.reference import UNSET
-from reconciler.model.values import MISSING
+from reconciler.model.reference import UNSET, holds_reference
+from reconciler.model.values import JSON, MISSING
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.managed_fields import ManagedFields, managed_in
 from reconciler.workspace.schema.annotations import annotations_of
@@ -23,7 +23,8 @@ class KindLayers(Struct, frozen=True):
 
     `defaults` is their lowest layer, None without defaults. `canonical` are the kind's own names of
     fields by any name, `holders` the fields that have variants, and `tags` the keys that choose
-    one. `_managed` remembers the managed fields of each shape.
+    one. `filled` returns a text with its references filled in. `_managed` remembers the managed
+    fields of each shape.
     """
 
     kind: Kind
@@ -33,10 +34,13 @@ class KindLayers(Struct, frozen=True):
     canonical: Mapping[str, str]
     holders: tuple[str, ...]
     tags: frozenset[str]
+    filled: Callable[[str], JSON]
     _managed: dict[Shape, ManagedFields] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, kind: Kind, workspace: Workspace, environment: str) -> KindLayers:
+    def of(
+        cls, kind: Kind, workspace: Workspace, environment: str, filled: Callable[[str], JSON]
+    ) -> KindLayers:
         """Return what the resources of a kind share. Of two fields the first one has a name."""
         values = workspace.section("defaults", kind.name)
         layer = Layer(workspace.document, ("defaults", kind.name), "defaults")
@@ -49,6 +53,7 @@ class KindLayers(Struct, frozen=True):
             {name: own for own, name in reversed(names)},
             tuple(item.name for item, _ in kind.variants),
             annotations_of(kind.name).tags,
+            filled,
         )
 
     def layers_of(
@@ -107,7 +112,13 @@ class KindLayers(Struct, frozen=True):
         if field is None or field.variant is None:
             return False
         tags = [side.get(field.variant.tag, MISSING) for side in (below, above)]
-        return MISSING not in tags and tags[0] != tags[1]
+        if MISSING in tags or tags[0] == tags[1]:
+            return False
+        if not any(isinstance(tag, str) and holds_reference(tag) for tag in tags):
+            return True
+        # ${var:type} may be the type of the other layer.
+        lower, upper = (self.filled(tag) if isinstance(tag, str) else tag for tag in tags)
+        return bool(lower != upper)
 
 
 def laid_over(below: Any, above: Any) -> Any:

@@ -329,6 +329,13 @@ def _joined(parts: Sequence[JSON], contexts: Sequence[FillContext | None]) -> JS
                 "a reference inside text must be text, a number or a boolean",
                 "use the reference as the whole value",
             )
+        elif context is not None and isinstance(part, float):
+            # 1.10 is read as 1.1, and 0.00001 as 1e-05.
+            return context.refuse(
+                "not-text",
+                f"a number with a decimal point inside text, read as {part}",
+                "quote the number where it is defined, so that it stays as it is written",
+            )
         else:
             pieces.append(str(part).lower() if isinstance(part, bool) else str(part))
     if any(isinstance(piece, SecretSource) for piece in pieces):

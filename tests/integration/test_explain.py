@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -15,7 +16,9 @@ from reconciler.kinds import all_kinds
 from reconciler.model.dialect import Dialect
 from reconciler.model.explanation import Explanation
 from reconciler.model.schema_files import known_schema
-from tests.support.cli import reconciler
+from reconciler.model.vocabulary import entries
+from reconciler.workspace.loading import load_all
+from tests.support.cli import reconciler, write
 
 
 def related(name: str) -> list[str]:
@@ -116,6 +119,23 @@ def test_children_lead_to_explanations_whose_examples_are_yaml() -> None:
         for child in children(explain(top)):
             assert child.text
             assert not child.example or isinstance(yaml.safe_load(child.example), dict)
+
+
+_INCOMPLETE = {"missing-field", "unknown-parent", "unlisted-variable", "no-files", "feature-flag"}
+"""What is wrong with an example because it is only a part of a workspace."""
+
+
+def test_examples_are_valid(tmp_path: Path) -> None:
+    environments = "version: 1\nenvironments: {production: {}, staging: {}}\n"
+    for name in entries(tuple(kind.name for kind in all_kinds())):
+        example = explain(name).example
+        is_resource = example.startswith(("projects:", "batch_exports:"))
+        version = "" if example.startswith("version:") else "version: 1\n"
+        workspace = environments if is_resource else f"{version}{example}"
+        resources = example if is_resource else "projects: {}\n"
+        write(tmp_path, {"reconciler.yaml": workspace, "r.yaml": resources})
+        found = load_all(tmp_path, kinds=all_kinds(), environ={})
+        assert not {item.code for item in found} - _INCOMPLETE - {"unused-variable"}, example
 
 
 def test_the_names_without_an_argument() -> None:

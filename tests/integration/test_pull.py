@@ -93,6 +93,42 @@ def plan_is_empty(applied: Applied, *environments: str | None) -> bool:
     return codes == [0] * len(environments)
 
 
+COMMENTED = """\
+projects:
+  web:
+    name: Web
+    path_cleaning_filters:
+      # Legal asked for this.
+      - alias: /user/:id  # users
+        regex: '/user/[0-9]+'
+      # Shop pages.
+      - {alias: "/shop #1", regex: /shop}
+    test_account_filters: [{key: "a # b", type: event, operator: exact, value: [x]},  # first
+      {key: c, type: event, operator: exact, value: [z]}]  # second
+"""
+
+
+def test_comments_inside_of_lists_stay(tmp_path: Path, emulator: RunningEmulator) -> None:
+    settings = "version: 1\nenvironments: {production: {}}\n"
+    files = {"reconciler.yaml": settings, "resources.yaml": COMMENTED}
+    applied = Applied.of(tmp_path / "w", emulator, files, "production", **SECRETS)
+    project = next(item for item in emulator.state()["projects"] if item["name"] == "Web")
+    path = f"/api/projects/{project['id']}/"
+    live = emulator.call("GET", path).json()
+    rules, tests = live["path_cleaning_filters"], live["test_account_filters"]
+    rules[0]["regex"] = rules[1]["regex"] = "/.*"
+    tests[0]["value"] = ["w"]
+    body = {"path_cleaning_filters": rules, "test_account_filters": tests}
+    emulator.call("PATCH", path, body).raise_for_status()
+    applied.pull(**PRODUCTION)
+    assert applied.text("resources.yaml") == (
+        COMMENTED.replace("'/user/[0-9]+'", "'/.*'")
+        .replace("regex: /shop}", "regex: /.*}")
+        .replace("value: [x]", "value: [w]")
+    )
+    assert plan_is_empty(applied, "production")
+
+
 def test_values_go_to_the_layer_where_nothing_else_changes(applied: Applied) -> None:
     applied.change("Shared", interval="week")
     applied.change("Only", interval="day", paused=True)

@@ -537,6 +537,25 @@ def test_a_secret_value_gives_nothing_away() -> None:
         hash(secret)
 
 
+def test_a_type_from_a_variable_may_be_the_same_one(tmp_path: Path) -> None:
+    body = EXPORT.replace("{type: NoOp, config: {}}", "{type: '${var:type}', config: {}}")
+    files = {
+        "reconciler.yaml": "version: 1\nvars: {type: NoOp}\nenvironments:\n  a: {}\n"
+        "  b: {vars: {type: FileDownload}}\n"
+        "defaults: {batch_export: {destination: {type: NoOp, config: {arg: x}}}}\n",
+        "a.yaml": body,
+    }
+    same, other = (loaded(tmp_path, files, environment=name).desired for name in ("a", "b"))
+    destinations = [
+        desired.resources[Address("batch_export", "lake")].spec["destination"]
+        for desired in (same, other)
+    ]
+    assert destinations == [
+        {"type": "NoOp", "config": {"arg": "x"}},
+        {"type": "FileDownload", "config": {}},
+    ]
+
+
 def test_a_destination_of_another_type_is_not_merged_with_what_it_overrides(
     tmp_path: Path,
 ) -> None:
