@@ -113,6 +113,10 @@ class GitUnavailable(ReconcilerError):
     """The git base cannot be read."""
 
 
+class GitMissing(GitUnavailable):
+    """Git is not installed."""
+
+
 class StalePlan(ReconcilerError):
     """Live state, the files or the tool changed since the plan was made."""
 

@@ -6,7 +6,7 @@ import sys
 
 from reconciler.cli.command import command
 from reconciler.cli.output import style_of
-from reconciler.cli.streams import write_result
+from reconciler.cli.streams import write_update
 
 EXAMPLES = (
     ("demo", "Plan, apply, cause drift and repair it, on the embedded service"),
@@ -25,4 +25,4 @@ def execute() -> None:
     from reconciler.render.progress import demo_line
 
     style = style_of(sys.stdout)
-    demo(runtime(), lambda text: write_result(f"{demo_line(text, style)}\n"))
+    demo(runtime(), lambda text: write_update(f"{demo_line(text, style)}\n"))

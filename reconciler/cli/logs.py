@@ -18,7 +18,7 @@ from reconciler.cli.options import (
 )
 from reconciler.cli.output import render_options, style_of
 from reconciler.cli.runs import check_follow, window_of
-from reconciler.cli.streams import write_result
+from reconciler.cli.streams import write_result, write_update
 from reconciler.errors import BadUsage
 from reconciler.model.run_report import LEVELS
 from reconciler.render.formats import writer_of
@@ -84,7 +84,7 @@ def execute(name: str, output_format: str, *, follow: bool, links: bool, **optio
     style = style_of(sys.stdout)
 
     def listen(entry: LogEntry) -> None:
-        write_result(_line(entry) if output_format == "json" else entry_as_text(entry, style))
+        write_update(_line(entry) if output_format == "json" else entry_as_text(entry, style))
 
     run_shown(lambda world: follow_logs(request, world, listen), runtime())
 

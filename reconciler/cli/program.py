@@ -11,6 +11,7 @@ from reconciler.cli.group import LazyGroup
 from reconciler.cli.settings import current
 from reconciler.cli.signals import interrupt_on_signals
 from reconciler.cli.streams import (
+    ReaderGone,
     discard,
     open_closed_streams,
     write_message,
@@ -67,8 +68,7 @@ def _failed(error: BaseException) -> ExitCode:
         case ReconcilerError():
             _print_error(error)
             code = error.exit_code
-        case BrokenPipeError():
-            # The reader of the output has gone, as with `| head`.
+        case ReaderGone():
             discard(sys.stdout)
             code = ExitCode.FINE
         case OSError(errno=number, filename=None) if number in _OF_STREAMS:

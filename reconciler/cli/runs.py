@@ -18,7 +18,7 @@ from reconciler.cli.options import (
     workspace_options,
 )
 from reconciler.cli.output import render_options, style_of
-from reconciler.cli.streams import write_result
+from reconciler.cli.streams import write_result, write_update
 from reconciler.errors import BadUsage
 from reconciler.model.moments import moment_or_ago
 from reconciler.model.run_report import STATUSES, RunOrder
@@ -91,7 +91,7 @@ def execute(
     style = style_of(sys.stdout)
 
     def listen(change: RunChange) -> None:
-        write_result(_line(change) if output_format == "json" else change_as_text(change, style))
+        write_update(_line(change) if output_format == "json" else change_as_text(change, style))
 
     run_shown(lambda world: follow_runs(request, world, listen), runtime())
 

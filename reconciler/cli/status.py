@@ -24,7 +24,13 @@ from reconciler.cli.options import (
 )
 from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.signals import run
-from reconciler.cli.streams import write_message, write_note, write_result, write_screen
+from reconciler.cli.streams import (
+    write_message,
+    write_note,
+    write_result,
+    write_screen,
+    write_update,
+)
 from reconciler.errors import BadUsage, ExitCode, ServiceError
 from reconciler.model.wording import quoted
 from reconciler.render.formats import DEFAULT, writer_of
@@ -110,7 +116,7 @@ def execute(
         if watch is not None and sys.stdout.isatty():
             write_screen(text)
         else:
-            write_result(text)
+            (write_result if watch is None else write_update)(text)
         if options["html"] is not None:
             _write_page(options["html"], result.report)
         print_warnings(result.diagnostics)

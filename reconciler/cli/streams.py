@@ -19,8 +19,15 @@ _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 _CLEAR = "\x1b[H\x1b[2J"
 
 
+class ReaderGone(Exception):
+    """The reader of stdout has gone, as with `| head`. click hides a BrokenPipeError from us."""
+
+
 def open_closed_streams() -> None:
-    """Replace standard streams that are closed, so that no other file gets their numbers."""
+    """Replace standard streams that are closed, so that no other file gets their numbers.
+
+    Writing to a closed stdout fails as on a full disk: a plan that cannot be shown is not applied.
+    """
     for number, (name, mode) in enumerate(_STREAMS):
         if getattr(sys, name) is not None:
             continue
@@ -29,7 +36,9 @@ def open_closed_streams() -> None:
         except OSError:
             # The lowest free number, which is this one.
             os.open(os.devnull, os.O_RDWR)
-        setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+        access = os.O_RDONLY if name == "stdout" else os.O_RDWR
+        replacement = os.open(os.devnull, access)
+        setattr(sys, name, open(replacement, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 def discard(stream: TextIO) -> None:
@@ -39,8 +48,23 @@ def discard(stream: TextIO) -> None:
 
 
 def write_result(text: str) -> None:
-    """Write to stdout. Raises OSError."""
-    _write(text)
+    """Write to stdout. Raises OSError.
+
+    A reader that has gone, as with `| head`, does not end a command: files that it saves and its
+    exit code stay the same.
+    """
+    try:
+        _write(text)
+    except BrokenPipeError:
+        discard(sys.stdout)
+
+
+def write_update(text: str) -> None:
+    """Write a part of a result that goes on. Raises ReaderGone, and OSError."""
+    try:
+        _write(text)
+    except BrokenPipeError:
+        raise ReaderGone from None
 
 
 def write_screen(text: str) -> None:

@@ -191,9 +191,11 @@ def _check_id(plan: Plan, wanted: str) -> None:
 
 def _check_terminal(request: ApplyRequest) -> None:
     if request.asks and not request.can_ask:
+        # `pause` and `unpause` take neither a plan id nor a saved plan.
+        others = ", --plan-id, or a plan that was saved with `plan --out FILE`"
         raise BadUsage(
             "no terminal to ask for approval; nothing was sent",
-            hint="pass --auto-approve, --plan-id, or a plan that was saved with `plan --out FILE`",
+            hint=f"pass --auto-approve{others if request.make is None else ''}",
         )
 
 

@@ -195,6 +195,8 @@ def _check_url(
     workspace: Workspace, environment: str, base_url: str, problems: DiagnosticCollector
 ) -> None:
     at = workspace.mark(("environments", environment, "base_url"))
+    own = workspace.section("environments", environment).get("base_url")
+    name = "base_url" if own is not None else _VARIABLES["base_url"]
     try:
         parts = urlsplit(base_url)
         host = parts.hostname
@@ -206,28 +208,26 @@ def _check_url(
         # The value is not shown: it may contain a password.
         problems.error(
             "bad-url",
-            "base_url contains a user name or password",
+            f"{name} contains a user name or password",
             at=at,
             hint="remove them; only `api_key` is sent",
         )
     elif parts.scheme not in ("http", "https") or not host or _NOT_IN_URL.search(base_url):
-        problems.error(
-            "bad-url", f"invalid base_url {quoted(base_url)}", at=at, hint=_fix(base_url)
-        )
+        problems.error("bad-url", f"invalid {name} {quoted(base_url)}", at=at, hint=_fix(base_url))
     elif own_path is not None:
         page = own_path[0]
         address = f"{parts.scheme}://{parts.netloc}{parts.path.removesuffix(page)}"
         what = "the path of the API" if page.startswith("/api") else "the path of a page"
         problems.error(
             "bad-url",
-            f"base_url contains {what}, {quoted(page)}",
+            f"{name} contains {what}, {quoted(page)}",
             at=at,
             hint=f"use {address}; paths are added to it",
         )
     elif parts.scheme == "http" and not is_loopback(host):
         problems.warning(
             "clear-text",
-            "base_url uses http: the API key is not sent without --insecure-http",
+            f"{name} uses http: the API key is not sent without --insecure-http",
             at=at,
         )
 

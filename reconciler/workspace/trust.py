@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Level
-from reconciler.errors import GitUnavailable
+from reconciler.errors import GitMissing, GitUnavailable
 from reconciler.model.wording import quoted
 from reconciler.workspace.git.applied import TrustedBranch, trusted_branch
 from reconciler.workspace.git.ci import is_job
@@ -108,7 +108,20 @@ def trusted_base(
     elif repository.is_nested:
         problem = "this repository is inside another one, as a submodule is"
         fix = "move the workspace to the outer repository"
-    elif (branch := trusted_branch(repository, environ)) is None:
+    else:
+        try:
+            return _of_branch(
+                folder, repository, trusted_branch(repository, environ), in_job=in_job
+            )
+        except GitMissing:
+            problem, fix = "git is not installed", "install git"
+    return TrustedBase(in_job=in_job, problem=problem, fix=fix)
+
+
+def _of_branch(
+    folder: Path, repository: Repository, branch: TrustedBranch | None, *, in_job: bool
+) -> TrustedBase:
+    if branch is None:
         problem = "the default branch is not in this clone"
         fix = f"{_FETCH}, or set RECONCILER_TRUST_REF"
     elif (link := _new_link(folder, repository, branch)) is not None:

@@ -265,7 +265,23 @@ def test_f9_a_plan_that_can_not_be_shown_is_not_applied(
     assert emulator.writes() == []
 
 
-def test_f9_a_closed_stdout_is_not_taken_for_another_file(
+def test_f9_a_reader_that_has_gone_changes_neither_files_nor_exit_code(
+    workspace: Path, emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    file = tmp_path / "plan.json"
+    command = ["plan", "--detailed-exitcode", "--out", file, "-C", workspace]
+    with open_stream("gone") as stdout:
+        ended = subprocess.run(
+            [sys.executable, "-m", "reconciler", *map(str, command)],
+            env={**os.environ, **emulator.environ()},
+            stdout=stdout,
+            check=False,
+        )
+    assert ended.returncode == 2
+    assert file.exists()
+
+
+def test_f9_a_plan_for_a_closed_stdout_is_not_applied(
     workspace: Path, emulator: RunningEmulator, tmp_path: Path
 ) -> None:
     log = tmp_path / "audit.jsonl"
@@ -276,9 +292,10 @@ def test_f9_a_closed_stdout_is_not_taken_for_another_file(
     )
     with process, time_limit(process):
         _, err = process.communicate()
-    assert process.returncode == 0, err
-    assert complete_lines(log)[-1]["event"] == "ended"
-    assert sorted(emulator.exports()) == ALL
+    assert process.returncode == 1
+    assert b"the standard output can't be written: Bad file descriptor; nothing was sent" in err
+    assert not log.exists() or b"Environment" not in log.read_bytes()  # It is no other file.
+    assert emulator.writes() == []
 
 
 def open_stream(kind: str) -> Any:

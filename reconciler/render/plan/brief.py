@@ -29,7 +29,8 @@ _TOGGLES = (Action.PAUSE, Action.UNPAUSE)
 def lines_to_show(change: Change, *, verbose: bool) -> tuple[FieldLine, ...]:
     """Return the fields of a change. A deletion and a pause have none unless `verbose`."""
     if verbose:
-        return tuple(field_lines(change))
+        place = tuple(_place(change)) if change.action is Action.CREATE else ()
+        return (*place, *field_lines(change))
     if change.action is Action.CREATE:
         return tuple(_created(change))
     if change.action is Action.DELETE or change.action in _TOGGLES:
@@ -37,10 +38,15 @@ def lines_to_show(change: Change, *, verbose: bool) -> tuple[FieldLine, ...]:
     return tuple(changed_lines(change))
 
 
-def _created(change: Change) -> Iterator[FieldLine]:
-    """Yield the project, the plain fields, a line about each variant, and a line of secrets."""
+def _place(change: Change) -> Iterator[FieldLine]:
+    """Yield the project of a new object."""
     if change.parent is not None or change.parent_name is not None:
         yield _set(_parent_key(change), _parent(change))
+
+
+def _created(change: Change) -> Iterator[FieldLine]:
+    """Yield the project, the plain fields, a line about each variant, and a line of secrets."""
+    yield from _place(change)
     lines = [line for field in change.fields for line in _of_new(change, field)]
     yield from lines[:_MOST_FIELDS]
     if len(lines) > _MOST_FIELDS:

@@ -17,7 +17,7 @@ from reconciler.model.values import MISSING, SecretRef, path_text, value_at
 from reconciler.model.wording import printable
 from reconciler.render.plan.brief import lines_to_show, variants_of
 from reconciler.render.plan.fields import FieldLine, LineKind
-from reconciler.render.plan.remarks import Remark, remarks_of, shared_notes
+from reconciler.render.plan.remarks import Remark, general, remarks_of, shared_notes
 from reconciler.render.plan.words import (
     bare,
     first_of,
@@ -125,7 +125,11 @@ def _key(
         return action, kind, parent, reasons, notes, warned, tuple(_reached(change))
     if len(lines) > _MOST_COMPARED:
         return change.id
-    rules = frozenset((item.rule, item.severity) for item in change.consequences)
+    # `verbose` is where a reader is sent for messages that differ.
+    rules = frozenset(
+        (item.rule, item.severity, general(change, item) if verbose else "")
+        for item in change.consequences
+    )
     return action, kind, reasons, rules, lines, notes
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from reconciler.errors import GitUnavailable
+from reconciler.errors import GitMissing, GitUnavailable
 from reconciler.model.wording import printable
 
 HEAD = "HEAD"
@@ -275,8 +275,9 @@ class Repository(Struct, frozen=True):
                 timeout=_SECONDS,
             )
         except FileNotFoundError:
-            raise GitUnavailable(
-                "git is not installed", hint="install git, or use --no-base"
+            raise GitMissing(
+                "git is not installed",
+                hint="install git; `plan` and `apply` work without it with --no-base",
             ) from None
         except subprocess.TimeoutExpired:
             raise GitUnavailable(

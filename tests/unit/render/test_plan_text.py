@@ -113,6 +113,25 @@ def test_messages_that_differ_only_in_the_address_are_one() -> None:
     assert "  ‖ 4 batch exports\n      x0, x1, x2, x3\n" in text
 
 
+def test_verbose_shows_every_consequence_that_differs_in_detail() -> None:
+    names = [f"x{number}" for number in range(6)]
+    intervals = ["hour", "day"] * 3
+    wanted = [
+        export(name, interval=interval, paused=True)
+        for name, interval in zip(names, intervals, strict=True)
+    ]
+    live = [
+        live_export(f"e{number}", f"X{number}", interval=interval)
+        for number, interval in enumerate(intervals)
+    ]
+    plan = planned(desired_of(project(), *wanted), live_of(live_project(), *live))
+    assert "3 more differ in detail: --verbose" in plan_as_text(plan).replace("\n        ", " ")
+    text = plan_as_text(plan, VERBOSE)
+    assert "hourly runs" in text
+    assert "daily runs" in text
+    assert "differ in detail" not in text
+
+
 def test_every_deletion_has_a_line() -> None:
     gone = [export(f"x{number}", state=State.ABSENT) for number in range(30)]
     live = [live_export(f"e{number}", f"X{number}") for number in range(30)]
