@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from reconciler.cli.output import is_interactive, width_of
 from reconciler.cli.settings import current
 from reconciler.cli.signals import run
-from reconciler.cli.streams import write_note
+from reconciler.cli.streams import write_message, write_note
 from reconciler.cli.tracing import trace_listener
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.runtime import Runtime
@@ -104,7 +104,14 @@ async def read_line(stream: TextIO) -> str:
         await readable.wait()
     finally:
         loop.remove_reader(stream)
-    return stream.readline()
+    return _line_of(stream.readline())
+
+
+def _line_of(text: str) -> str:
+    """Return a line that was read. Ctrl-D ends none, so that the next message would continue it."""
+    if not text.endswith("\n"):
+        write_message("\n")
+    return text
 
 
 async def _read_in_thread(stream: TextIO) -> str:
@@ -123,4 +130,4 @@ async def _read_in_thread(stream: TextIO) -> str:
             loop.call_soon_threadsafe(deliver, text)
 
     threading.Thread(target=read, name="prompt", daemon=True).start()
-    return await line
+    return _line_of(await line)

@@ -128,7 +128,8 @@ def write_usage_error(error: click.ClickException) -> None:
     """Write an error of click, which quotes arguments as they are."""
     shown = io.StringIO()
     error.show(shown)
-    write_message("".join(f"{printable(line)}\n" for line in shown.getvalue().splitlines()))
+    lines = shown.getvalue().expandtabs(2).splitlines()
+    write_message("".join(f"{printable(line)}\n" for line in lines))
 
 
 class ByteOutput:

@@ -274,7 +274,7 @@ class _Planner(Struct):
         paused = schedule.last_paused_at
         if paused is None:
             raise BadUsage(
-                f"the service does not say when {target.address} was paused",
+                f"no pause of {target.address} is known",
                 hint="pass --from and --to; `reconciler gaps` shows what is missing",
             )
         last = schedule.floor(now)

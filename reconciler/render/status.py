@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reconciler.model.run import Run
 from reconciler.model.status import ExportStatus, State, StatusReport, rough_duration
@@ -40,6 +40,8 @@ _LONGEST_NAME = 48
 _MOST_MISSING = 5
 _HEADINGS = ("", "", "last run", "state", "lag", "rows/day", "latest runs")
 _NOTE = "note"
+_SKEW = timedelta(minutes=5)
+"""How far the clock of the service may be ahead of this machine without a word."""
 _LEAST_FIRST = (6, 1, 5)
 """The columns that a narrow terminal does not show: rows of runs, parent, rows a day."""
 
@@ -94,7 +96,9 @@ def last_run(export: ExportStatus, at: datetime) -> str:
     if moment is None:
         return "never" if run is None else "-"
     clock = "%H:%M" if (at - moment).days < 1 else "%Y-%m-%d"
-    return f"{moment.strftime(clock)} ({rough_duration(at - moment)} ago)"
+    if moment - at > _SKEW:
+        return f"{moment.strftime('%H:%M')} (in {rough_duration(moment - at)}: check the clock)"
+    return f"{moment.strftime(clock)} ({rough_duration(max(at - moment, timedelta()))} ago)"
 
 
 def moment_of(run: Run) -> datetime | None:

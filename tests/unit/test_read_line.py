@@ -69,3 +69,20 @@ def test_a_cancelled_question_leaves_nothing_that_waits(loop: asyncio.AbstractEv
             if thread.name == "prompt":
                 thread.join(60)
     os.close(ours)
+
+
+def test_the_end_of_input_ends_the_line_of_the_question(
+    loop: asyncio.AbstractEventLoop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours, theirs = pty.openpty()
+
+    async def ask() -> str:
+        asking = asyncio.create_task(read_line(terminal))
+        await asyncio.sleep(0)
+        os.write(ours, b"\x04")
+        return await asking
+
+    with os.fdopen(theirs, encoding="utf-8") as terminal:
+        assert loop.run_until_complete(asyncio.wait_for(ask(), 60)) == ""
+    assert capsys.readouterr().err == "\n"
+    os.close(ours)

@@ -18,7 +18,7 @@ from reconciler.model.plan import Note
 from reconciler.model.run import Run
 from reconciler.model.status import ExportStatus, State, StatusReport
 from reconciler.render.options import RenderOptions
-from reconciler.render.status import as_ascii, sparkline, status_as_text
+from reconciler.render.status import as_ascii, last_run, sparkline, status_as_text
 from reconciler.render.status_html import status_as_html
 from reconciler.render.status_markdown import status_as_markdown
 from reconciler.render.style import Style
@@ -233,3 +233,16 @@ def test_the_json_has_every_fact() -> None:
     ]
     assert [item["status"] for item in orders["runs"]] == ["Failed", "Running", "Completed"]
     assert sessions["paused_since"] == "2026-06-07T12:40:00Z"
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        (timedelta(minutes=39), "12:01 (39 min ago)"),
+        (-timedelta(minutes=1), "12:01 (0 min ago)"),
+        (-timedelta(hours=3), "12:01 (in 3 h: check the clock)"),
+    ],
+)
+def test_a_run_ahead_of_the_clock_is_said_to_be(at: timedelta, words: str) -> None:
+    item = export("a", runs=(run(12),))
+    assert last_run(item, NOW.replace(hour=12, minute=1) + at) == words
