@@ -290,9 +290,16 @@ def _not_deleted(plan: Plan, session: Session) -> GitUnavailable | None:
     A later base would not know them any more, and nothing would ever delete them. Objects that
     only have the name of one, in any project, don't count.
     """
-    if not {*session.loaded.policy.prune.values()} - {Prune.NEVER}:
-        return None
-    left = [note.about for note in plan.notes if note.code == "removed-unclear" and note.about]
+    policy = session.loaded.policy
+    scopes = {scope for scope, mode in policy.prune.items() if mode is not Prune.NEVER}
+    below_parents = any("." in scope for scope in scopes)
+    left = [
+        note.about
+        for note in plan.notes
+        if note.code == "removed-unclear" and note.about
+        # The project of the object is not known, so the mode of any project may be its own.
+        if below_parents or policy.prune_of(note.about.kind) is not Prune.NEVER
+    ]
     if not left:
         return None
     return GitUnavailable(

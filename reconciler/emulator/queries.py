@@ -12,8 +12,10 @@ import re
 from dataclasses import dataclass
 from itertools import dropwhile, pairwise
 
+_SKIPPED = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
+"""Whitespace and comments."""
 _LEXEME = re.compile(
-    r"\s*(?:(?P<string>'(?:[^'\\]|\\.)*')|(?P<number>\d+(?:\.\d+)?)"
+    r"(?:(?P<string>'(?:[^'\\]|\\.)*')|(?P<number>\d+(?:\.\d+)?)"
     r"|(?P<word>[A-Za-z_$][\w$]*|`[^`]*`)|(?P<sign>!=|<>|<=|>=|\|\||[-+*/%<>=(),.\[\]]))"
 )
 _OPERATORS = (
@@ -144,14 +146,19 @@ def _outline(text: str) -> list[tuple[str, int]]:
 
 def _lexemes(text: str) -> list[str]:
     lexemes = []
-    at = 0
-    while text[at:].strip():
+    at = _after_skipped(text, 0)
+    while at < len(text):
         match = _LEXEME.match(text, at)
         if match is None:
             raise BadQuery("Failed to parse query.")
-        lexemes.append(match[0].strip())
-        at = match.end()
+        lexemes.append(match[0])
+        at = _after_skipped(text, match.end())
     return lexemes
+
+
+def _after_skipped(text: str, at: int) -> int:
+    match = _SKIPPED.match(text, at)
+    return match.end() if match is not None else at
 
 
 def _column(cursor: _Cursor) -> tuple[str, str | None]:

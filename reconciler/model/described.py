@@ -32,7 +32,8 @@ _PLAIN: Mapping[str, FieldType] = {
 
 
 _SET_BY_KIND = (
-    *("type", "reset", "after_create", "toggle", "sent_with", "fixed_since"),
+    *("type", "reset", "after_create", "null_in_create", "toggle", "sent_with"),
+    "fixed_since",
     *("aliases", "renamed_since", "read_at", "verbatim"),
 )
 """Attributes of a field that a kind may set; the schema sets all others."""

@@ -140,6 +140,8 @@ class Field(Struct, frozen=True):
         The value to send when the key is removed from the files, if neither null nor the default.
     after_create
         Whether it is sent by PATCH after a create, which refuses or overwrites it.
+    null_in_create
+        Whether a create sends null: without the field, the server gives new objects a value.
     toggle
         The calls that change it, for a boolean with actions of its own.
     sent_with
@@ -163,6 +165,7 @@ class Field(Struct, frozen=True):
     reset: JSON | Missing = MISSING
     secret: bool = False
     after_create: bool = False
+    null_in_create: bool = False
     toggle: Toggle | None = None
     sent_with: tuple[str, ...] = ()
     fixed_since: Dialect | None = None

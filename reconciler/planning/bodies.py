@@ -26,12 +26,14 @@ def create_body(
 ) -> dict[str, JSON]:
     """Return the declared fields that a create sends, or (`after`) that are patched after it.
 
-    Without nulls: absent and null are the same to a create.
+    Without nulls: absent and null are the same to a create, but for fields of which the server
+    gives new objects a value.
     """
     return {
         name: _sent_value(field, resource.spec[field.name])
         for field in kind.fields
-        if field.after_create is after and resource.spec.get(field.name) is not None
+        if field.after_create is after and field.name in resource.spec
+        if field.null_in_create or resource.spec[field.name] is not None
         for name in field.sent_as(dialect)
     }
 

@@ -122,3 +122,38 @@ def test_an_export_that_lists_hide_is_created_once(
     write(folder, {"all.yaml": json.dumps(pinned)})
     plan = reconciler("plan", "-C", folder, environ=running.environ())
     assert "No changes. Live state matches the configuration (1 resource; 1 unmanaged" in plan.out
+
+
+@pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
+def test_null_of_a_field_that_new_projects_get_a_value_of(
+    dialect: str, running: RunningEmulator, tmp_path: Path
+) -> None:
+    """Without the field, servers of 2026 set a first day of the week and a setting of their own."""
+    new = {"name": "New", "week_start_day": None, "extra_settings": None}
+    files = {
+        "reconciler.yaml": "version: 1\n",
+        "all.yaml": json.dumps({"projects": {"new": new}}),
+    }
+    folder = write(tmp_path / "workspace", files)
+    applied = reconciler("apply", "-C", folder, "--auto-approve", environ=running.environ())
+    assert applied.code == 0, applied.err
+    again = reconciler("plan", "-C", folder, "--detailed-exitcode", environ=running.environ())
+    assert again.code == 0, again.out
+
+
+@pytest.mark.parametrize("dialect", ["interface", "2025", "2026"])
+def test_whitespace_around_items_of_lists_is_no_change(
+    dialect: str, running: RunningEmulator, tmp_path: Path
+) -> None:
+    """A block of YAML or a file ends with a line break; the server stores the items trimmed."""
+    names = ("app_urls", "recording_domains", "live_events_columns")
+    lists = {name: [" https://a ", "b\n"] for name in (*names, "person_display_name_properties")}
+    files = {
+        "reconciler.yaml": "version: 1\n",
+        "all.yaml": json.dumps({"projects": {"new": {"name": "New", **lists}}}),
+    }
+    folder = write(tmp_path / "workspace", files)
+    applied = reconciler("apply", "-C", folder, "--auto-approve", environ=running.environ())
+    assert applied.code == 0, applied.err
+    again = reconciler("plan", "-C", folder, "--detailed-exitcode", environ=running.environ())
+    assert again.code == 0, again.out

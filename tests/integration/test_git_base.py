@@ -592,3 +592,26 @@ def test_a_removal_that_a_failed_run_made_unclear_is_not_recorded_as_done(repo: 
     assert "the commit is not recorded: it is not certain" in again.err
     assert repo.marked() == first
     assert repo.exports() == {"lake", "old"}
+
+
+@pytest.mark.parametrize(
+    ("prune", "code"),
+    [("{batch_export: git}", 3), ("{project: git}", 0), ("{project: git, batch_export: false}", 0)],
+)
+def test_only_what_prune_would_delete_holds_up_a_mark(repo: Repo, prune: str, code: int) -> None:
+    """Two exports of one name: which of them a removed resource had is unclear."""
+    settings = f"version: 1\nsecrets: [ONE, TWO, ID]\npolicy: {{prune: {prune}}}\n"
+    write(repo.folder, {"reconciler.yaml": settings})
+    repo.commit(lake={}, sea={})
+    assert repo.apply("--mark").code == 0
+    (web,) = (item for item in repo.running.state()["projects"] if item["batch_exports"])
+    made = repo.running.call(
+        "POST",
+        f"/api/projects/{web['id']}/batch_exports/",
+        {"name": "lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}},
+    )
+    assert made.status_code == 201
+    last = repo.commit(sea={})
+    applied = repo.apply("--mark")
+    assert applied.code == code, applied.err
+    assert (repo.marked() == last) is (code == 0)

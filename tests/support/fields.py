@@ -140,7 +140,7 @@ EXPORT: dict[str, list[Any]] = {
 }
 QUERIES = [
     "select event, toInt(1+1) as n from events",
-    "SELECT event FROM events where 1 = 1 and a != 'x'",
+    "SELECT event -- all of them\nFROM events where 1 = 1 /* and */ and a != 'x' -- end",
 ]
 PROJECT: dict[str, list[Any]] = {
     "timezone": ["Europe/Berlin", "UTC"],

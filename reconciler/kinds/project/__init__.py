@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 _SPECIAL = (
     Field("name", Text(trimmed=True)),
-    Field("app_urls", SetOf(Text(), drop_blank=True), reset=[]),
-    Field("recording_domains", SetOf(Text(), drop_blank=True)),
+    # The server trims the items of lists of text, as it trims names.
+    Field("app_urls", SetOf(Text(trimmed=True), drop_blank=True), reset=[]),
+    Field("recording_domains", SetOf(Text(trimmed=True), drop_blank=True)),
+    Field("person_display_name_properties", ListOf(Text(trimmed=True))),
+    Field("live_events_columns", ListOf(Text(trimmed=True))),
     # The server refuses null, although it is the initial value (docs/service.md 4.2).
     Field("autocapture_exceptions_errors_to_ignore", ListOf(Text(), empty_is_null=True), reset=[]),
     Field("session_replay_config", MergedObject(depth=2)),
@@ -25,7 +28,9 @@ _SPECIAL = (
     Field("conversations_settings", MergedObject()),
     Field("modifiers", MergedObject()),
     # Replaced as a whole, but the server adds a key to it, recorder_script.
-    Field("extra_settings", MergedObject(by_client=True)),
+    Field("extra_settings", MergedObject(by_client=True), null_in_create=True),
+    # New projects take it from the country of their maker (docs/service.md 4.1).
+    Field("week_start_day", null_in_create=True),
     # Refused in a create: the server creates a dashboard (docs/service.md 4.1).
     Field("primary_dashboard", after_create=True),
 )
