@@ -27,6 +27,7 @@ from reconciler.authoring.layout import (
 from reconciler.authoring.list_items import ListText
 from reconciler.authoring.safety import check_text, copied, unsafe
 from reconciler.authoring.splices import (
+    Span,
     Splice,
     alias_of,
     comments_in,
@@ -45,6 +46,8 @@ from reconciler.workspace.yaml.nodes import MERGE_TAG, is_block_text, nodes_in
 
 _PASSES = 4
 _ANCHOR = re.compile(r"&\S+\s+")
+_REST_OF_LINE = re.compile(r"[ \t]*,[ \t]*(?:#[^\r\n]*)?(?:\r\n|\n)")
+"""What may follow a member of a mapping in flow style in its line."""
 _TOP = 2
 """Levels of mappings that stay when they become empty: those that hold resources."""
 
@@ -175,8 +178,10 @@ class _Editing:
             if splices is not None:
                 return splices
         if isinstance(value, yaml.MappingNode) and value.flow_style and are_mappings and want:
-            return list(self._flow(value, have, want))
+            return self._flow(value, have, want)
         span = span_of(self.text, key, value)
+        if in_flow and self._has_comments(value, span):
+            return None
         is_flow = not isinstance(value, yaml.CollectionNode) or value.flow_style
         is_line = is_flow and "\n" not in self.text[slice(*span)]
         text = _inline(value, want, in_flow=in_flow) if is_line or in_flow else None
@@ -192,7 +197,7 @@ class _Editing:
         if not (isinstance(have, dict) and isinstance(want, dict) and want):
             return None
         if isinstance(node, yaml.CollectionNode) and node.flow_style:
-            return list(self._flow(node, have, want))
+            return self._flow(node, have, want)
         own = [key.value for key, _ in node.value if key.tag != MERGE_TAG]
         if len(own) < len(node.value) or set(own) != want.keys():
             return None
@@ -206,25 +211,58 @@ class _Editing:
                 changes += changed
         return changes
 
-    def _flow(self, node: Node, have: Any, want: Mapping[str, Any]) -> Iterator[Splice]:
-        """Yield what changes in a mapping in flow style."""
+    def _flow(self, node: Node, have: Any, want: Mapping[str, Any]) -> list[Splice] | None:
+        """Return what changes in a mapping in flow style, None if that would remove comments."""
+        changes: list[Splice] = []
         pairs = [(key, value, span_of(self.text, key, value)) for key, value in node.value]
         own = {key.value: None for key, _, _ in pairs if key.tag != MERGE_TAG}
+        kept = [span for key, _, span in pairs if key.tag == MERGE_TAG or key.value in want]
+        if pairs and not kept:
+            whole = Span(node.start_mark.index, node.end_mark.index)
+            text = f"{self._anchor(whole.start)}{flow_text(dict(want))}"
+            return None if self._has_comments(node, whole) else [Splice(*whole, text)]
         for position, (key, value, span) in enumerate(pairs):
             if key.value not in own:
                 continue
             before, after = have.get(key.value, MISSING), want.get(key.value, MISSING)
-            if after is MISSING and all(name not in want for name in list(own)[position:]):
-                yield Splice(pairs[position - 1][2].end, span.end, "")
-            elif after is MISSING:
-                end = pairs[position + 1][0].start_mark.index
-                yield Splice(key.start_mark.index, end, "")
+            if after is MISSING:
+                part = self._removed(pairs, position, want)
+                # The comment beside a member is removed, too. Those above stay, as in block style.
+                removed = self._own_lines(key, span) if self._has_comments(node, part) else part
+                if removed is None:
+                    return None
+                changes.append(Splice(*removed, ""))
             elif not is_same(before, after):
-                yield from self._value(key, value, before, after, in_flow=True) or ()
-        at = pairs[-1][2].end if pairs else node.end_mark.index - 1
+                changed = self._value(key, value, before, after, in_flow=True)
+                if changed is None:
+                    return None
+                changes += changed
+        at = kept[-1].end if kept else node.end_mark.index - 1
         added = flow_text(dict(self._added(have, want, own)))[1:-1]
         if added:
-            yield Splice(at, at, f", {added}" if pairs else added)
+            changes.append(Splice(at, at, f", {added}" if kept else added))
+        return changes
+
+    def _removed(
+        self, pairs: Sequence[tuple[Node, Node, Span]], position: int, want: Mapping[str, Any]
+    ) -> Span:
+        """Return a member of a mapping in flow style, and the comma before or after it."""
+        rest = [key for key, _, _ in pairs[position:]]
+        if position and all(key.tag != MERGE_TAG and key.value not in want for key in rest):
+            return Span(pairs[position - 1][2].end, pairs[position][2].end)
+        return Span(pairs[position][0].start_mark.index, pairs[position + 1][0].start_mark.index)
+
+    def _own_lines(self, key: Node, span: Span) -> Span | None:
+        """Return the lines of a member in flow style, None if they contain something else."""
+        start = self.starts[key.start_mark.line]
+        rest = _REST_OF_LINE.match(self.text, span.end)
+        is_alone = rest is not None and not self.text[start : key.start_mark.index].strip()
+        return Span(start, rest.end()) if rest is not None and is_alone else None
+
+    def _has_comments(self, node: Node, span: Span) -> bool:
+        """Return whether a part of a node has comments."""
+        scalars = [item for item in nodes_in(node) if isinstance(item, yaml.ScalarNode)]
+        return bool(comments_in(self.text, span.start, span.end, scalars))
 
     def _rewritten(self, entry: Entry, want: JSON) -> Splice:
         """Return the lines of a key with another value, and with the comment beside it."""
@@ -232,11 +270,13 @@ class _Editing:
         start = entry.value.start_mark
         has_items = isinstance(want, (dict, list)) and bool(want)
         comments = self._comments(entry, colon, has_items=has_items)
-        if len(comments) > 1:
+        first, *rest = _lines(want)
+        # A comment below text in lines would be part of it.
+        is_below = first.startswith("|") and entry.body_end < entry.end
+        if len(comments) > 1 or is_below:
             at = entry.key.start_mark
             raise unsafe(Mark(self.document.file, at.line + 1, at.column + 1))
         anchor = self._anchor(start.index)
-        first, *rest = _lines(want)
         head = f" {anchor}{first}".rstrip() + "".join(f"  {comment}" for comment in comments)
         indent = self._indent_of_text(entry) if first.startswith("|") else _indent(entry)
         margin = " " * indent
@@ -249,9 +289,14 @@ class _Editing:
         scalars = [node for node in nodes_in(entry.value) if isinstance(node, yaml.ScalarNode)]
         if is_block_text(entry.value):
             return comments_in(self.text, start, self.starts[entry.below], ())
-        is_item = isinstance(entry.value, yaml.CollectionNode) and not has_items
-        end = self.starts[entry.line + 1 if is_item else entry.body_end]
-        return comments_in(self.text, start, end, scalars)
+        end = self.starts[entry.body_end]
+        comments = comments_in(self.text, start, end, scalars)
+        if has_items or not isinstance(entry.value, yaml.CollectionNode):
+            return comments
+        first = comments_in(self.text, start, self.starts[entry.below], scalars)
+        closing = max(entry.value.end_mark.index, self.starts[entry.below])
+        last = comments_in(self.text, closing, end, ()) if entry.value.flow_style else []
+        return first + last
 
     def _indent_of_text(self, entry: Entry) -> int:
         """Return the indentation of a text below its key."""

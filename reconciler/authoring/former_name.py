@@ -91,8 +91,11 @@ def _with_item(text: str, names: Node, item: str) -> str | None:
 
 def _with_member(text: str, mapping: Node | None, member: str) -> str | None:
     """Return the text with a member at the end of a mapping in flow style."""
-    if mapping is None or not mapping.value:
+    if mapping is None:
         return None
+    if not mapping.value:
+        end = mapping.end_mark.index - 1
+        return f"{text[:end]}{member}{text[end:]}"
     end = mapping.value[-1][1].end_mark.index
     return f"{text[:end]}, {member}{text[end:]}"
 

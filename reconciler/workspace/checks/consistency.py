@@ -11,9 +11,11 @@ from reconciler.model.resource import Resource
 from reconciler.model.schema_files import schema
 from reconciler.model.suggestion import choice
 from reconciler.model.values import Path, path_text
+from reconciler.workspace.checks.default_values import check_default_values
 from reconciler.workspace.checks.relations import ResolvedWorkspace, check_relations
 from reconciler.workspace.checks.rules import check_rule_words
 from reconciler.workspace.declarations import Declaration
+from reconciler.workspace.layers import EnvironmentContext
 from reconciler.workspace.schema.validation import CheckContext
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Unknown
@@ -57,12 +59,13 @@ def _check_defaults(resolved: ResolvedWorkspace) -> None:
                 hint=choice(name, resolved.context.kinds),
             )
         elif isinstance(fields, dict):
-            _check_default_fields(workspace, name, fields, resolved.context.problems)
+            _check_default_fields(resolved.context, name, fields)
 
 
 def _check_default_fields(
-    workspace: Workspace, kind: str, fields: Mapping[str, object], problems: DiagnosticCollector
+    context: EnvironmentContext, kind: str, fields: Mapping[str, object]
 ) -> None:
+    workspace, problems = context.workspace, context.problems
     known = (schema(kind) or {}).get("properties", {})
     # An error in a default is reported by the resources that use it.
     reported = {
@@ -70,6 +73,8 @@ def _check_default_fields(
         for diagnostic in problems.diagnostics
         if problems.environment in (*diagnostic.environments, "")
     }
+    if context.snapshots is None:  # An old mistake in a default does not prevent a plan.
+        check_default_values(context.kinds[kind], context, reported, without=_PER_RESOURCE)
     for field in fields:
         at = workspace.document.key_mark(("defaults", kind, field))
         if field in _PER_RESOURCE:

@@ -44,6 +44,8 @@ _SUSPICIOUS = tuple(
 )
 """A character, and a pattern to search for if a text contains it, compiled then."""
 _OTHER_BREAK = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
+_OWN_BREAK = "\r"
+"""A line break in YAML 1.2 too, in comments only since most tools do not show it."""
 _COMMENT_IN_HEADER = re.compile(r"[|>][-+0-9]*#")
 _MOST = 100
 """Errors after which a file is not checked further."""
@@ -93,6 +95,7 @@ class _Checker(Struct):
         """Check a token, and what is between it and the one before."""
         start, end = token.start_mark.index, token.end_mark.index
         self._check_comment(start)
+        self._check_breaks(start)
         if self.brackets:
             self._check_indentation_of(token)
         if token.__class__ in _BLOCKS:
@@ -118,6 +121,10 @@ class _Checker(Struct):
         position = self.text.find("#", self.end, start)
         if position > 0 and not self.text[position - 1].isspace():
             self._error_at_comment(position)
+
+    def _check_breaks(self, start: int) -> None:
+        if start > self.end:
+            report_breaks(self.file, self.text, (self.end, start), self.problems)
 
     def _error_at_comment(self, position: int) -> None:
         self._error(
@@ -204,6 +211,31 @@ class _Checker(Struct):
         elif self.brackets and written == "?" and follows.strip():
             hint = "quote text that begins with ?"
             self._error("? before a key", position - 1, hint)
+
+
+def report_breaks(
+    file: str, text: str, between: tuple[int, int], problems: DiagnosticCollector
+) -> bool:
+    """Report what only the parser takes for a line break between two tokens, before other text.
+
+    What most tools show as the rest of a comment would be read as YAML.
+    """
+    start, end = between
+    for match in _OTHER_BREAK.finditer(text, start, end):
+        began = max(text.rfind("\n", 0, match.start()) + 1, start)
+        is_comment = "#" in text[began : match.start()]
+        rest = text[match.end() :].partition("\n")[0].strip()
+        is_own = match[0] == _OWN_BREAK and not (is_comment and "\n" in text)
+        if rest and not rest.startswith("#") and not is_own:
+            what = "ends this comment" if is_comment else "ends this line"
+            problems.error(
+                "ambiguous-yaml",
+                f"U+{ord(match[0]):04X} {what}: the text after it is read as YAML",
+                at=place(file, text, match.start()),
+                hint="remove it, or start a new line",
+            )
+            return True
+    return False
 
 
 def may_look_alike(text: str) -> bool:

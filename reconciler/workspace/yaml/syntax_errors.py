@@ -13,7 +13,7 @@ from yaml.reader import ReaderError
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.nodes import Parser
-from reconciler.workspace.yaml.strictness import place
+from reconciler.workspace.yaml.strictness import place, report_breaks
 
 _NOT_YAML = re.compile(
     r"[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
@@ -25,6 +25,7 @@ _CONFLICT_MARKER = re.compile(
 _SPACE_IN_INDENT = re.compile(r"[ \t]*(?P<space>[\xa0\u1680\u2000-\u200b\u202f\u205f\u3000])")
 _NO_BREAK_SPACE = "\xa0"
 _ANCHOR = re.compile(r"&(?P<name>[\w-]+)")
+_COMMENTS = re.compile("\\s*(?:#[^\n\r\x85\u2028\u2029]*\\s*)*")
 _ENDS_WITH_COMMENT = re.compile(r"\s+#.*")
 _AFTER_A_VALUE = frozenset(
     {
@@ -60,6 +61,7 @@ def report_syntax(
         at = Mark(file, len(document.lines), len(document.line(len(document.lines))) + 1)
     if not (
         _report_conflict(text, file, problems)
+        or _report_break(mark, text, file, problems)
         or _report_whitespace(error, what, at, document, problems)
         or _report_anchor(error, what, at, document, problems)
         or _report_text_after_value(what, at, mark, text, problems)
@@ -75,6 +77,26 @@ def _report_conflict(text: str, file: str, problems: DiagnosticCollector) -> boo
     at = place(file, text, marker.start())
     problems.error("conflict-marker", f"merge conflict marker {shown}", at=at)
     return True
+
+
+def _report_break(
+    mark: yaml.Mark | None, text: str, file: str, problems: DiagnosticCollector
+) -> bool:
+    """Report an invisible line break above the error, between the values before it."""
+    if text.isascii() and "\r" not in text:
+        return False
+    stop, end = mark.index if mark is not None else len(text), 0
+    try:
+        for token in yaml.scan(text, Loader=Parser):
+            start = token.start_mark.index
+            if start > end and report_breaks(file, text, (end, min(start, stop)), problems):
+                return True
+            end = max(end, token.end_mark.index)
+    except yaml.YAMLError:
+        below = _COMMENTS.match(text, end)
+        last = min(below.end() if below is not None else end, stop)
+        return report_breaks(file, text, (end, last), problems)
+    return False
 
 
 def _report_whitespace(

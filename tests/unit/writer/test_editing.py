@@ -186,3 +186,67 @@ def test_any_values_can_be_set_and_comments_stay(values: dict[Path, Any]) -> Non
     kept = {extra.text for extra in extras_in(text)}
     comments = {extra.text for extra in extras_in(FILE) if extra.text.startswith("#")}
     assert lists or comments <= kept
+
+
+FLOW = """\
+batch_exports:
+  one:
+    name: One
+    destination: {
+      a: 1,  # first
+      # of b
+      b: 2,  # second
+      # of c
+      c: [p, q],  # third
+    }
+"""
+DESTINATION = (*ONE, "destination")
+
+
+@pytest.mark.parametrize(
+    ("edits", "lines"),
+    [
+        ([("a", MISSING)], ["-      a: 1,  # first"]),
+        ([("b", MISSING)], ["-      b: 2,  # second"]),
+        ([("c", MISSING)], ["-      c: [p, q],  # third"]),
+        (
+            [("b", MISSING), ("c", MISSING)],
+            ["-      b: 2,  # second", "-      c: [p, q],  # third"],
+        ),
+        (
+            [("c", MISSING), ("d", 3)],
+            [
+                "-      b: 2,  # second",
+                "-      c: [p, q],  # third",
+                "+      b: 2, d: 3,  # second",
+            ],
+        ),
+    ],
+)
+def test_a_member_in_brackets_takes_only_the_comment_beside_it(edits, lines) -> None:
+    text = after(*(((*DESTINATION, name), value) for name, value in edits), text=FLOW)
+    compared = unified_diff(FLOW.splitlines(), text.splitlines(), lineterm="", n=0)
+    found = [line for line in compared if not line.startswith(("---", "+++", "@@"))]
+    assert sorted(found) == sorted(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "value"),
+    [
+        (
+            "batch_exports:\n  one: {name: O, destination: {a: [p,  # P\n    q,  # Q\n    r]}}\n",
+            (*DESTINATION, "a"),
+            ["p", "r"],
+        ),
+        ("batch_exports:\n  one:\n    model: x\n      # below\n", (*ONE, "model"), "a\nb\n"),
+    ],
+)
+def test_a_value_that_needs_a_comment_to_go_is_refused(text, path, value) -> None:
+    with pytest.raises(ReconcilerError, match="cannot edit this place safely"):
+        after((path, value), text=text)
+
+
+def test_the_comment_behind_the_bracket_of_an_emptied_list_stays() -> None:
+    text = "batch_exports:\n  one:\n    filters: [\n      1,\n    ]  # none is needed\n"
+    expected = "batch_exports:\n  one:\n    filters: []  # none is needed\n"
+    assert after(((*ONE, "filters"), []), text=text) == expected

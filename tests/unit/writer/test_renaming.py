@@ -126,6 +126,10 @@ SHORT_DOS = SHORT.replace("\n", "\r\n")
             f"{SHORT}    name: 'New: #1'\n    lifecycle: {{protect: true, renamed_from: [Old]}}\n",
         ),
         (
+            f"{SHORT}    name: Old\n    lifecycle: {{}}\n",
+            f"{SHORT}    name: 'New: #1'\n    lifecycle: {{renamed_from: [Old]}}\n",
+        ),
+        (
             f"{SHORT}    name: Old\n    lifecycle: {{renamed_from: [Older]}}\n",
             f"{SHORT}    name: 'New: #1'\n    lifecycle: {{renamed_from: [Old, Older]}}\n",
         ),
@@ -157,7 +161,6 @@ def test_a_former_name_is_added_in_any_style(before: str, after: str) -> None:
     "text",
     [
         f"{SHORT}    name: >-\n      Old\n",
-        f"{SHORT}    name: Old\n    lifecycle: {{}}\n",
         f"{SHORT}    name: Old\n    lifecycle: &l\n      protect: true\n  b: {{lifecycle: *l}}\n",
         "batch_exports:\n  a: &a {name: Old}\n  lake: *a\n",
     ],
