@@ -81,7 +81,13 @@ def execute(name: str, **options: Any) -> ExitCode:
     if options["cancelled"]:
         if options["log_file"] is not None:
             raise BadUsage("--log-file is not written by --cancel", hint="omit --log-file")
-        ids = run(cancel(name, options["row_id"], workspace, runtime()))
+        world = runtime()
+
+        def begin() -> None:
+            # A signal may not hide what was cancelled before.
+            stop_on_signals(world.stop)
+
+        ids = run(cancel(name, options["row_id"], workspace, world, begin))
         write_result(f"cancelled {several(len(ids), 'backfill')}\n")
         return ExitCode.FINE
     since, out, is_json = options["since"], options["out"], options["output_format"] == "json"

@@ -62,7 +62,8 @@ def exit_code_of_format(formatted: Formatted, *, check: bool) -> ExitCode:
 
 def exit_code_of_audit(audit: Audit) -> ExitCode:
     """Return PARTLY_APPLIED if the run that is shown has unknown outcomes or twins."""
-    incomplete = audit.shown.unknown or audit.shown.twins
+    shown = audit.shown
+    incomplete = shown.unknown or shown.twins or shown.unknown_requests
     return ExitCode.PARTLY_APPLIED if incomplete else ExitCode.FINE
 
 

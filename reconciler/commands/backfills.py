@@ -15,10 +15,11 @@ from reconciler.commands.gaps import gaps_in, rows_of_a_run
 from reconciler.commands.lock import only_apply
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.recording import Outputs, recording
+from reconciler.commands.running import BEGINNING
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import Target, Targets, read_targets
-from reconciler.errors import BadUsage, ReconcilerError, StalePlan
+from reconciler.errors import BadUsage, Invalid, ReconcilerError, StalePlan
 from reconciler.model.backfill_plan import (
     BackfillEnd,
     BackfillPlan,
@@ -30,9 +31,9 @@ from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
 from reconciler.model.live import id_text
 from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.redaction import Mask
-from reconciler.model.run import Run
+from reconciler.model.run import BackfillRow, Run
 from reconciler.model.wording import printable, quoted, several
-from reconciler.operations.backfilling import Backfiller
+from reconciler.operations.backfilling import Backfiller, rows_of
 from reconciler.operations.calls import NotOffered, ObjectCalls
 from reconciler.operations.run_history import latest_runs, read_backfills, read_runs
 from reconciler.planning.backfills import (
@@ -51,6 +52,7 @@ _UNLISTED = (
     "this server does not list backfills: one that was started from this file before, and has no "
     "run yet, is started again"
 )
+_CANCELLED = "Cancelled"
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
@@ -238,7 +240,18 @@ class _Planner(Struct):
             rows_of_a_run(latest),
             request.gaps if request.saved is None else request.saved.closes_gaps,
             self._now.isoformat(),
+            known=await self._known(target, tried) if request.dry_run else (),
+            newest_run=_newest(latest),
         )
+
+    async def _known(self, target: Target, planned: Sequence[PlannedBackfill]) -> tuple[str, ...]:
+        """Return the ids of backfills that the service lists now for some ranges."""
+        if not planned:
+            return ()
+        first = min(item.start for item in planned)
+        last = max(item.end for item in planned)
+        rows = await read_backfills(self.targets.calls(target, self.transport), first) or ()
+        return tuple(row.id for row in rows if row.start is None or row.start < last)
 
     @property
     def _now(self) -> datetime:
@@ -315,21 +328,23 @@ class _Planner(Struct):
             whole = of_range(schedule, item.range)
             if schedule.outward(item.start, item.end) != item.range or whole.runs != item.runs:
                 raise StalePlan(f"the schedule of {saved.address} changed since the plan was made")
-        made_at = datetime.fromisoformat(saved.created_at)
+        # What is new is not told by this machine's clock: that of the service may differ.
         calls = self.targets.calls(target, self.transport)
         rows = await read_backfills(calls, _BEGINNING)
         if rows is None:
+            newest = saved.newest_run
+            since = datetime.fromisoformat(newest) if newest is not None else BEGINNING
             runs = [
                 run
-                for run in await read_runs(calls, made_at)
-                if run.end and run.created_at and run.created_at > max(made_at, run.end + _LATE)
+                for run in await read_runs(calls, since)
+                if run.end and run.created_at and run.created_at > max(since, run.end + _LATE)
             ]
             left = [item for item in saved.backfills if not _has_run(item, runs)]
         else:
-            started = {
-                (row.start, row.end) for row in rows if row.created_at and row.created_at > made_at
-            }
-            left = [item for item in saved.backfills if (item.start, item.end) not in started]
+            new = [row for row in rows if row.id not in saved.known]
+            left = [
+                item for item in saved.backfills if not rows_of(item, new, dialect=calls.dialect)
+            ]
         if saved.closes_gaps and left:
             window = Interval(min(item.start for item in left), max(item.end for item in left))
             gaps, _ = await self._gaps(target, window)
@@ -341,6 +356,12 @@ class _Planner(Struct):
         if rows is None and left:
             notes += (_UNLISTED,)
         return [replace(item, trial=False) for item in left], notes
+
+
+def _newest(runs: Sequence[Run]) -> str | None:
+    """Return when the newest run was created, as text; None without one."""
+    moments = [run.created_at for run in runs if run.created_at is not None]
+    return max(moments).isoformat() if moments else None
 
 
 def _has_run(item: PlannedBackfill, runs: Sequence[Run]) -> bool:
@@ -366,11 +387,17 @@ def _masked(end: BackfillEnd, mask: Mask) -> BackfillEnd:
 
 
 async def cancel(
-    name: str, row_id: str | None, workspace: WorkspaceOptions, runtime: Runtime
+    name: str,
+    row_id: str | None,
+    workspace: WorkspaceOptions,
+    runtime: Runtime,
+    begin: Callable[[], None] = lambda: None,
 ) -> tuple[str, ...]:
     """Cancel a backfill of the object that a text names, or all that run; return their ids.
 
-    Raises BadUsage, NotOffered, ServiceError.
+    `begin` is called before the first is cancelled. One that ended meanwhile is left out.
+
+    Raises BadUsage, NotOffered, Interrupted, ServiceError.
     """
     session = Session.open(workspace, runtime)
     async with session.connected() as transport:
@@ -379,14 +406,34 @@ async def cancel(
         if row_id is not None and id_text(row_id) is None:
             raise BadUsage(f"invalid id {quoted(row_id)}")
         ids = (row_id,) if row_id is not None else await _running(calls)
-        for number, item in enumerate(ids):
+        begin()
+        cancelled: list[str] = []
+        for item in ids:
             try:
-                await calls.send("cancel_backfill", backfill=item)
+                if await _cancelled(calls, item, chosen=row_id is not None):
+                    cancelled.append(item)
             except ReconcilerError as error:
-                if number:
-                    error.message += f"\n  cancelled before: {printable(', '.join(ids[:number]))}"
+                if cancelled:
+                    error.message += f"\n  cancelled before: {printable(', '.join(cancelled))}"
                 raise
-        return ids
+        return tuple(cancelled)
+
+
+async def _cancelled(calls: ObjectCalls, row_id: str, *, chosen: bool) -> bool:
+    """Cancel a backfill; return whether this did. Raise the refusal of one that was `chosen`.
+
+    A refusal after an attempt without an answer may mean that the attempt took effect.
+    """
+    try:
+        await calls.send("cancel_backfill", backfill=row_id)
+    except Invalid as error:
+        row = BackfillRow.of(await calls.send("backfill_row", backfill=row_id))
+        if row.status == _CANCELLED and error.unclear:
+            return True
+        if chosen or row.pending:
+            raise
+        return False
+    return True
 
 
 async def _running(calls: ObjectCalls) -> tuple[str, ...]:

@@ -23,8 +23,9 @@ def embedded_service(*options: str) -> Iterator[Mapping[str, Any]]:
     """
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(  # noqa: S603 - this program itself
-            [sys.executable, "-m", "reconciler", "emulator", *options],
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-m", "reconciler", "emulator", "--until-stdin-ends", *options],
+            # It ends with this process, also if that is killed.
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
         )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import sqlite3
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
@@ -109,6 +111,7 @@ class _Server(uvicorn.Server):
     metavar="NAME",
     help="Also serve requests for this host. Default: loopback and the bound address.",
 )
+@click.option("--until-stdin-ends", is_flag=True, hidden=True)
 def command(  # noqa: PLR0913 - one for each option
     *,
     port: int,
@@ -119,12 +122,15 @@ def command(  # noqa: PLR0913 - one for each option
     faults: Path | None,
     throttle: str | None,
     allowed_hosts: tuple[str, ...],
+    until_stdin_ends: bool,
 ) -> None:
     """Serve the interface on loopback, without an account or a network.
 
     When it is ready, it prints one JSON line with base_url, organization, project_id and api_key to
     stdout. SIGTERM or Ctrl-C stops it.
     """
+    if until_stdin_ends:
+        threading.Thread(target=_exit_with_stdin, daemon=True).start()
     try:
         content = read_seed(seed) if seed is not None else default_seed()
         rules = faults_of(read_yaml(faults)) if faults is not None else []
@@ -151,6 +157,13 @@ def command(  # noqa: PLR0913 - one for each option
             _Server(app, listening, line).serve_until_stopped()
         finally:
             world.store.close()
+
+
+def _exit_with_stdin() -> None:
+    """End this process when the standard input ends: what started it may have been killed."""
+    while os.read(0, 1 << 10):
+        pass
+    os._exit(0)
 
 
 def _connection_details(store: Store, host: str, port: int) -> dict[str, object]:

@@ -43,6 +43,12 @@ class BackfillPlan(Struct, frozen=True):
         Whether a backfill is dropped once its range has no gap any more.
     created_at
         ISO 8601.
+    known
+        The ids of backfills that the service listed when the plan was made, and that concern its
+        ranges: those were not started from it. Empty for a plan that is not saved.
+    newest_run
+        When the newest run was created then, ISO 8601 by the clock of the service. None without
+        runs.
     """
 
     source: PlanSource
@@ -57,6 +63,8 @@ class BackfillPlan(Struct, frozen=True):
     rows: int | None = None
     closes_gaps: bool = False
     created_at: str = ""
+    known: tuple[str, ...] = ()
+    newest_run: str | None = None
 
     @property
     def runs(self) -> int:
@@ -78,6 +86,8 @@ class BackfillPlan(Struct, frozen=True):
                 [item.start.isoformat(), item.end.isoformat(), item.runs, item.trial]
                 for item in self.backfills
             ],
+            "known": self.known,
+            "newest_run": self.newest_run,
             "rules": sorted((item.rule, item.severity.value) for item in self.consequences),
         }
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from msgspec import Struct
 
+from reconciler.errors import ExitCode
 from reconciler.model.change import Change
 from reconciler.model.event import RunInfo
 from reconciler.model.plan import Plan
@@ -42,12 +43,21 @@ class LoggedRequest(Struct, frozen=True):
     @property
     def refused(self) -> bool:
         """Whether the service certainly did nothing."""
-        return all(
-            status is not None
-            and status != HTTPStatus.REQUEST_TIMEOUT
-            and HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
-            for status in self.statuses
-        )
+        return all(map(_refuses, self.statuses))
+
+    @property
+    def clear(self) -> bool:
+        """Whether it is known if the last attempt took effect."""
+        status = self.statuses[-1]
+        return _refuses(status) or (status is not None and status < HTTPStatus.MULTIPLE_CHOICES)
+
+
+def _refuses(status: int | None) -> bool:
+    return (
+        status is not None
+        and status != HTTPStatus.REQUEST_TIMEOUT
+        and HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
+    )
 
 
 class LoggedChange(Struct, frozen=True):
@@ -98,6 +108,18 @@ class LoggedRun(Struct, frozen=True):
             change
             for change in self.changes
             if change.twin_ids and change.ending is not Ending.WITHDRAWN
+        )
+
+    @property
+    def unknown_requests(self) -> tuple[LoggedRequest, ...]:
+        """The requests of no change, such as backfills, that may have taken effect.
+
+        None of a run that ended well: it found what they did.
+        """
+        if self.exit_code == ExitCode.FINE:
+            return ()
+        return tuple(
+            request for request in self.requests if request.change_id is None and not request.clear
         )
 
     @property

@@ -20,6 +20,7 @@ from reconciler.errors import (
     Unavailable,
 )
 from reconciler.model.backfill_plan import BackfillEnd, BackfillState, PlannedBackfill
+from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import Instant
 from reconciler.model.intervals import Schedule
 from reconciler.model.run import BackfillRow, Run
@@ -87,9 +88,9 @@ class Backfiller(Struct, frozen=True):
         sent = False
         try:
             before = await self._rows()
-            running = next((row for row in before if row.pending and _same(row, planned)), None)
-            if running is not None:
-                return BackfillEnd(planned, BackfillState.RUNNING, running.id)
+            pending = [row for row in before if row.pending]
+            if running := rows_of(planned, pending, dialect=self.calls.dialect):
+                return BackfillEnd(planned, BackfillState.RUNNING, running[0].id)
             if not self.calls.offered("backfills"):
                 runs = await read_runs(self.calls, self.now - _SKEW)
                 self.old_runs.update(run.id for run in runs)
@@ -148,22 +149,14 @@ class Backfiller(Struct, frozen=True):
     async def _row_of(
         self, planned: PlannedBackfill, before: set[str], *, looks: int
     ) -> BackfillRow | None:
-        """Return the only new row of a range, None without one or with several.
-
-        Servers of 2025 may move its start (docs/service.md, 15.59).
-        """
+        """Return the only new row of a range, None without one or with several."""
         if not self.calls.offered("backfills"):
             return None
         for seconds in _SEARCH[:looks]:
             if seconds:
                 await self.calls.transport.pause(seconds, "looking for the backfill")
             rows = [row for row in await self._rows() if row.id not in before]
-            matching = [row for row in rows if _same(row, planned)] or [
-                row
-                for row in rows
-                if row.end == planned.end and row.start is not None and row.start > planned.start
-            ]
-            if matching:
+            if matching := rows_of(planned, rows, dialect=self.calls.dialect):
                 return matching[0] if len(matching) == 1 else None
         return None
 
@@ -251,8 +244,18 @@ def _judged(end: BackfillEnd, runs: list[Run]) -> BackfillEnd:
     return replace(end, state=state, detail=detail)
 
 
-def _same(row: BackfillRow, planned: PlannedBackfill) -> bool:
-    return (row.start, row.end) == (planned.start, planned.end)
+def rows_of(
+    planned: PlannedBackfill, rows: Iterable[BackfillRow], *, dialect: Dialect | None
+) -> list[BackfillRow]:
+    """Return the rows that a backfill of a range may have.
+
+    Servers of 2025 may move its start (docs/service.md, 15.59).
+    """
+    ending = [row for row in rows if row.end == planned.end]
+    moved = dialect in (None, Dialect.V2025)
+    return [row for row in ending if row.start == planned.start] or [
+        row for row in ending if moved and row.start is not None and row.start > planned.start
+    ]
 
 
 def _not_started(planned: PlannedBackfill, error: ReconcilerError, *, sent: bool) -> BackfillEnd:

@@ -28,6 +28,9 @@ _UNKNOWN = """\
 The outcome of {} is unknown. `reconciler plan` shows what is left to do;
 `reconciler plan --undo` with this log also undoes what took effect.
 """
+_UNKNOWN_REQUESTS = """\
+The outcome of {} is unknown. Look at the backfills and runs before you start one again.
+"""
 
 
 def audit_as_text(audit: Audit, style: Style = PLAIN) -> str:
@@ -39,6 +42,10 @@ def audit_as_text(audit: Audit, style: Style = PLAIN) -> str:
     lines += ["", *(_change(logged, style) for logged in audit.shown.changes)]
     lines += _requests(audit.shown)
     text = "".join(f"{line}\n" for line in lines)
+    if audit.shown.unknown_requests:
+        text += "\n" + _UNKNOWN_REQUESTS.format(
+            several(len(audit.shown.unknown_requests), "request")
+        )
     if audit.shown.unknown:
         text += "\n" + _UNKNOWN.format(several(len(audit.shown.unknown), "change"))
     return text
@@ -100,10 +107,11 @@ def _change(logged: LoggedChange, style: Style) -> str:
 
 
 def _requests(run: LoggedRun) -> Iterator[str]:
-    if run.unanswered:
+    listed = dict.fromkeys((*run.unanswered, *run.unknown_requests))
+    if listed:
         yield ""
-        yield "Requests without an answer:"
-    for request in run.unanswered:
+        yield "Requests without a clear answer:"
+    for request in listed:
         attempts = f", {len(request.statuses)} attempts" if len(request.statuses) > 1 else ""
         change = f" ({request.change_id}{attempts})" if request.change_id is not None else ""
         yield printable(f"  {request.method} {request.path}{change}")

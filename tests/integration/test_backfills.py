@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from reconciler.cli.exit_codes import exit_code_of_audit
+from reconciler.commands.auditing import audit
 from reconciler.commands.backfills import Backfilled, BackfillRequest, Screen, backfill, cancel
 from reconciler.commands.gaps import GapRequest, gaps
 from reconciler.commands.recording import Outputs
@@ -23,6 +27,7 @@ from reconciler.model.codec.backfill_plan import (
 from reconciler.model.codec.log import read_log
 from reconciler.model.codec.plan import InvalidPlanFile
 from reconciler.model.event import Event, Sent, Waiting
+from reconciler.render.audit import audit_as_text
 from reconciler.render.backfills import backfills_as_text, ends_as_text
 from reconciler.render.style import PLAIN
 from tests.conftest import StartService
@@ -497,3 +502,96 @@ def test_the_audit_log_has_the_exit_code_of_a_backfill_that_failed(
     assert not result.complete
     (run,) = read_log(log.read_bytes()) or ()
     assert run.exit_code == 3
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_saved_plan_does_not_rely_on_the_clock_of_this_machine(
+    dialect: str, hours: int, service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, dialect)
+    world.create()
+    world.advance(hours=30)
+    given = {"first": "2026-10-19T00:00Z", "last": "2026-10-19T05:00Z"}
+    # One of the same range that ended before is no reason to leave it out.
+    filled(world, **given, wait=True)
+    world.advance(minutes=10)
+    plan = at(world, hours, name="Lake", dry_run=True, **given).plan
+    plan = decode_backfills(backfills_as_json(plan).encode(), name="plan.json")
+    world.service.clear_requests()
+    (end,) = at(world, hours, saved=plan, wait=True).ends
+    assert end.state.fine
+    again = at(world, hours, saved=plan)
+    assert again.plan.notes == ("1 of 1 backfills are not needed any more",)
+    assert posts(world) == 1
+
+
+def at(world: Simulated, hours: int, **fields: Any) -> Backfilled:
+    """Backfill on a machine whose clock differs from that of the service."""
+    request = BackfillRequest(world.workspace, auto_approve=True, **fields)
+    moved = timedelta(hours=hours)
+
+    def work(runtime: Runtime) -> Coroutine[Any, Any, Backfilled]:
+        return backfill(request, replace(runtime, now=lambda: world.now() + moved), SILENT)
+
+    return world.run(work)
+
+
+def test_trap_15_59_a_saved_plan_of_a_moved_start_is_started_once(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = after_five_hours(service_of, tmp_path, "2025")
+    world.service.admin("PUT", "settings", {"first_data_at": "2026-10-19T03:00:00Z"})
+    plan = saved(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z")
+    world.service.clear_requests()
+    assert ends(applied(world, plan, wait=True)) == [("19 00:00", "19 05:00", "completed")]
+    assert applied(world, plan).plan.backfills == ()
+    assert posts(world) == 1
+
+
+def test_a_cancel_whose_answer_is_lost_does_not_keep_the_others_running(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    export = world.create()
+    world.advance(hours=5)
+    filled(world, first="2026-10-01", last="2026-10-05")
+    filled(world, first="2026-10-05", last="2026-10-10")
+    match = {"method": "POST", "path": "*/cancel/", "times": 1}
+    world.service.admin("PUT", "faults", [{"match": match, "fault": "drop", "when": "after"}])
+    ids = world.run(lambda runtime: cancel("Lake", None, world.workspace, runtime))
+    rows = world.call("GET", export, "backfills/")["results"]
+    assert {row["status"] for row in rows} == {"Cancelled"}
+    assert set(ids) == {row["id"] for row in rows}
+
+
+def test_a_backfill_that_ended_meanwhile_does_not_keep_the_others_running(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = start(service_of, tmp_path, "2026")
+    export = world.create()
+    world.advance(hours=5)
+    (first,) = filled(world, first="2026-10-01", last="2026-10-05").ends
+    (second,) = filled(world, first="2026-10-05", last="2026-10-10").ends
+
+    def meanwhile() -> None:
+        world.call("POST", export, f"backfills/{second.id}/cancel/", {})
+
+    ids = world.run(lambda runtime: cancel("Lake", None, world.workspace, runtime, meanwhile))
+    assert ids == (first.id,)
+
+
+@pytest.mark.parametrize("fault", [{"fault": "drop"}, {"fault": "error", "status": 500}])
+def test_the_audit_of_an_unknown_backfill_names_its_request(
+    fault: dict[str, Any], service_of: StartService, tmp_path: Path
+) -> None:
+    world = after_five_hours(service_of, tmp_path)
+    match = {"method": "POST", "path": "*/backfills/"}
+    world.service.admin("PUT", "faults", [{"match": match, "when": "before", **fault}])
+    log = tmp_path / "audit.jsonl"
+    filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
+    result = audit(log)
+    text = audit_as_text(result)
+    assert exit_code_of_audit(result) == 3
+    assert "The outcome of 1 request is unknown." in text
+    assert "/backfills/" in text

@@ -86,6 +86,10 @@ class BackfillPlanForm(Form, frozen=True, kw_only=True):
     """Whether a backfill is dropped once its range has no gap any more."""
     rows: int | None
     """Median rows of a run, null if unknown."""
+    known: tuple[str, ...]
+    """In a saved plan: ids of backfills of its ranges that were listed when it was made."""
+    newest_run: str | None
+    """When the newest run was created then, by the clock of the service."""
     backfills: tuple[BackfillForm, ...]
     consequences: tuple[ConsequenceForm, ...]
     notes: tuple[str, ...]
@@ -151,7 +155,8 @@ def decode_backfills(data: bytes, *, name: str) -> BackfillPlan:
     try:
         form = convert(orjson.loads(data), BackfillPlanForm)
         plan = form.value()
-        datetime.fromisoformat(plan.created_at)
+        if plan.newest_run is not None:
+            datetime.fromisoformat(plan.newest_run)
     except (orjson.JSONDecodeError, ValidationError, ValueError) as error:
         raise InvalidPlanFile(f"{name}: invalid plan: {problem(error)}", hint=_HINT) from None
     if plan.id != form.plan_id:

@@ -35,15 +35,20 @@ from reconciler.model.event import RunInfo
 from reconciler.model.logged_run import Ending, LoggedChange, LoggedRequest, LoggedRun
 from reconciler.model.plan import Plan
 
+_MOST_BROKEN = 10
+"""Lines at the start of an audit log of which one must be an event."""
+
 
 def read_log(data: bytes, *, name: str = "<log>") -> tuple[LoggedRun, ...] | None:
     """Return the runs of an audit log, in the order in which they started.
 
-    None if the data is not an audit log. A killed run may leave an incomplete line: the last of
-    the file, or the one before a run starts. Raises InvalidPlanFile.
+    None if the data is not an audit log. A run that was killed, or on a full disk, may leave an
+    incomplete line: the last of the file, or one before a run starts, also the first of the file.
+    Raises InvalidPlanFile.
     """
     lines = data.splitlines()
-    if not lines or _event(lines[0]) is None:
+    first = next((event for event in map(_event, lines[:_MOST_BROKEN]) if event is not None), None)
+    if first is None or not (_starts_run(first) or _event(lines[0]) is not None):
         return None
     runs: dict[str, list[AnyLine]] = {}
     plans: dict[str, Plan] = {}
@@ -51,7 +56,8 @@ def read_log(data: bytes, *, name: str = "<log>") -> tuple[LoggedRun, ...] | Non
     for number, event in enumerate(events, start=1):
         where = f"{name}:{number}"
         if event is None:
-            if number < len(events) and not _starts_run(events[number]):
+            following = next((later for later in events[number:] if later is not None), None)
+            if following is not None and not _starts_run(following):
                 raise InvalidPlanFile(f"{where}: not a line of an audit log")
             continue
         if _starts_run(event):

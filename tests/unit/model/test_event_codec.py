@@ -145,6 +145,15 @@ def test_a_line_that_was_cut_off_is_ignored_at_the_end_and_before_a_run(cut: int
     assert created_endings(data + b"\n" + log_of(Planned(PLAN), run=OTHER)) == [Ending.NOT_SENT] * 2
 
 
+@pytest.mark.parametrize("broken", [1, 3])
+def test_a_plan_that_was_cut_off_hides_no_later_run(broken: int) -> None:
+    data = (log_of(Planned(PLAN))[:200] + b"\n") * broken
+    data += log_of(Planned(PLAN), Done(CREATE, "e1"))
+    data += (log_of(Planned(PLAN))[:200] + b"\n") * broken
+    data += log_of(Planned(PLAN), run=OTHER)
+    assert created_endings(data) == [Ending.DONE, Ending.NOT_SENT]
+
+
 def created_endings(data: bytes) -> list[Ending]:
     runs = read_log(data)
     assert runs is not None
