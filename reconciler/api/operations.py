@@ -157,9 +157,9 @@ async def cancel_backfills(
 
     Raises NotOffered where the server can't, BadUsage, ServiceError.
     """
-    from reconciler.commands import backfills
+    from reconciler.commands.cancelling import cancel
 
-    return await backfills.cancel(name, row, options_of(workspace), runtime_of(workspace))
+    return await cancel(name, row, options_of(workspace), runtime_of(workspace))
 
 
 async def pause(

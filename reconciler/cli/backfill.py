@@ -74,7 +74,8 @@ def execute(name: str, **options: Any) -> ExitCode:
     one interval is tried first. Exits with 3 if a backfill was not started or did not complete.
     """
     from reconciler.cli.running import runtime
-    from reconciler.commands.backfills import BackfillRequest, cancel
+    from reconciler.commands.backfills import BackfillRequest
+    from reconciler.commands.cancelling import cancel
     from reconciler.commands.recording import Outputs
 
     workspace = workspace_of(options)

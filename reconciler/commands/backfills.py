@@ -19,7 +19,7 @@ from reconciler.commands.running import BEGINNING
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import Target, Targets, read_targets
-from reconciler.errors import BadUsage, Invalid, ReconcilerError, StalePlan
+from reconciler.errors import BadUsage, ReconcilerError, StalePlan
 from reconciler.model.backfill_plan import (
     BackfillEnd,
     BackfillPlan,
@@ -28,13 +28,11 @@ from reconciler.model.backfill_plan import (
 from reconciler.model.event import Ended, Event, Planned, Report
 from reconciler.model.gaps import Gap, GapState
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
-from reconciler.model.live import id_text
 from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.redaction import Mask
-from reconciler.model.run import BackfillRow, Run
-from reconciler.model.wording import printable, quoted, several
+from reconciler.model.run import Run
+from reconciler.model.wording import several
 from reconciler.operations.backfilling import Backfiller, rows_of
-from reconciler.operations.calls import NotOffered, ObjectCalls
 from reconciler.operations.run_history import latest_runs, read_backfills, read_runs
 from reconciler.planning.backfills import (
     aligned_range,
@@ -52,7 +50,6 @@ _UNLISTED = (
     "this server does not list backfills: one that was started from this file before, and has no "
     "run yet, is started again"
 )
-_CANCELLED = "Cancelled"
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
@@ -328,7 +325,7 @@ class _Planner(Struct):
             whole = of_range(schedule, item.range)
             if schedule.outward(item.start, item.end) != item.range or whole.runs != item.runs:
                 raise StalePlan(f"the schedule of {saved.address} changed since the plan was made")
-        # What is new is not told by this machine's clock: that of the service may differ.
+        # The clock of this machine does not decide what is new: that of the service may differ.
         calls = self.targets.calls(target, self.transport)
         rows = await read_backfills(calls, _BEGINNING)
         if rows is None:
@@ -384,60 +381,3 @@ def _calls_of(plan: BackfillPlan) -> int:
 def _masked(end: BackfillEnd, mask: Mask) -> BackfillEnd:
     detail = mask(end.detail) if end.detail is not None else None
     return replace(end, detail=detail)
-
-
-async def cancel(
-    name: str,
-    row_id: str | None,
-    workspace: WorkspaceOptions,
-    runtime: Runtime,
-    begin: Callable[[], None] = lambda: None,
-) -> tuple[str, ...]:
-    """Cancel a backfill of the object that a text names, or all that run; return their ids.
-
-    `begin` is called before the first is cancelled. One that ended meanwhile is left out.
-
-    Raises BadUsage, NotOffered, Interrupted, ServiceError.
-    """
-    session = Session.open(workspace, runtime)
-    async with session.connected() as transport:
-        targets = await read_targets(session, transport, "backfill")
-        calls = targets.calls(targets.one(name), transport)
-        if row_id is not None and id_text(row_id) is None:
-            raise BadUsage(f"invalid id {quoted(row_id)}")
-        ids = (row_id,) if row_id is not None else await _running(calls)
-        begin()
-        cancelled: list[str] = []
-        for item in ids:
-            try:
-                if await _cancelled(calls, item, chosen=row_id is not None):
-                    cancelled.append(item)
-            except ReconcilerError as error:
-                if cancelled:
-                    error.message += f"\n  cancelled before: {printable(', '.join(cancelled))}"
-                raise
-        return tuple(cancelled)
-
-
-async def _cancelled(calls: ObjectCalls, row_id: str, *, chosen: bool) -> bool:
-    """Cancel a backfill; return whether this did. Raise the refusal of one that was `chosen`.
-
-    A refusal after an attempt without an answer may mean that the attempt took effect.
-    """
-    try:
-        await calls.send("cancel_backfill", backfill=row_id)
-    except Invalid as error:
-        row = BackfillRow.of(await calls.send("backfill_row", backfill=row_id))
-        if row.status == _CANCELLED and error.unclear:
-            return True
-        if chosen or row.pending:
-            raise
-        return False
-    return True
-
-
-async def _running(calls: ObjectCalls) -> tuple[str, ...]:
-    if not calls.offered("backfills"):
-        raise NotOffered("this server does not list backfills, so none can be cancelled")
-    rows = await read_backfills(calls, _BEGINNING) or ()
-    return tuple(row.id for row in rows if row.pending)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from reconciler.authoring.yaml_text import yaml_text
@@ -84,14 +84,24 @@ def _suggestion(name: str) -> str:
     word = name.rpartition(".")[2]
     same = [full for full in known if full.rpartition(".")[2] == word]
     if same:
-        more = f" and {len(same) - _MOST_VALUES} more" if len(same) > _MOST_VALUES else ""
-        return f"did you mean {', '.join(repr(full) for full in same[:_MOST_VALUES])}{more}?"
+        return _choice_of(same)
     beginnings = {kind.collection: kind.name for kind in all_kinds()}
     first, dot, rest = name.partition(".")
     plain = f"{beginnings.get(first, first)}{dot}{rest}"
     close = nearest(plain, (*known, *_rules(), *codes()))
+    if close:
+        return f"did you mean '{close}'?"
+    # A field is often written without the path around it.
+    words = frozenset(full.rpartition(".")[2] for full in known) - {_ANY}
+    if close := nearest(word, words):
+        return _choice_of([full for full in known if full.rpartition(".")[2] == close])
     tops = [full for full in known if "." not in full]
-    return f"did you mean '{close}'?" if close else f"names begin with: {', '.join(tops)}"
+    return f"names begin with: {', '.join(tops)}"
+
+
+def _choice_of(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_VALUES} more" if len(names) > _MOST_VALUES else ""
+    return f"did you mean {', '.join(repr(name) for name in names[:_MOST_VALUES])}{more}?"
 
 
 def _of_entry(entry: Entry) -> Explanation:

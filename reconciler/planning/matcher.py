@@ -281,8 +281,10 @@ class _Matcher(Struct, dict=True):
         resource = start.resource
         if live is None and resource.state is State.PRESENT:
             pinned = printable(str(resource.pinned_id))
+            at = resource.near(("id",))
+            place = f" ({printable(str(at))})" if at is not None else ""
             self.ambiguities.add(
-                f"{resource.address}: no live {resource.address.kind} has the id {pinned}",
+                f"{resource.address}{place}: no live {resource.address.kind} has the id {pinned}",
                 f"remove `id: {pinned}` from {resource.address} to match it by name or create it, "
                 "or correct the id",
             )

@@ -134,12 +134,18 @@ def _summary(report: GapReport) -> str:
 
 def _repairs(report: GapReport) -> Iterator[str]:
     if report.repairable:
-        names = [
-            str(item.address)
+        repairable = [
+            (str(item.address), gap)
             for item in report.objects
-            if any(gap.state.repairable for gap in item.gaps)
+            for gap in item.gaps
+            if gap.state.repairable
         ]
-        yield f"hint: reconciler backfill {names[0] if len(names) == 1 else 'NAME'} --gaps"
+        names = dict.fromkeys(address for address, _ in repairable)
+        name = next(iter(names)) if len(names) == 1 else "NAME"
+        # `backfill` looks at the last seven days by itself, and this may be another range.
+        begin = min(gap.start for _, gap in repairable)
+        end = max(gap.end for _, gap in repairable)
+        yield f"hint: reconciler backfill {name} --gaps --from {moment(begin)} --to {moment(end)}"
     states = {gap.state for item in report.objects for gap in item.gaps}
     if GapState.BILLING in states:
         yield "note: settle billing before you backfill those intervals; until then runs fail"

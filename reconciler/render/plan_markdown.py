@@ -34,6 +34,7 @@ from reconciler.render.plan.words import (
 _MARGIN = 600
 _LONGEST_LINE = 500
 _LONGEST_BLOCK = 8_000
+_LONGEST_GROUP = 30_000
 _LONGEST_NAME = 120
 _LONGEST_CELL = 160
 _MOST_IN_CELL = 5
@@ -216,7 +217,7 @@ def _details(entry: Entry) -> str:
     fields = field_lines(entry.change) if not entry.grouped else iter(entry.lines)
     diff = (shortened(line, _LONGEST_LINE) for field in fields for line in _diff(field))
     # A limit of its own, so that a huge change does not displace all others.
-    lines, missing = within(diff, _LONGEST_BLOCK)
+    lines, missing = within(diff, _LONGEST_GROUP if entry.grouped else _LONGEST_BLOCK)
     lines += [f"  … {missing} more lines in the plan file"] if missing else []
     fence, name = _fence(lines), html.escape(shortened(entry.title)).replace("#", "&#35;")
     action = entry.change.action

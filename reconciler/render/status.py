@@ -58,7 +58,7 @@ def status_as_text(report: StatusReport, options: RenderOptions = DEFAULTS) -> s
     fine = () if options.verbose else report.of(State.OK)
     lines = [printable(f"Environment {where(report)}"), ""]
     lines += _table(shown, report.at, style, links=options.links)
-    lines += [_fine_line(fine, style)] if fine else []
+    lines += [_fine_line(fine, report.at, style)] if fine else []
     lines += [] if report.exports else ["No batch exports."]
     if report.missing:
         lines += ["", printable(f"Not created yet: {listed(report.missing, _MOST_MISSING)}")]
@@ -99,6 +99,12 @@ def last_run(export: ExportStatus, at: datetime) -> str:
     if moment - at > _SKEW:
         return f"{moment.strftime('%H:%M')} (in {rough_duration(moment - at)}: check the clock)"
     return f"{moment.strftime(clock)} ({rough_duration(max(at - moment, timedelta()))} ago)"
+
+
+def _is_early(export: ExportStatus, at: datetime) -> bool:
+    """Return whether the last run is ahead of the clock of this machine."""
+    moment = moment_of(export.last_run) if export.last_run is not None else None
+    return moment is not None and moment - at > _SKEW
 
 
 def moment_of(run: Run) -> datetime | None:
@@ -208,9 +214,11 @@ def _lines(rows: Sequence[Sequence[str]], columns: Mapping[int, int]) -> Iterato
         yield aligned((row[position] for position in columns), columns.values())
 
 
-def _fine_line(exports: Sequence[ExportStatus], style: Style) -> str:
+def _fine_line(exports: Sequence[ExportStatus], at: datetime, style: Style) -> str:
     unsettled = sum(1 for export in exports if export.unsettled)
     text = f"{len(exports):,} {'export is' if len(exports) == 1 else 'exports are'} ok"
     if unsettled:
         text += f", {unsettled:,} with failed runs that were not repeated"
+    if early := sum(1 for export in exports if _is_early(export, at)):
+        text += f", {early:,} with a run after the time of this machine: check the clock"
     return f"{style.paint(Colour.GREEN, SIGNS[State.OK])} {text} (list: --all)"

@@ -34,11 +34,15 @@ _VARIABLES = {"base_url": "RECONCILER_BASE_URL", "organization": "RECONCILER_ORG
 
 
 class Unconnected(Struct, frozen=True):
-    """Why an environment has no connection, and the fix. `disagrees`: a file and a variable do."""
+    """Why an environment has no connection, and the fix. `disagrees`: a file and a variable do.
+
+    `variables` are those that would set what is missing.
+    """
 
     message: str
     hint: str
     disagrees: bool = False
+    variables: tuple[str, ...] = ()
 
 
 Connected: TypeAlias = Connection | Unconnected
@@ -138,14 +142,18 @@ def _disagreement(
 
 def _missing(workspace: Workspace, environment: str, environ: Mapping[str, str]) -> Unconnected:
     entry = workspace.section("environments", environment)
-    missing = [
-        f"no `{name}` (or the variable {variable})"
+    missing = {
+        name: variable
         for name, variable in {**_VARIABLES, "api_key": _KEY}.items()
         if entry.get(name) is None and not environ.get(variable)
-    ]
+    }
+    names = ", ".join(f"no `{name}`" for name in missing)
+    keys = " (`api_key` as a reference: ${env:NAME})" if "api_key" in missing else ""
     return Unconnected(
-        f"environment {environment} has {', '.join(missing)}",
-        "add it to the environment in reconciler.yaml, or set the variable",
+        f"environment {environment} has {names}",
+        f"set {', '.join(missing.values())}, or add {', '.join(missing)} to the environment in "
+        f"reconciler.yaml{keys}",
+        variables=tuple(missing.values()),
     )
 
 

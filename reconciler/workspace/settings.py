@@ -153,13 +153,15 @@ class Deciding(Struct, frozen=True):
         """Return the connection, or why there is none, with what to do about it."""
         if isinstance(own, Unconnected) and own.disagrees:
             return own
-        is_declared = declares(self.trusted, self.environment)
-        if not isinstance(connection, Unconnected) or connection.disagrees or is_declared:
+        if not isinstance(connection, Unconnected) or connection.disagrees or own == connection:
             return connection
+        them = "it" if len(connection.variables) == 1 else "them"
+        has = f"set {them}" if declares(self.trusted, self.environment) else "declare it"
+        variables = ", ".join(connection.variables) or "the variables"
         return Unconnected(
-            f"{connection.message}; {base.problem or f'{base.name} does not declare it'}",
-            f"{base.fix or 'merge it first'}, set the variables, or trust the files of this "
-            "folder with --trust-workspace",
+            f"{connection.message}; {base.problem or f'{base.name} does not {has}'}",
+            f"{base.fix or 'merge it first'}, set {variables}, or trust the files of this folder "
+            "with --trust-workspace",
         )
 
     def after_merge(self, settings: Settings, desired: Desired, loaded: References) -> Settings:

@@ -41,7 +41,7 @@ def test_a_page_has_every_option_and_example(name: str) -> None:
     command = command_of(name)
     assert isinstance(command, Command)
     for param in command.get_params(click.Context(command)):
-        if isinstance(param, click.Option):
+        if isinstance(param, click.Option) and not param.hidden:
             assert all(written in text for written in param.opts), param.opts
     assert text.count("\n.nf\n") == text.count("\n.fi\n") == len(command.examples)
     assert text.isascii()

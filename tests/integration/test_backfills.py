@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from reconciler.cli.exit_codes import exit_code_of_audit
 from reconciler.commands.auditing import audit
-from reconciler.commands.backfills import Backfilled, BackfillRequest, Screen, backfill, cancel
+from reconciler.commands.backfills import Backfilled, BackfillRequest, Screen, backfill
+from reconciler.commands.cancelling import cancel
 from reconciler.commands.gaps import GapRequest, gaps
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime

@@ -89,6 +89,9 @@ def test_other_spellings(name: str, path: str) -> None:
     ("name", "hint"),
     [
         ("batch_export.intervall", "did you mean 'batch_export.interval'?"),
+        ("intervall", "did you mean 'batch_export.interval'?"),
+        ("timezon", "did you mean 'project.timezone', 'batch_export.timezone'?"),
+        ("s3", "did you mean 'batch_export.destination.S3'?"),
         ("max_deletes", "'policy.max_deletes'"),
         ("batch_export.destination.config.table_id", "batch_export.destination.BigQuery.table_id"),
         ("histry-lost", "did you mean 'history-lost'?"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -190,6 +191,8 @@ def test_the_report_is_text_markdown_and_json(service_of: StartService, tmp_path
     assert "No <b>access</b>." in text
     assert "settle billing" in text
     assert "hint: reconciler backfill batch_export.id:" in text
+    # `backfill` looks at seven days by itself, and the report may be of another range.
+    assert re.search(r"--gaps --from \S+T\S+Z --to \S+T\S+Z\n", text)
     assert "\x1b" not in text + markdown
     assert "<b>" not in markdown
     long = gaps_as_markdown(replace(report, objects=report.objects * 500))

@@ -253,6 +253,22 @@ def test_security_25_a_workspace_that_is_not_on_the_trusted_branch_has_no_connec
     assert job.evil.requests == []
 
 
+def test_what_only_the_files_of_this_folder_set_is_missing_on_the_trusted_branch(job: Job) -> None:
+    entry = json.loads(job.settings().splitlines()[1].partition(": ")[2])["prod"]
+    key = entry.pop("api_key")
+    job.merge({"reconciler.yaml": f"version: 1\nenvironments: {json.dumps({'prod': entry})}\n"})
+    nowhere = job.plan()
+    assert nowhere.code == 1
+    assert "environment prod has no `api_key`\n" in nowhere.err
+    assert "hint: set RECONCILER_API_KEY, or add api_key to the environment" in nowhere.err
+    entry["api_key"] = key
+    job.propose({"reconciler.yaml": f"version: 1\nenvironments: {json.dumps({'prod': entry})}\n"})
+    here = job.plan()
+    assert here.code == 1
+    assert "no `api_key`; refs/remotes/origin/main does not set it\n" in here.err
+    assert "hint: merge it first, set RECONCILER_API_KEY, or trust the files" in here.err
+
+
 def test_security_25_an_invalid_file_on_the_trusted_branch_is_an_error(job: Job) -> None:
     job.merge({"reconciler.yaml": "version: 1\npolicy: {prune: sometimes}\n"})
     job.propose(moved(job))

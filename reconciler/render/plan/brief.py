@@ -15,8 +15,8 @@ from reconciler.render.plan.fields import (
     LineKind,
     changed_lines,
     field_lines,
+    named_secrets_line,
     plain_lines,
-    secrets_line,
     without_secrets,
 )
 from reconciler.render.plan.inside import value_lines
@@ -54,7 +54,7 @@ def _created(change: Change) -> Iterator[FieldLine]:
     for name, variant in variants_of(change.address.kind):
         if text := variant.summary(without_secrets(value_at(change.body, (name,)))):
             yield _set(name, printable(text))
-    yield from secrets_line([note for note in change.secrets if note.use.sent])
+    yield from named_secrets_line([note for note in change.secrets if note.use.sent])
 
 
 def _of_new(change: Change, field: FieldChange) -> Iterator[FieldLine]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, Reason, Severity
+from reconciler.model.change import Change, Reason, SecretNote, Severity
 from reconciler.model.json_tree import leaves
 from reconciler.model.secret_names import looks_like_address
 from reconciler.model.values import MISSING, SecretRef, path_text, value_at
 from reconciler.model.wording import printable
 from reconciler.render.plan.brief import lines_to_show, variants_of
-from reconciler.render.plan.fields import FieldLine, LineKind
+from reconciler.render.plan.fields import FieldLine, LineKind, named_secrets_line, origin_of
 from reconciler.render.plan.remarks import Remark, general, remarks_of, shared_notes
 from reconciler.render.plan.words import (
     bare,
@@ -34,6 +35,9 @@ _MOST_NAMES = 6
 _MOST_NEW_NAMES = 40
 _MOST_COMPARED = 40
 _FIELD = re.compile(r"\{(\w+)\}")
+
+_Member: TypeAlias = tuple[int, Change, tuple[FieldLine, ...]]
+"""The position of a change in the plan, the change and its lines."""
 
 
 class Entry(Struct, frozen=True):
@@ -88,7 +92,7 @@ def entries_of(
     """Return the entries of changes. `verbose` shows every field and groups only equal ones."""
     shared = {} if verbose else dict(shared_notes(changes))
     unless = frozenset(shared)
-    groups: dict[Hashable, list[tuple[int, Change, tuple[FieldLine, ...]]]] = {}
+    groups: dict[Hashable, list[_Member]] = {}
     for position, change in enumerate(changes):
         # The lines of new objects do not decide whether they are grouped.
         is_new = change.action is Action.CREATE
@@ -96,7 +100,8 @@ def entries_of(
         key = _key(change, lines, tuple(notes.get(change.address, ())), verbose=verbose)
         groups.setdefault(key, []).append((position, change, lines))
     positioned = []
-    for members in groups.values():
+    joined = groups.values() if verbose else _joined(groups.values(), notes)
+    for members in joined:
         position, first, lines = members[0]
         if len(members) >= _FEWEST.get(first.action, _FEWEST_EQUAL):
             every = [change for _, change, _ in members]
@@ -109,6 +114,26 @@ def entries_of(
     return Entries(tuple(entry for _, entry in positioned), tuple(shared.values()))
 
 
+def _joined(
+    groups: Iterable[list[_Member]], notes: Mapping[Address, Sequence[str]]
+) -> Iterator[list[_Member]]:
+    """Yield groups. Those of new objects that are too small are joined by their shape."""
+    small: dict[Hashable, list[list[_Member]]] = {}
+    for members in groups:
+        _, change, _ = members[0]
+        if change.action is Action.CREATE and len(members) < _FEWEST[Action.CREATE]:
+            about = tuple(notes.get(change.address, ()))
+            small.setdefault((*_alike(change, about), _shape(change)), []).append(members)
+        else:
+            yield members
+    for parts in small.values():
+        together = sorted((member for part in parts for member in part), key=lambda item: item[0])
+        if len(together) >= _FEWEST[Action.CREATE]:
+            yield together
+        else:
+            yield from parts
+
+
 def _key(
     change: Change, lines: tuple[FieldLine, ...], notes: tuple[str, ...], *, verbose: bool
 ) -> Hashable:
@@ -117,12 +142,8 @@ def _key(
     if verbose and action in _FEWEST:
         return change.id
     if action is Action.CREATE:
-        parent = change.parent_id or str(change.parent)
-        warned = frozenset(
-            item.rule for item in change.consequences if item.severity is not Severity.INFO
-        )
         # A group shows its addresses and secrets, so none of them can hide in it.
-        return action, kind, parent, reasons, notes, warned, tuple(_reached(change))
+        return *_alike(change, notes), _reach(change)
     if len(lines) > _MOST_COMPARED:
         return change.id
     # `verbose` is where a reader is sent for messages that differ.
@@ -131,6 +152,30 @@ def _key(
         for item in change.consequences
     )
     return action, kind, reasons, rules, lines, notes
+
+
+def _alike(change: Change, notes: tuple[str, ...]) -> tuple[Hashable, ...]:
+    """Return what new objects of one group have in common, besides what they reach."""
+    parent = change.parent_id or str(change.parent)
+    warned = frozenset(
+        item.rule for item in change.consequences if item.severity is not Severity.INFO
+    )
+    return change.action, change.address.kind, parent, change.reasons, notes, warned
+
+
+def _shape(change: Change) -> Hashable:
+    """Return which addresses and secrets a new object has, without their values."""
+    tags = tuple(
+        str(value_at(change.body, (name, variant.tag)))
+        for name, variant in variants_of(change.address.kind)
+    )
+    addresses = tuple(line.name for line in _addresses(change))
+    return tags, addresses, tuple(note.path for note in _sent(change))
+
+
+def _reach(change: Change) -> Hashable:
+    """Return the addresses and the secrets of a new object."""
+    return *_addresses(change), *((note.path, str(note.ref)) for note in _sent(change))
 
 
 def _single(
@@ -159,8 +204,12 @@ def _group(
     name, members = nouns(first.address.kind, len(changes)), _members(changes)
     if first.action is Action.CREATE:
         name += f" in {parent_of(first)}" if parent_of(first) else ""
-        lines = (*_types(changes), *_reached(first))
-        members = _listed(changes, _MOST_NEW_NAMES)
+        reached: dict[Hashable, list[Change]] = {}
+        for change in changes:
+            reached.setdefault(_reach(change), []).append(change)
+        alone = len(reached) == 1
+        lines = (*_types(changes), *(_reached(first) if alone else _rows([*reached.values()])))
+        members = _listed(changes, _MOST_NEW_NAMES) if alone else ""
     return Entry(
         tuple(changes),
         name,
@@ -190,6 +239,11 @@ def _listed(changes: Sequence[Change], most: int) -> str:
 
 def _reached(change: Change) -> Iterator[FieldLine]:
     """Yield where a new object connects to or writes, and the secrets that it sends."""
+    yield from _addresses(change)
+    yield from named_secrets_line(_sent(change))
+
+
+def _addresses(change: Change) -> Iterator[FieldLine]:
     outermost = {
         name
         for field, variant in variants_of(change.address.kind)
@@ -201,10 +255,28 @@ def _reached(change: Change) -> Iterator[FieldLine]:
         is_address = name in outermost or looks_like_address(name)
         if len(path) > 1 and is_address and not isinstance(value, SecretRef):
             yield FieldLine(printable(path_text(path[2:] or path)), LineKind.SET, after=bare(value))
-    sent = [note for note in change.secrets if note.use.sent]
-    if sent:
-        names = [f"{path_text(note.path[2:] or note.path)} {note.ref}" for note in sent]
-        yield FieldLine("secrets", LineKind.SET, after=printable(", ".join(names)))
+
+
+def _rows(parts: Sequence[Sequence[Change]]) -> Iterator[FieldLine]:
+    """Yield the names of the secrets, then a line for each combination of addresses and secrets.
+
+    A line names the address, the origins of the secrets in their order, and the objects:
+    `bucket_name lake-1  env:ID, env:KEY for orders, carts`.
+    """
+    if sent := _sent(parts[0][0]):
+        names = ", ".join(path_text(note.path[2:] or note.path) for note in sent)
+        yield FieldLine("secrets", LineKind.SET, after=printable(names))
+    for changes in parts:
+        first = changes[0]
+        addresses = ", ".join(f"{line.name} {line.after}" for line in _addresses(first))
+        origins = printable(", ".join(origin_of(note.ref) for note in _sent(first)))
+        keys = ", ".join(printable(change.address.key) for change in changes)
+        row = f"{origins} for {keys}" if origins else f"for {keys}"
+        yield FieldLine(addresses or "no address", LineKind.SET, after=row)
+
+
+def _sent(change: Change) -> list[SecretNote]:
+    return [note for note in change.secrets if note.use.sent]
 
 
 def _types(changes: Sequence[Change]) -> Iterator[FieldLine]:

@@ -10,13 +10,14 @@ from msgspec import Struct
 from reconciler.model.action import Action
 from reconciler.model.change import Change, FieldChange, SecretNote, SecretUse
 from reconciler.model.json_tree import map_leaves
-from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text
-from reconciler.model.wording import printable
+from reconciler.model.values import JSON, MISSING, Path, SecretRef, SecretSource, path_text
+from reconciler.model.wording import printable, shortened
 from reconciler.render.plan.inside import capped, differences, text_lines, value_lines
 from reconciler.render.plan.words import ORIGINS, bare, json_line
 
 _IN_PLACE = (Action.UPDATE, Action.REPLACE, Action.PAUSE, Action.UNPAUSE)
 _MOST_LINES = 40
+_LONGEST_ORIGIN = 80
 _SECRET = "(secret)"  # noqa: S105 - printed instead of a secret
 _BY_REFERENCE = (SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED)
 """Uses of a secret in which its reference is news."""
@@ -85,6 +86,26 @@ def secrets_line(notes: Sequence[SecretNote], comment: str = "") -> Iterator[Fie
         names.setdefault(_providers(note.ref), []).append(name)
     text = "; ".join(f"{', '.join(listed)} (from {whence})" for whence, listed in names.items())
     yield FieldLine("secrets", LineKind.SET, after=text, comment=comment)
+
+
+def named_secrets_line(notes: Sequence[SecretNote]) -> Iterator[FieldLine]:
+    """Yield one line for the secrets of a new object: each with its reference, `token (env:T)`."""
+    if notes:
+        parts = [
+            f"{path_text(note.path[2:] or note.path)} ({origin_of(note.ref)})" for note in notes
+        ]
+        yield FieldLine("secrets", LineKind.SET, after=printable(", ".join(parts)))
+
+
+def origin_of(ref: SecretRef) -> str:
+    """Return where a secret comes from: `env:TOKEN`. The place of a literal is not shown."""
+    return " and ".join(dict.fromkeys(map(_origin, ref.sources)))
+
+
+def _origin(source: SecretSource) -> str:
+    if source.source == "literal":
+        return source.source
+    return f"{source.source}:{shortened(source.argument, _LONGEST_ORIGIN)}"
 
 
 def _providers(ref: SecretRef) -> str:

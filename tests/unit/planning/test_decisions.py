@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from reconciler.diagnostics import Mark
 from reconciler.errors import AmbiguousIdentity
 from reconciler.model.action import Action
 from reconciler.model.address import Address
@@ -207,6 +208,9 @@ def test_an_id_selects_one_of_two_duplicates() -> None:
 def test_an_id_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(AmbiguousIdentity, match="no live batch_export has the id zz"):
         planned(desired_of(WEB, export(pinned_id="zz")), live_of(live_project()))
+    pinned = replace(export(pinned_id="zz"), marks={("id",): Mark("lake.yaml", 4, 9)})
+    with pytest.raises(AmbiguousIdentity, match=r"batch_export\.lake \(lake\.yaml:4:9\): no live"):
+        planned(desired_of(WEB, pinned), live_of(live_project()))
 
 
 def test_two_resources_that_claim_one_object_are_an_error() -> None:

@@ -246,3 +246,10 @@ def test_the_json_has_every_fact() -> None:
 def test_a_run_ahead_of_the_clock_is_said_to_be(at: timedelta, words: str) -> None:
     item = export("a", runs=(run(12),))
     assert last_run(item, NOW.replace(hour=12, minute=1) + at) == words
+
+
+def test_runs_ahead_of_the_clock_are_counted_without_all() -> None:
+    of_one = report(export("a", runs=(run(12),)))
+    early, late = (replace(of_one, at=NOW.replace(hour=hour)) for hour in (9, 13))
+    assert "1 with a run after the time of this machine: check the clock" in status_as_text(early)
+    assert "check the clock" not in status_as_text(late)

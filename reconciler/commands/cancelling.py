@@ -1,0 +1,77 @@
+"""The use case `backfill --cancel`: cancel what runs, and account for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.runtime import Runtime
+from reconciler.commands.session import Session
+from reconciler.commands.targets import read_targets
+from reconciler.errors import BadUsage, Invalid, ReconcilerError
+from reconciler.model.live import id_text
+from reconciler.model.run import BackfillRow
+from reconciler.model.wording import printable, quoted
+from reconciler.operations.calls import NotOffered, ObjectCalls
+from reconciler.operations.run_history import read_backfills
+
+_CANCELLED = "Cancelled"
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
+
+
+async def cancel(
+    name: str,
+    row_id: str | None,
+    workspace: WorkspaceOptions,
+    runtime: Runtime,
+    begin: Callable[[], None] = lambda: None,
+) -> tuple[str, ...]:
+    """Cancel a backfill of the object that a text names, or all that run; return their ids.
+
+    `begin` is called before the first is cancelled. One that ended meanwhile is left out.
+
+    Raises BadUsage, NotOffered, Interrupted, ServiceError.
+    """
+    session = Session.open(workspace, runtime)
+    async with session.connected() as transport:
+        targets = await read_targets(session, transport, "backfill")
+        calls = targets.calls(targets.one(name), transport)
+        if row_id is not None and id_text(row_id) is None:
+            raise BadUsage(f"invalid id {quoted(row_id)}")
+        ids = (row_id,) if row_id is not None else await _running(calls)
+        begin()
+        cancelled: list[str] = []
+        for item in ids:
+            try:
+                if await _cancelled(calls, item, chosen=row_id is not None):
+                    cancelled.append(item)
+            except ReconcilerError as error:
+                if cancelled:
+                    error.message += f"\n  cancelled before: {printable(', '.join(cancelled))}"
+                raise
+        return tuple(cancelled)
+
+
+async def _cancelled(calls: ObjectCalls, row_id: str, *, chosen: bool) -> bool:
+    """Cancel a backfill; return whether this did. Raise the refusal of one that was `chosen`.
+
+    A refusal after an attempt without an answer may mean that the attempt took effect.
+    """
+    try:
+        await calls.send("cancel_backfill", backfill=row_id)
+    except Invalid as error:
+        row = BackfillRow.of(await calls.send("backfill_row", backfill=row_id))
+        if row.status == _CANCELLED and error.unclear:
+            return True
+        if chosen or row.pending:
+            raise
+        return False
+    return True
+
+
+async def _running(calls: ObjectCalls) -> tuple[str, ...]:
+    if not calls.offered("backfills"):
+        raise NotOffered("this server does not list backfills, so none can be cancelled")
+    rows = await read_backfills(calls, _BEGINNING) or ()
+    return tuple(row.id for row in rows if row.pending)

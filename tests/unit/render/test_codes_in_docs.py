@@ -1,0 +1,34 @@
+"""The codes of notes and of policy violations are documented."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conftest import ROOT
+
+_FOLDERS = ("planning", "commands", "workspace")
+_OF_STATUS = "status.py"
+
+
+def _codes() -> Iterator[str]:
+    """Yield the first argument of every note and refusal that is written out."""
+    for folder in _FOLDERS:
+        for path in (ROOT / "reconciler" / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                    continue
+                if node.func.id not in ("Note", "Refusal") or path.name == _OF_STATUS:
+                    continue
+                for item in ast.walk(node.args[0]) if node.args else ():
+                    if isinstance(item, ast.Constant) and isinstance(item.value, str):
+                        yield item.value
+
+
+@pytest.mark.parametrize("code", sorted({*_codes(), "kept", "declared-inside"}))
+def test_a_code_is_documented(code: str) -> None:
+    text = (ROOT / "docs/output.md").read_text(encoding="utf-8")
+    section = text.partition("### Codes of notes")[2].partition("\n### ")[0]
+    assert f"`{code}`" in section
