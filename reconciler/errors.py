@@ -215,6 +215,13 @@ class GivenUp(ServiceError):
 class AmbiguousOutcome(ServiceError):
     """The outcome of a request is unknown: it may or may not have taken effect."""
 
+    @classmethod
+    def after(cls, error: ServiceError, message: str) -> AmbiguousOutcome:
+        """Return the unknown outcome of a request whose last attempt ended with an error."""
+        unknown = cls(message, hint=error.hint, status=error.status, code=error.code)
+        unknown.attempts, unknown.unclear = error.attempts, True
+        return unknown
+
 
 class InvalidResponse(ServiceError):
     """A successful response whose content contradicts the API or the request."""

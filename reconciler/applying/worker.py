@@ -328,11 +328,6 @@ def _as_unknown(error: ServiceError) -> ServiceError:
     """Return an unknown outcome if an attempt before the last may have taken effect."""
     if not error.unclear or isinstance(error, AmbiguousOutcome):
         return error
-    unknown = AmbiguousOutcome(
-        f"{error.message}; outcome unknown, an attempt before may have taken effect",
-        hint=error.hint,
-        status=error.status,
-        code=error.code,
+    return AmbiguousOutcome.after(
+        error, f"{error.message}; outcome unknown, an attempt before may have taken effect"
     )
-    unknown.attempts, unknown.unclear = error.attempts, True
-    return unknown

@@ -125,11 +125,8 @@ class Attempts(Struct):
         if not self.may_have_applied:
             error.message, error.args = message, (message,)
             return error
-        unknown = AmbiguousOutcome(
-            f"{message}; outcome unknown, the request may have taken effect",
-            hint=error.hint,
-            status=error.status,
-            code=error.code,
+        # An attempt that was interrupted counts, too.
+        error.attempts = self.count
+        return AmbiguousOutcome.after(
+            error, f"{message}; outcome unknown, the request may have taken effect"
         )
-        unknown.attempts, unknown.unclear = self.count, True
-        return unknown

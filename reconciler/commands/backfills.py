@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -50,7 +50,6 @@ _UNLISTED = (
     "this server does not list backfills: one that was started from this file before, and has no "
     "run yet, is started again"
 )
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 class BackfillRequest(Struct, frozen=True):
@@ -327,7 +326,7 @@ class _Planner(Struct):
                 raise StalePlan(f"the schedule of {saved.address} changed since the plan was made")
         # The clock of this machine does not decide what is new: that of the service may differ.
         calls = self.targets.calls(target, self.transport)
-        rows = await read_backfills(calls, _BEGINNING)
+        rows = await read_backfills(calls)
         if rows is None:
             newest = saved.newest_run
             since = datetime.fromisoformat(newest) if newest is not None else BEGINNING

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
@@ -17,7 +16,6 @@ from reconciler.operations.calls import NotOffered, ObjectCalls
 from reconciler.operations.run_history import read_backfills
 
 _CANCELLED = "Cancelled"
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 async def cancel(
@@ -73,5 +71,5 @@ async def _cancelled(calls: ObjectCalls, row_id: str, *, chosen: bool) -> bool:
 async def _running(calls: ObjectCalls) -> tuple[str, ...]:
     if not calls.offered("backfills"):
         raise NotOffered("this server does not list backfills, so none can be cancelled")
-    rows = await read_backfills(calls, _BEGINNING) or ()
+    rows = await read_backfills(calls) or ()
     return tuple(row.id for row in rows if row.pending)

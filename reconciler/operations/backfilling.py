@@ -161,7 +161,7 @@ class Backfiller(Struct, frozen=True):
         return None
 
     async def _rows(self) -> tuple[BackfillRow, ...]:
-        return await read_backfills(self.calls, datetime.min.replace(tzinfo=self.now.tzinfo)) or ()
+        return await read_backfills(self.calls) or ()
 
     # Wait
 

@@ -31,10 +31,12 @@ async def read_runs(calls: ObjectCalls, since: datetime) -> tuple[Run, ...]:
     return valid(Run.of, bodies, f"runs of {calls.live.id}")
 
 
-async def read_backfills(calls: ObjectCalls, since: datetime) -> tuple[BackfillRow, ...] | None:
+async def read_backfills(
+    calls: ObjectCalls, since: datetime | None = None
+) -> tuple[BackfillRow, ...] | None:
     """Return the backfills that may concern intervals after a moment, newest first.
 
-    None if the server does not offer them. Raises ServiceError.
+    All without a moment. None if the server does not offer them. Raises ServiceError.
     """
     if not calls.offered("backfills"):
         return None
@@ -43,7 +45,7 @@ async def read_backfills(calls: ObjectCalls, since: datetime) -> tuple[BackfillR
     except (NotFound, NotOffered, Forbidden):
         return None
     parsed = valid(BackfillRow.of, rows, f"backfills of {calls.live.id}")
-    return tuple(row for row in parsed if row.end is None or row.end > since)
+    return tuple(row for row in parsed if since is None or row.end is None or row.end > since)
 
 
 def latest_runs(live: LiveObject) -> tuple[Run, ...]:
