@@ -85,5 +85,5 @@ def execute(
     write_result(pulled_as_json(pulled) if is_json else text)
     write_note(pull_summary(pulled))
     write_note(f"{result.calls} API calls\n")
-    complete = not pulled.left_out and not pulled.drift.deleted
+    complete = not (pulled.left_out or pulled.drift.deleted or pulled.drift.renamed)
     return ExitCode.FINE if complete else ExitCode.PARTLY_APPLIED

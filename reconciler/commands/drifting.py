@@ -89,6 +89,7 @@ def selected(drift: Drift, plan: Plan, names: Sequence[str]) -> Drift:
         drift,
         objects=tuple(item for item in drift.objects if item.address in chosen),
         deleted=tuple(address for address in drift.deleted if address in chosen),
+        renamed={address: name for address, name in drift.renamed.items() if address in chosen},
         compared=len(chosen),
     )
 

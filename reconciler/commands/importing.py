@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.authoring.writing import write_files
 from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
+from reconciler.errors import GitUnavailable
 from reconciler.importing import effects
 from reconciler.importing.adopting import Adoption, adoptions
 from reconciler.importing.attempting import attempt_of
 from reconciler.importing.choosing import Choice, chosen, may_choose
-from reconciler.importing.context import ImportContext, identity_of
+from reconciler.importing.context import Identity, ImportContext, identity_of
 from reconciler.importing.placing import Layout, Placing, siblings_of
 from reconciler.kinds import all_kinds
+from reconciler.model.address import Address
 from reconciler.model.imported import Adopted, Imported, Left
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.naming import kinds_named, parts
+from reconciler.model.other_tools import other_tool_of
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
+from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.matcher import Matching, match
 from reconciler.reading import Depth, read_live
 from reconciler.workspace.loading import Loaded
@@ -107,7 +113,8 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
     loaded = session.loaded
     matching = match(loaded.desired, live, policy=loaded.policy, kinds=all_kinds())
     context = _context(session, live, matching)
-    selected = _selected(options.choice, context, matching, loaded, placing)
+    renamed = _renamed(session, matching)
+    selected = _selected(options.choice, context, matching, loaded, placing, renamed)
 
     def replan(texts: Mapping[str, str]) -> Plan:
         workspace = replace(options.workspace, environment=loaded.desired.environment, strict=False)
@@ -162,7 +169,12 @@ def _context(session: Session, live: Live, matching: Matching) -> ImportContext:
 
 
 def _selected(
-    choice: Choice, context: ImportContext, matching: Matching, loaded: Loaded, placing: Placing
+    choice: Choice,
+    context: ImportContext,
+    matching: Matching,
+    loaded: Loaded,
+    placing: Placing,
+    renamed: Mapping[Identity, Address],
 ) -> _Selected:
     """Select the objects to write. With `--force`, those in overwritten files are written again.
 
@@ -173,6 +185,8 @@ def _selected(
     ignored = tuple(live for live in objects if identity_of(live) in ignored_ids)
     wanted = [live for live in objects if identity_of(live) not in ignored_ids]
     refused = {identity_of(left.live): left for left in _refused(wanted, context)}
+    if not (choice.names or choice.ids):
+        refused |= {identity_of(left.live): left for left in _unnamed(wanted, context, renamed)}
     every = adoptions([live for live in wanted if identity_of(live) not in refused], context)
     new = tuple(
         adoption
@@ -190,6 +204,41 @@ def _refused(objects: Sequence[LiveObject], context: ImportContext) -> Iterator[
         elif live.parent_id is not None and context.parent_of(live) is None:
             parent_kind = context.kinds_by_name[live.kind].parent
             yield Left(live, (), f"its {parent_kind} (id {live.parent_id}) no longer exists")
+
+
+def _unnamed(
+    objects: Sequence[LiveObject], context: ImportContext, renamed: Mapping[Identity, Address]
+) -> Iterator[Left]:
+    """Yield the objects that are imported only if they are named. `renamed` are resources."""
+    for live in objects:
+        parent, other = context.parent_of(live), other_tool_of(live.name)
+        whole = (item for item in (live, parent) if item is not None)
+        address = next(filter(None, (renamed.get(identity_of(item)) for item in whole)), None)
+        if identity_of(live) in context.claims:
+            continue
+        if other is not None:
+            yield Left(live, (), f"it is managed by {other}; to import it, pass --id {live.id}")
+        elif address is not None:
+            yield Left(
+                live,
+                (),
+                f"it is probably {address}, renamed in the service: set its `name`, or "
+                f"`lifecycle.renamed_from`; to import it as another resource, pass --id {live.id}",
+            )
+
+
+def _renamed(session: Session, matching: Matching) -> Mapping[Identity, Address]:
+    """Return the objects that are probably resources which were not found by their names."""
+    with suppress(GitUnavailable):
+        base = session.base(PlanRequest(session.options))
+        doubled = duplicates_of(
+            matching,
+            {kind.name: kind for kind in all_kinds()},
+            base=base.desired if base is not None else None,
+            now=session.runtime.now(),
+        )
+        return {identity_of(item.live): item.match.resource.address for item in doubled}
+    return {}
 
 
 def _is_overwritten(adoption: Adoption, loaded: Loaded, placing: Placing) -> bool:

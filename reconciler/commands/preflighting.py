@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from reconciler.client import Transport, together
 from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import kind_with
@@ -55,7 +56,8 @@ async def preflight(
     """
     session = Session.open(request.workspace, runtime)
     async with session.connected() as transport:
-        plan, live = await session.planned(transport, PlanOptions())
+        base = session.base(PlanRequest(request.workspace))
+        plan, live = await session.planned(transport, PlanOptions(), base)
         candidates = _chosen(request.names, list(_candidates(session, transport, plan, live)))
         tested = [candidate for candidate in candidates if not candidate.reason]
         if tested and not await approve(len(tested)):

@@ -255,4 +255,5 @@ class Session(Struct, frozen=True):
             head=history.head if history is not None else None,
             head_ref=history.head_ref if history is not None else None,
             declared=self.loaded.declared.keys(),
+            has_environments=len(self.loaded.environments) > 1,
         )

@@ -21,6 +21,7 @@ from reconciler.model.field_types import MergedObject, OpenObject
 from reconciler.model.kind import Field, Kind
 from reconciler.model.leaves import Leaf, field_leaves
 from reconciler.model.live import LiveObject
+from reconciler.model.other_tools import plain_name
 from reconciler.model.resource import ParentRef
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, put_at, value_at
 
@@ -96,7 +97,7 @@ def _candidates(
     context: ImportContext,
 ) -> Iterator[str]:
     """Yield keys for an object without end, best first. `elsewhere`: keys of other environments."""
-    name = key_of(context.name_of(live))
+    name = key_of(plain_name(context.name_of(live)))
     environment = key_of(context.environment)
     if name:
         parent = context.parent_of(live)

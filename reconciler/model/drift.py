@@ -67,6 +67,8 @@ class Drift(Struct, frozen=True):
         The number of resources that were compared.
     deleted
         Resources of the base without a live object.
+    renamed
+        Resources of the base whose object was probably renamed in the service, with its name.
     unmanaged
         The number of live objects that no resource claims.
     remarks
@@ -79,11 +81,12 @@ class Drift(Struct, frozen=True):
     deleted: tuple[Address, ...] = ()
     unmanaged: int = 0
     remarks: tuple[str, ...] = ()
+    renamed: Mapping[Address, str] = {}
 
     @property
     def empty(self) -> bool:
         """Whether nothing drifted. Unmanaged objects are no drift."""
-        return not self.objects and not self.deleted
+        return not (self.objects or self.deleted or self.renamed)
 
 
 class Placed(Struct, frozen=True):

@@ -46,6 +46,8 @@ class Variant(Struct, frozen=True):
     """Tags whose objects are in no list: they can be read by id only."""
     places: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Fields of the body that say where an object writes, by tag, and words for them."""
+    addressed_by: Mapping[str, str] = field(default_factory=dict)
+    """The extra that may hold the address of the place instead of the body, by tag."""
     summaries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """One line about a value by tag: templates of its parts, such as `" ({region})"`."""
 

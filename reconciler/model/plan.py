@@ -13,6 +13,7 @@ from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change
 from reconciler.model.dialect import Dialect
+from reconciler.model.live import LiveObject
 from reconciler.model.plan_options import Selection
 
 
@@ -23,6 +24,12 @@ class Unmanaged(Struct, frozen=True):
     name: str
     parent_id: str | None = None
     parent_name: str | None = None
+
+    @classmethod
+    def of(cls, live: LiveObject, parent_name: str | None) -> Unmanaged:
+        """Return an object with the name of its parent."""
+        address = Address.of_unmanaged(live.kind, live.id)
+        return cls(address, live.name, live.parent_id, parent_name)
 
 
 class Note(Struct, frozen=True):
@@ -37,6 +44,7 @@ class Refusal(Struct, frozen=True):
     """A policy violation: the rule, what violates it, the place of the rule, and the fix.
 
     `after_merge`: the policy of the trusted branch is violated, and the loaded files lift it.
+    `objects` are the live objects that are the reason.
     """
 
     rule: str
@@ -45,6 +53,7 @@ class Refusal(Struct, frozen=True):
     at: Mark | None = None
     allow: str | None = None
     after_merge: bool = False
+    objects: tuple[Unmanaged, ...] = ()
 
 
 class PlanSource(Struct, frozen=True):

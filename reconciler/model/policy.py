@@ -13,6 +13,9 @@ from reconciler.diagnostics import Mark
 from reconciler.model.policy_rule import PolicyRule, rules_of, trusted_first
 from reconciler.model.values import JSON, JSONObject
 
+POSSIBLE_DUPLICATE = "possible-duplicate"
+"""The violation of a create beside an object of the same work. `attempt` allows it to an undo."""
+
 
 class Prune(StrEnum):
     """Which objects may be deleted although no resource says `state: absent`."""

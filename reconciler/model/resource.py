@@ -40,12 +40,14 @@ class Lifecycle(Struct, frozen=True):
     """The lifecycle settings of a resource.
 
     `ignore_changes` are field paths as `path_text` writes them; a path covers what is below it.
+    `beside` are names and addresses of objects that may do the same work.
     """
 
     protect: bool = False
     allow_replace: bool = False
     ignore_changes: tuple[str, ...] = ()
     renamed_from: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, JSON]:
         """Return all settings as JSON."""

@@ -25,8 +25,8 @@ class RuleContext(Struct, frozen=True):
     """What a rule depends on: one change and its surroundings.
 
     `desired` is None for a deletion, `live` for a creation. `children` are the live objects
-    below a deleted one, managed or not. `siblings` are the live objects in the same parent, for
-    refusals only. `now` is when live state was read.
+    below a deleted one, managed or not. `siblings` are the live objects in the same parent, with
+    the names that the plan gives them, for refusals only. `now` is when live state was read.
     """
 
     change: Change
@@ -97,11 +97,15 @@ class Rule(Struct, frozen=True):
 
 
 class Objection(Struct, frozen=True):
-    """What the server objects to, the field of the resource that it is about, and the fix."""
+    """What the server objects to, the field of the resource that it is about, and the fix.
+
+    `because_of` is the live object that is the reason, if there is one.
+    """
 
     message: str
     fix: str
     path: Path = ()
+    because_of: LiveObject | None = None
 
 
 class KnownRefusal(Struct, frozen=True):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from reconciler.model.action import Action
-from reconciler.model.address import Address
+from reconciler.model.address import UNMANAGED_PREFIX, Address
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
@@ -30,9 +30,9 @@ def needed_details(
 ) -> frozenset[Identity]:
     """Return the objects whose short form is not enough for a plan.
 
-    These are objects that the plan writes to or into, which may be pending deletion, and objects
-    with a managed field that is not in the short form. `versions` are the configuration and those
-    of the git base.
+    These are objects that the plan writes to or into or is refused for, which may be pending
+    deletion, and objects with a managed field that is not in the short form. `versions` are the
+    configuration and those of the git base.
     """
     short = short_forms(live)
     if not short:
@@ -47,6 +47,8 @@ def needed_details(
             needed |= {own, (parent, change.parent_id or ""), (parent, change.old_parent_id or "")}
         elif own in short and _lacks_field(short[own], change.address, versions, kind):
             needed.add(own)
+    reasons = (item.address for refusal in plan.refusals for item in refusal.objects)
+    needed |= {(item.kind, item.key.removeprefix(UNMANAGED_PREFIX)) for item in reasons}
     return frozenset(needed & short.keys())
 
 

@@ -8,7 +8,9 @@ from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, FieldChange, Origin
 from reconciler.model.drift import Drift, DriftedField, DriftedObject
+from reconciler.model.other_tools import OTHER_TOOL
 from reconciler.model.plan import Plan
+from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.planning.base import Base
 
 _PAUSED_BY_SERVICE = "paused-by-service"
@@ -21,14 +23,20 @@ def drift_of(plan: Plan, base: Base) -> Drift:
     by_address: dict[Address, list[Change]] = {}
     for change in plan.changes:
         by_address.setdefault(change.address, []).append(change)
+    created = set(_created(plan, base))
+    doubled = [refusal for refusal in plan.refusals if refusal.rule == POSSIBLE_DUPLICATE]
+    renamed = {refusal.addresses[0]: refusal.objects[0].name for refusal in doubled}
+    explained = {address for refusal in doubled for address in refusal.addresses}
     in_order = sorted(by_address, key=lambda address: (address.kind, address.key))
     objects = (_object(by_address[address]) for address in in_order)
     return Drift(
         source=plan.source,
         objects=tuple(item for item in objects if item is not None),
         compared=len(by_address),
-        deleted=tuple(_deleted(plan, base)),
+        deleted=tuple(sorted(created - explained)),
+        renamed={address: name for address, name in renamed.items() if address in created},
         unmanaged=len(plan.unmanaged),
+        remarks=tuple(note.message for note in plan.notes if note.code == OTHER_TOOL),
     )
 
 
@@ -55,7 +63,7 @@ def _drifted(change: Change) -> Iterator[FieldChange]:
             yield field
 
 
-def _deleted(plan: Plan, base: Base) -> Iterator[Address]:
+def _created(plan: Plan, base: Base) -> Iterator[Address]:
     """Yield the resources of the base that a plan creates again."""
     for change in plan.changes:
         if change.action is Action.CREATE and change.address in base.desired.resources:

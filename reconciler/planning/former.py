@@ -6,7 +6,7 @@ name another object now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, field
@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
-from reconciler.model.resource import ParentRef, Resource
+from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.planning.base import History, Version
 
 ScopedName: TypeAlias = tuple[str | None, str]
@@ -139,6 +139,27 @@ class FormerObjects(Struct):
             resource, kind, tuple(objects.values()), frozenset(own), is_certain, is_placed
         )
 
+    def owned_by_others(
+        self,
+        base: Desired,
+        today: Mapping[Address, Resource],
+        owners: Mapping[tuple[str, str], Address],
+    ) -> Iterator[tuple[Address, Address]]:
+        """Yield the resources that have the object of another declared one of the base, and that.
+
+        `owners` are the resources of today by the kind and id of their objects.
+        """
+        for address, former in base.resources.items():
+            now = today.get(address)
+            if now is None or former is now or former.state is State.ABSENT:
+                continue
+            if _identity(former) == _identity(now):
+                continue
+            objects = self.of_version(self.kinds[address.kind], Version(former, base))
+            owner = owners.get((address.kind, objects[0].id)) if len(objects) == 1 else None
+            if owner is not None and owner != address and today[owner].pinned_id is None:
+                yield owner, address
+
     def of_version(self, kind: Kind, version: Version) -> list[LiveObject]:
         """Return the objects that one version was: several if its name or place is ambiguous."""
         resource, names = version.resource, self.names[kind.name]
@@ -224,6 +245,10 @@ class FormerObjects(Struct):
                         keys_of.setdefault(name, set()).add(address.key)
             self._links_of[kind] = (names_of, keys_of)
         return self._links_of[kind]
+
+
+def _identity(resource: Resource) -> tuple[str, ParentRef | None, str | None]:
+    return resource.name, resource.parent, resource.pinned_id
 
 
 def candidates_of(

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
@@ -17,12 +18,15 @@ from reconciler.model.address import Address
 from reconciler.model.change import Change
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Refusal
-from reconciler.model.policy import Policy
+from reconciler.model.other_tools import OTHER_TOOL, other_tool_of
+from reconciler.model.plan import Refusal, Unmanaged
+from reconciler.model.plan_options import PlanOptions
+from reconciler.model.policy import POSSIBLE_DUPLICATE, Policy
 from reconciler.model.resource import Resource, State
 from reconciler.model.rule import KnownRefusal, Objection, RuleContext
 from reconciler.model.wording import printable, quoted, several
 from reconciler.planning.base import Base
+from reconciler.planning.duplicates import Duplicate, refusal_of
 from reconciler.planning.matcher import Matching
 from reconciler.planning.rules import rule_refusals
 
@@ -30,21 +34,27 @@ from reconciler.planning.rules import rule_refusals
 class GuardContext(Struct, frozen=True):
     """What a guard may look at: the changes that do something, in order, and their surroundings.
 
-    `resources` are the declared ones, and those of the git base that were removed. `managed` is
-    the number of objects that percentages refer to.
+    `resources` are the declared ones, and those of the git base that were removed. `duplicates` are
+    what creates would double, and `parent_names` the names of live containers.
     """
 
     changes: Sequence[Change]
     policy: Policy
     kinds: Sequence[Kind]
-    resources: Mapping[Address, Resource]
-    managed: int
-    allow_replace: bool
+    options: PlanOptions
     matching: Matching
     name_cycles: Sequence[Sequence[Address]]
     live: Live
+    resources: Mapping[Address, Resource]
     now: datetime
     base: Base | None
+    duplicates: Sequence[Duplicate] = ()
+    parent_names: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    @property
+    def managed(self) -> int:
+        """The number of objects that percentages refer to."""
+        return sum(match.live is not None for match in self.matching.matches.values())
 
     @property
     def destructive(self) -> list[Change]:
@@ -188,7 +198,7 @@ def deletion_switched_off(context: GuardContext) -> Iterator[Refusal]:
 
 def replacement_not_allowed(context: GuardContext) -> Iterator[Refusal]:
     """Refuse replacements, which lose id and history, unless they are allowed."""
-    if context.allow_replace or context.policy.allow_replace:
+    if context.options.allow_replace or context.policy.allow_replace:
         return
     for change in context.changes:
         resource = context.resources.get(change.address)
@@ -244,6 +254,42 @@ def name_cycle(context: GuardContext) -> Iterator[Refusal]:
         )
 
 
+def permuted_names(context: GuardContext) -> Iterator[Refusal]:
+    """Refuse a resource whose name is that of another declared one's object at the git base.
+
+    Both objects would change owner, with their histories and what the service bills.
+    """
+    changed = {change.address for change in context.changes}
+    for address, other in context.matching.permuted:
+        if not changed.isdisjoint((address, other)):
+            yield Refusal(
+                "permuted-names",
+                f"{address} matches by its name the object that {other} was at the git base",
+                (address, other),
+                context.mark_of(address),
+                "exchange the keys instead of the names, apply a temporary name first, or set "
+                "`id:` on both",
+            )
+
+
+def name_of_another_tool(context: GuardContext) -> Iterator[Refusal]:
+    """Refuse to rename what another tool finds by its name: it would create a second object."""
+    for change in context.changes:
+        match = context.matching.matches.get(change.address)
+        other = other_tool_of(match.live.name) if match is not None and match.live else None
+        is_renamed = change.action is Action.REPLACE or (
+            change.action is Action.UPDATE and any(item.path == ("name",) for item in change.fields)
+        )
+        if other is not None and is_renamed:
+            yield Refusal(
+                OTHER_TOOL,
+                f"{change.address} would lose the name by which {other} finds it",
+                (change.address,),
+                context.mark_of(change.address),
+                "set `name` to the whole live name, or `lifecycle: {ignore_changes: [name]}`",
+            )
+
+
 def unlisted_type(context: GuardContext) -> Iterator[Refusal]:
     """Refuse to create objects that no list has: later plans would create them again."""
     variants = {
@@ -294,6 +340,7 @@ def _refused(
         (address,),
         at,
         f"{objection.fix}; to send it anyway: `policy: {{attempt: [{known.id}]}}`",
+        objects=(Unmanaged.of(objection.because_of, None),) if objection.because_of else (),
     )
 
 
@@ -309,6 +356,12 @@ class _Surroundings(Struct, frozen=True):
         """Return the objects of the changes, and those in the same parents."""
         ids = {(change.address.kind, change.live_id) for change in context.changes}
         parents = {(change.address.kind, change.parent_id) for change in context.changes}
+        names = {
+            (change.address.kind, change.live_id): change.name
+            if change.action is not Action.DELETE
+            else ""
+            for change in context.changes
+        }
         objects: dict[tuple[str, str | None], LiveObject] = {}
         siblings: dict[tuple[str, str | None], list[LiveObject]] = {}
         for kind in context.kinds:
@@ -316,7 +369,9 @@ class _Surroundings(Struct, frozen=True):
                 if (kind.name, item.id) in ids:
                     objects[kind.name, item.id] = item
                 if (kind.name, item.parent_id) in parents:
-                    siblings.setdefault((kind.name, item.parent_id), []).append(item)
+                    name = names.get((kind.name, item.id), item.name)
+                    named = item if name == item.name else replace(item, name=name)
+                    siblings.setdefault((kind.name, item.parent_id), []).append(named)
         return cls(context, objects, siblings)
 
     def of_change(self, change: Change) -> RuleContext:
@@ -355,6 +410,14 @@ def name_from_environment(context: GuardContext) -> Iterator[Refusal]:
             )
 
 
+def possible_duplicate(context: GuardContext) -> Iterator[Refusal]:
+    """Refuse creates that would double what an object does. Undo has no other permission."""
+    is_undo = context.options.only is not None
+    if not (is_undo and POSSIBLE_DUPLICATE in context.policy.attempt):
+        for duplicate in context.duplicates:
+            yield refusal_of(duplicate, context.parent_names, is_undo=is_undo)
+
+
 def own_rule(context: GuardContext) -> Iterator[Refusal]:
     """Refuse what a rule of the user denies."""
     yield from rule_refusals(context.policy, context.changes, context.kinds)
@@ -369,9 +432,12 @@ GUARDS: tuple[Guard, ...] = (
     denied_consequence,
     ignored_name,
     name_cycle,
+    permuted_names,
+    name_of_another_tool,
     unlisted_type,
     known_refusal,
     name_from_environment,
+    possible_duplicate,
     own_rule,
 )
 

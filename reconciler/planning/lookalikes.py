@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
 from typing import NamedTuple, TypeAlias
 
@@ -13,15 +14,16 @@ from msgspec import Struct, field
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change
-from reconciler.model.comparison import comparable, is_default, is_equal
+from reconciler.model.comparison import is_default, is_equal
 from reconciler.model.kind import Kind
 from reconciler.model.leaves import field_leaves
 from reconciler.model.live import LiveObject
+from reconciler.model.other_tools import plain_name
 from reconciler.model.plan import Note
 from reconciler.model.replacement import parse_marked_name
 from reconciler.model.resource import Resource
-from reconciler.model.values import JSONObject, SecretRef, value_at
 from reconciler.model.wording import printable, quoted, several
+from reconciler.planning.places import Place, Places
 
 _MOST_OBJECTS = 3
 _MOST_NOTES = 20
@@ -34,15 +36,6 @@ _DIGITS = re.compile(r"\d+")
 _Identity: TypeAlias = tuple[str, str]
 
 
-class _Place(NamedTuple):
-    """Where an object writes: a field with variants, its tag, and what says the place in it."""
-
-    kind: str
-    field: str
-    tag: str
-    values: tuple[str, ...]
-
-
 class _Alike(NamedTuple):
     """An object that looks like a resource, and what is alike."""
 
@@ -51,13 +44,22 @@ class _Alike(NamedTuple):
 
 
 class LookAlikes(Struct, frozen=True):
-    """The unmanaged objects, indexed. `parent_names` are those of live objects, by kind and id."""
+    """The unmanaged objects, indexed.
+
+    `parent_names` are those of live objects, by kind and id. The plan deletes `deleted`.
+    `environment` is the one of the plan, "" if the workspace has no other.
+    """
 
     kinds: Mapping[str, Kind]
     parent_names: Mapping[_Identity, str]
+    deleted: AbstractSet[_Identity]
+    environment: str
     by_id: Mapping[str, dict[str, LiveObject]] = field(default_factory=lambda: defaultdict(dict))
     by_name: Mapping[_Identity, list[LiveObject]] = field(default_factory=lambda: defaultdict(list))
-    by_place: Mapping[_Place, list[LiveObject]] = field(default_factory=lambda: defaultdict(list))
+    by_place: Mapping[tuple[str, Place], list[LiveObject]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    places: dict[str, Places] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -65,23 +67,32 @@ class LookAlikes(Struct, frozen=True):
         objects: Iterable[LiveObject],
         kinds: Mapping[str, Kind],
         parent_names: Mapping[_Identity, str],
+        *,
+        deleted: AbstractSet[_Identity] = frozenset(),
+        environment: str = "",
     ) -> LookAlikes:
         """Index objects, without the new ones of interrupted replacements."""
-        index = cls(kinds, parent_names)
+        index = cls(kinds, parent_names, deleted, environment)
+        index.places.update((name, Places.of(kind)) for name, kind in kinds.items())
         for item in objects:
             if parse_marked_name(item.name) is None:
                 index.by_id[item.kind][item.id] = item
-                index.by_name[item.kind, item.name.strip().casefold()].append(item)
-                for place in _places(kinds[item.kind], item.body):
-                    index.by_place[place].append(item)
+                index.by_name[item.kind, plain_name(item.name).casefold()].append(item)
+                for place in index.places[item.kind].of_body(item.body):
+                    index.by_place[item.kind, place].append(item)
         return index
 
     def notes(
-        self, changes: Sequence[Change], resources: Mapping[Address, Resource]
+        self,
+        changes: Sequence[Change],
+        resources: Mapping[Address, Resource],
+        *,
+        refused: AbstractSet[Address] = frozenset(),
     ) -> Iterator[Note]:
         """Yield a note on each planned create that looks like unmanaged objects.
 
-        Objects inside of one that looks like a planned parent are left out.
+        Objects inside of one that looks like a planned parent are left out, and creates that are
+        `refused` for such an object.
         """
         alike = {
             change.address: self._alike(change, resources[change.address])
@@ -91,7 +102,7 @@ class LookAlikes(Struct, frozen=True):
         families = self._families(changes, alike)
         noted = compared = 0
         for change in changes:
-            if change.action is not Action.CREATE:
+            if change.action is not Action.CREATE or change.address in refused:
                 continue
             kind, items = self.kinds[change.address.kind], alike[change.address]
             parents: Mapping[str, int] = families.get(
@@ -118,11 +129,11 @@ class LookAlikes(Struct, frozen=True):
         named = self.by_name.get((kind.name, resource.name.casefold()), ())
         for item in named[:_MOST_COMPARED]:
             objects[item.id] = item
-            is_same = item.name.strip() == resource.name
+            is_same = plain_name(item.name) == resource.name
             refused = ", which newer servers refuse" if kind.unique_names else ""
             same[item.id].append("name" if is_same else f"name in another case{refused}")
-        for place in _places(kind, resource.spec):
-            there = self.by_place.get(place, ())
+        for place in self.places[kind.name].of_body(resource.spec):
+            there = self.by_place.get((kind.name, place), ())
             # A place of many objects does not distinguish them.
             for item in there if len(there) <= _MOST_AT_A_PLACE else ():
                 objects[item.id] = item
@@ -179,16 +190,27 @@ class LookAlikes(Struct, frozen=True):
         return similar or (equal if len(equal) <= _MOST_OBJECTS else [])
 
     def _note(self, change: Change, kind: Kind, items: Sequence[_Alike]) -> Note:
+        stays = [item for item in items if (item.live.kind, item.live.id) not in self.deleted]
+        items = stays or items
         shown = ", ".join(self._shown(change, kind, item) for item in items[:_MOST_OBJECTS])
         if len(items) > _MOST_OBJECTS:
             shown += f" and {len(items) - _MOST_OBJECTS} more"
         one = "this one" if len(items) == 1 else "one of these"
-        first = printable(items[0].live.id)
+        fate = "unmanaged" if stays else "deleted by this plan"
         return Note(
             "look-alike",
-            f"unmanaged: {shown}. If it is {one}, pin it: `id: {first}`",
+            f"{fate}: {shown}. If it is {one}, {self._way(change, items[0].live)}",
             about=change.address,
         )
+
+    def _way(self, change: Change, live: LiveObject) -> str:
+        """Return how a resource becomes the one of an object, in all environments if possible."""
+        if live.parent_id == change.parent_id:
+            return f"set `lifecycle: {{renamed_from: [{quoted(live.name)}]}}`"
+        pin = f"id: {printable(live.id)}"
+        if self.environment:
+            pin = f"overrides: {{{self.environment}: {{{pin}}}}}"
+        return f"pin it: `{pin}`"
 
     def _shown(self, change: Change, kind: Kind, item: _Alike) -> str:
         live, where = item.live, ""
@@ -200,27 +222,6 @@ class LookAlikes(Struct, frozen=True):
 
 def _key_of_parent(change: Change) -> str | None:
     return change.parent.key if change.parent is not None else None
-
-
-def _places(kind: Kind, body: JSONObject) -> Iterator[_Place]:
-    """Yield where an object writes, as far as its fields with variants say it without secrets."""
-    for item, variant in kind.variants:
-        value = item.live_value(body)
-        tag, inside = value_at(value, (variant.tag,)), value_at(value, (variant.body,))
-        if not isinstance(tag, str) or not isinstance(inside, Mapping):
-            continue
-        fields = [
-            inner for inner in variant.fields_of(value) if inner.name in variant.places.get(tag, {})
-        ]
-        values = [inside.get(inner.name) for inner in fields]
-        if any(text is not None for text in values) and not any(
-            isinstance(text, SecretRef) for text in values
-        ):
-            texts = (
-                text if isinstance(text, str) else str(comparable(inner, text))
-                for inner, text in zip(fields, values, strict=True)
-            )
-            yield _Place(kind.name, item.name, tag, tuple(texts))
 
 
 def _has_fields(kind: Kind, resource: Resource, live: LiveObject) -> bool:

@@ -12,6 +12,7 @@ from reconciler.model.address import Address
 from reconciler.model.globs import fits_any
 from reconciler.model.kind import Kind, containers
 from reconciler.model.live import Live, LiveObject
+from reconciler.model.other_tools import other_tool_of
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.wording import printable, quoted
@@ -49,6 +50,8 @@ class Matching(Struct, frozen=True):
         Objects, by kind and id, of which one may be a removed resource with `protect`.
     untouchable
         Resources whose own name, or that of the object they pin, is in `policy.ignore`.
+    permuted
+        Resources with the name that the object of another one had at the git base, and that one.
     """
 
     matches: Mapping[Address, Match]
@@ -58,6 +61,7 @@ class Matching(Struct, frozen=True):
     untouchable: tuple[Address, ...]
     unclear: tuple[RemovedResource, ...] = ()
     maybe_protected: Mapping[tuple[str, str], Address] = field(default_factory=dict)
+    permuted: tuple[tuple[Address, Address], ...] = ()
 
 
 def match(
@@ -67,8 +71,9 @@ def match(
     policy: Policy,
     kinds: Sequence[Kind],
     history: History | None = None,
+    base: Desired | None = None,
 ) -> Matching:
-    """Match every resource with its live object.
+    """Match every resource with its live object. `base` is the configuration at the git base.
 
     Raises:
         AmbiguousIdentity: two live objects could be one resource, two resources claim one
@@ -102,6 +107,7 @@ def match(
         ]
         matcher.match_kind(kind, resources)
     matcher.raise_problems()
+    permuted = matcher.permuted(base) if base is not None else ()
     matcher.claim_removed(desired)
     return Matching(
         matches=matcher.matches,
@@ -116,6 +122,7 @@ def match(
         untouchable=tuple(sorted(untouchable)),
         unclear=tuple(matcher.unclear),
         maybe_protected=matcher.maybe_protected,
+        permuted=permuted,
     )
 
 
@@ -187,6 +194,12 @@ class _Matcher(Struct, dict=True):
         for start in unmatched:
             self._claim(start, None)
             yield start
+
+    def permuted(self, base: Desired) -> tuple[tuple[Address, Address], ...]:
+        """Return the resources with the object of another declared one of the base, and that."""
+        owners = {live: addresses[0] for live, addresses in self.claims.items()}
+        today = {address: match.resource for address, match in self.matches.items()}
+        return tuple(self.former.owned_by_others(base, today, owners))
 
     def is_free(self, live: LiveObject) -> bool:
         """Return whether no resource claims an object and the policy does not ignore it."""
@@ -315,14 +328,17 @@ class _Matcher(Struct, dict=True):
         """Return the unclaimed objects of the first former name that any object has."""
         resource = start.resource
         for name in resource.lifecycle.renamed_from:
-            if candidates := [item for item in self._named(start, name) if self.is_free(item)]:
+            if candidates := self._renamable(self._named(start, name)):
                 return candidates
         return []
 
     def _at_base(self, start: Match) -> list[LiveObject]:
         """Return the unclaimed objects of the names and places that the key had in the base."""
-        objects = self.former.of(start.kind, start.resource.address)
-        return [item for item in objects if self.is_free(item)]
+        return self._renamable(self.former.of(start.kind, start.resource.address))
+
+    def _renamable(self, objects: Iterable[LiveObject]) -> list[LiveObject]:
+        """Return the unclaimed objects, without those that another tool finds by their names."""
+        return [item for item in objects if self.is_free(item) and not other_tool_of(item.name)]
 
     def _report_second(self, start: Match) -> None:
         """Report an object of the key's former names and places beside the one that it has.
@@ -336,7 +352,7 @@ class _Matcher(Struct, dict=True):
             return
         elsewhere = self.former.elsewhere(start.kind, address)
         others = {item.id: item for item in self._at_base(start)}
-        others |= {item.id: item for item in elsewhere if self.is_free(item)}
+        others |= {item.id: item for item in self._renamable(elsewhere)}
         if others:
             objects = [*filter(None, [own]), *others.values()]
             count = f"{len(objects)} live {start.kind.collection}"

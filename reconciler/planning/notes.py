@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
 from reconciler.model.action import Action
+from reconciler.model.address import Address
 from reconciler.model.change import Change, SecretUse
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
+from reconciler.model.other_tools import OTHER_TOOL, other_tool_of, plain_name
 from reconciler.model.plan import Note
 from reconciler.model.policy import Policy, Prune
-from reconciler.model.resource import State
 from reconciler.model.values import value_at
 from reconciler.model.wording import listed, printable, quoted
 from reconciler.planning.base import Base
 from reconciler.planning.changes import interrupted_note
 from reconciler.planning.collisions import collision_notes
-from reconciler.planning.differ import difference
-from reconciler.planning.matcher import Match, Matching
+from reconciler.planning.matcher import Matching
 from reconciler.planning.rules import rule_notes
 
 _MOST = 20
@@ -30,7 +31,8 @@ class NoteContext(Struct, frozen=True):
     """What the notes are about.
 
     `unmanaged` are the objects that stay unmanaged, `parent_names` the names of live objects that
-    may contain others, by kind and id.
+    may contain others, by kind and id. `refused` creates would double an object. `environment` is
+    that of the plan, "" if the workspace has no other.
     """
 
     matching: Matching
@@ -40,6 +42,17 @@ class NoteContext(Struct, frozen=True):
     base: Base | None
     kinds: Mapping[str, Kind]
     parent_names: Mapping[tuple[str, str], str]
+    refused: AbstractSet[Address]
+    environment: str
+
+    @property
+    def deleted(self) -> AbstractSet[tuple[str, str]]:
+        """The objects that the plan deletes, by kind and id."""
+        return {
+            (change.address.kind, change.live_id or "")
+            for change in self.changes
+            if change.action is Action.DELETE
+        }
 
 
 def notes_of(context: NoteContext) -> Iterator[Note]:
@@ -53,21 +66,22 @@ def notes_of(context: NoteContext) -> Iterator[Note]:
         yield from context.base.notes
         yield from _of_removed(context, context.base)
         yield from _sent_again(context, context.base)
+    yield from _of_other_tools(context)
     yield from _look_alikes(context)
     yield from filter(None, map(interrupted_note, context.unmanaged))
-    yield from _same_targets(context)
-    yield from collision_notes(context.matching, context.unmanaged, context.kinds)
+    yield from collision_notes(
+        context.matching,
+        context.unmanaged,
+        context.kinds,
+        changed={change.address for change in context.changes},
+        refused=context.refused,
+    )
     yield from rule_notes(context.policy, context.changes, context.kinds.values())
 
 
 def _of_removed(context: NoteContext, base: Base) -> Iterator[Note]:
     """Yield which removed resources are not deleted, and why."""
-    matching, policy = context.matching, context.policy
-    deleted = {
-        (change.address.kind, change.live_id)
-        for change in context.changes
-        if change.action is Action.DELETE
-    }
+    matching, policy, deleted = context.matching, context.policy, context.deleted
     kept = sorted(
         address
         for address, match in matching.removed.items()
@@ -101,6 +115,23 @@ def _of_removed(context: NoteContext, base: Base) -> Iterator[Note]:
             "removed-unclear" if removed.is_placed else "removed-elsewhere",
             f"removed from the configuration but not deleted, since {why}",
             about=removed.resource.address,
+        )
+
+
+def _of_other_tools(context: NoteContext) -> Iterator[Note]:
+    """Yield a note on the objects that another as-code tool manages, too."""
+    matches = context.matching.matches.items()
+    managed = [(str(address), match.live) for address, match in matches if match.live is not None]
+    unmanaged = [(quoted(plain_name(item.name)), item) for item in context.unmanaged]
+    objects = [
+        f"{shown} (key {printable(other.key)})"
+        for shown, item in (*managed, *unmanaged)
+        if (other := other_tool_of(item.name)) is not None
+    ]
+    if objects:
+        yield Note(
+            OTHER_TOOL,
+            f"managed by {OTHER_TOOL}, so neither renamed nor pruned: {listed(objects, _MOST)}",
         )
 
 
@@ -138,35 +169,11 @@ def _look_alikes(context: NoteContext) -> Iterator[Note]:
     removed = (match.live for match in matching.removed.values() if match.live is not None)
     objects = (*matching.unmanaged, *removed)
     resources = {address: match.resource for address, match in matching.matches.items()}
-    index = LookAlikes.of(objects, context.kinds, context.parent_names)
-    yield from index.notes(context.changes, resources)
-
-
-def _same_targets(context: NoteContext) -> Iterator[Note]:
-    """Yield a note on each unmanaged object that has the name and the target of a managed one."""
-    by_name: dict[tuple[str, str], list[LiveObject]] = {}
-    for item in context.unmanaged:
-        by_name.setdefault((item.kind, item.name.strip()), []).append(item)
-    for address, match in sorted(context.matching.matches.items()) if by_name else ():
-        if match.live is None or match.resource.state is State.ABSENT:
-            continue
-        for item in by_name.get((address.kind, match.resource.name), ()):
-            if _has_target_of(match, item):
-                parent = (match.kind.parent or "", item.parent_id or "")
-                name = context.parent_names.get(parent)
-                place = f" in {match.kind.parent} {quoted(name)}" if name is not None else ""
-                yield Note(
-                    "same-name-and-target",
-                    f"unmanaged {item.kind}{place} (id {printable(item.id)}) has the same name and "
-                    "target: both write to the same place",
-                    about=address,
-                )
-
-
-def _has_target_of(match: Match, other: LiveObject) -> bool:
-    """Return whether all declared fields with variants, such as a destination, are equal."""
-    variants = {field.name for field, _ in match.kind.variants}
-    differs = difference(match.kind, match.resource, other)
-    return bool(variants & match.resource.spec.keys()) and not any(
-        change.path[0] in variants for change in differs.changes
+    index = LookAlikes.of(
+        objects,
+        context.kinds,
+        context.parent_names,
+        deleted=context.deleted,
+        environment=context.environment,
     )
+    yield from index.notes(context.changes, resources, refused=context.refused)

@@ -111,13 +111,14 @@ def _changes_that_free_names(by_id: Mapping[str, Change]) -> _Needs:
 
 
 def _freed_and_taken_name(change: Change) -> tuple[str | None, str | None]:
+    """Return names regardless of case, since newer servers require unique names of projects so."""
     if change.action is Action.DELETE:
-        return change.name, None
+        return change.name.casefold(), None
     if change.action is Action.CREATE:
-        return None, change.name
+        return None, change.name.casefold()
     for field in change.fields:
         if field.path == ("name",) and change.action is Action.UPDATE:
-            return str(field.before).strip(), str(field.after).strip()
+            return str(field.before).strip().casefold(), str(field.after).strip().casefold()
     return None, None
 
 

@@ -18,12 +18,13 @@ from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan, PlanSource, Unmanaged
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import Policy
-from reconciler.model.resource import Desired
+from reconciler.model.resource import Desired, Resource
 from reconciler.planning.base import Base, History
 from reconciler.planning.change_context import ChangeContext
 from reconciler.planning.changes import deletion_of, resource_changes
+from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.guards import GuardContext, refusals
-from reconciler.planning.matcher import Matching, match
+from reconciler.planning.matcher import Match, Matching, match
 from reconciler.planning.notes import NoteContext, notes_of
 from reconciler.planning.ordering import Ordered, in_order
 from reconciler.planning.pruning import PrunedObject, to_prune
@@ -35,7 +36,7 @@ class PlanContext(Struct, frozen=True):
 
     `now` is when live state was read: rules such as "end_at has passed" need it. `head` is the
     commit of the configuration and `head_ref` its branch, if known. `declared` are the resources of
-    all environments.
+    all environments, and `has_environments` says whether there are several.
     """
 
     now: datetime
@@ -45,6 +46,7 @@ class PlanContext(Struct, frozen=True):
     head: str | None = None
     head_ref: str | None = None
     declared: AbstractSet[Address] = frozenset()
+    has_environments: bool = False
 
 
 def make_plan(
@@ -69,7 +71,8 @@ def make_plan(
     base, options = context.base, context.options
     by_name = {kind.name: kind for kind in kinds}
     history = History.of(base, kinds)
-    matching = match(desired, live, policy=policy, kinds=kinds, history=history)
+    at_base = base.desired if base is not None else None
+    matching = match(desired, live, policy=policy, kinds=kinds, history=history, base=at_base)
     names = _parent_names(live, kinds)
     pruned = tuple(to_prune(matching, policy, by_name, kept=base.kept if base else {}))
     candidates = Candidates(matching, pruned, by_name, desired.environment, context.declared)
@@ -79,7 +82,14 @@ def make_plan(
     )
     ordered, no_ops, notes = _decided(matching, pruned, selected, options.only, decision)
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
-    about = NoteContext(matching, ordered.changes, unmanaged, policy, base, by_name, names)
+    doubled = duplicates_of(
+        matching, by_name, base=at_base, now=context.now, changes=ordered.changes
+    )
+    about = NoteContext(
+        *(matching, ordered.changes, unmanaged, policy, base, by_name, names),
+        refused=frozenset(address for item in doubled for address in item.addresses),
+        environment=desired.environment if context.has_environments else "",
+    )
     return Plan(
         source=_source(desired, live, context),
         changes=(*ordered.changes, *no_ops),
@@ -88,25 +98,21 @@ def make_plan(
         notes=(*notes, *notes_of(about)),
         refusals=refusals(
             GuardContext(
-                changes=ordered.changes,
-                policy=policy,
-                kinds=kinds,
-                resources={
-                    **{address: match.resource for address, match in matching.removed.items()},
-                    **desired.resources,
-                },
-                managed=sum(match.live is not None for match in matching.matches.values()),
-                allow_replace=options.allow_replace,
-                matching=matching,
-                name_cycles=ordered.name_cycles,
-                live=live,
+                *(ordered.changes, policy, kinds, options, matching, ordered.name_cycles, live),
+                resources={**_resources(matching.removed), **desired.resources},
                 now=context.now,
                 base=base,
+                duplicates=doubled,
+                parent_names=names,
             )
         ),
         selection=options.selection,
         created_at=_iso(context.now),
     )
+
+
+def _resources(matches: Mapping[Address, Match]) -> dict[Address, Resource]:
+    return {address: match.resource for address, match in matches.items()}
 
 
 def _selected(candidates: Candidates, options: PlanOptions) -> Selected:
@@ -199,6 +205,5 @@ def _described(
     names: Mapping[tuple[str, str], str],
 ) -> Iterator[Unmanaged]:
     for item in objects:
-        address = Address.of_unmanaged(item.kind, item.id)
         parent = (kinds[item.kind].parent or "", item.parent_id or "")
-        yield Unmanaged(address, item.name, item.parent_id, names.get(parent))
+        yield Unmanaged.of(item, names.get(parent))

@@ -14,6 +14,7 @@ from reconciler.model.address import Address
 from reconciler.model.change import Reason
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
+from reconciler.model.other_tools import other_tool_of
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Resource, State
 from reconciler.planning.matcher import Match, Matching
@@ -33,7 +34,7 @@ def to_prune(
 ) -> Iterator[PrunedObject]:
     """Yield every object that the policy prunes: removed resources, then unmanaged objects.
 
-    `kept` are removed resources that `prune: git` does not delete.
+    `kept` are removed resources that `prune: git` does not delete. What another tool manages stays.
     """
     declared = {address.kind for address in matching.matches}
     parents = {
@@ -47,7 +48,7 @@ def to_prune(
         return parent, policy.prune_of(live.kind, str(parent) if parent else None)
 
     for address, match in sorted(matching.removed.items()):
-        if match.live is not None:
+        if match.live is not None and not other_tool_of(match.live.name):
             parent, mode = parent_and_mode(match.live)
             if mode is Prune.UNMANAGED or (mode is Prune.GIT and address not in kept):
                 yield PrunedObject(match, match.live, Reason.REMOVED_FROM_FILES, parent)
@@ -55,7 +56,7 @@ def to_prune(
         kind = kinds[live.kind]
         parent, mode = parent_and_mode(live)
         is_in_scope = parent if kind.parent else live.kind in declared
-        if is_in_scope and mode is Prune.UNMANAGED:
+        if is_in_scope and mode is Prune.UNMANAGED and not other_tool_of(live.name):
             address = Address.of_unmanaged(live.kind, live.id)
             resource = Resource(address, {"name": live.name}, state=State.ABSENT)
             yield PrunedObject(Match(resource, kind, live), live, Reason.PRUNED, parent)

@@ -17,7 +17,7 @@ from reconciler.model.drift import (
     Pulled,
 )
 from reconciler.model.values import path_text
-from reconciler.model.wording import listed, printable, several
+from reconciler.model.wording import listed, printable, quoted, several
 from reconciler.render.difference import differences_as_text
 from reconciler.render.markup import code, inline, within
 from reconciler.render.options import DEFAULTS, RenderOptions
@@ -103,6 +103,11 @@ def pull_summary(pulled: Pulled) -> str:
         f"left out: {address}: its live object was deleted; remove it from the files, or apply "
         "creates it again"
         for address in pulled.drift.deleted
+    ]
+    lines += [
+        f"left out: {address}: its live object was probably renamed to {quoted(name)}; set "
+        "`name` or `lifecycle.renamed_from`"
+        for address, name in pulled.drift.renamed.items()
     ]
     verb = "Wrote" if pulled.written else "Would write"
     where = several(len(pulled.texts), "file")
@@ -190,5 +195,11 @@ def _rest(drift: Drift) -> Iterator[str]:
     if drift.deleted:
         names = listed([str(address) for address in drift.deleted], _MOST_LISTED)
         yield f"{several(len(drift.deleted), 'live object')} deleted since the base: {names}"
+    if drift.renamed:
+        names = listed(
+            [f"{address} to {quoted(name)}" for address, name in drift.renamed.items()],
+            _MOST_LISTED,
+        )
+        yield f"{several(len(drift.renamed), 'live object')} probably renamed: {names}"
     if drift.unmanaged:
         yield f"{several(drift.unmanaged, 'unmanaged object')} (list with plan --show-unmanaged)"

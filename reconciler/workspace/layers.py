@@ -284,6 +284,7 @@ def _lifecycle(value: JSON) -> Lifecycle:
         allow_replace=value.get("allow_replace") is True,
         ignore_changes=_texts(value.get("ignore_changes")),
         renamed_from=_texts(value.get("renamed_from")),
+        beside=_texts(value.get("beside")),
     )
 
 

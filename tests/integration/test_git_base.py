@@ -563,9 +563,9 @@ def test_configuration_1_a_pattern_or_a_name_that_changes_deletes_nothing(
 def test_a_removal_that_a_failed_run_made_unclear_is_not_recorded_as_done(repo: Repo) -> None:
     """The key of a project is given to a new project, and a delete in the former one fails."""
 
-    def commit(projects: dict[str, str], **exports: str) -> str:
+    def commit(projects: dict[str, dict[str, str]], **exports: str) -> str:
         body = {
-            "projects": {key: {"name": name} for key, name in projects.items()},
+            "projects": projects,
             "batch_exports": {
                 key: {
                     "project": project,
@@ -581,9 +581,11 @@ def test_a_removal_that_a_failed_run_made_unclear_is_not_recorded_as_done(repo: 
         repo.git.run("push", "--quiet", "origin", "HEAD")
         return made
 
-    first = commit({"main": "Shop"}, lake="main", old="main")
+    first = commit({"main": {"name": "Shop"}}, lake="main", old="main")
     assert repo.apply("--mark").code == 0
-    commit({"shop": "Shop", "main": "Portal"}, lake="shop")
+    (shop,) = repo.running.state()["projects"]
+    pinned = {"id": str(shop["id"]), "name": "Shop"}
+    commit({"shop": pinned, "main": {"name": "Portal"}}, lake="shop")
     fail(repo, "DELETE")
     assert repo.apply("--mark").code == 3
     repo.running.admin("DELETE", "faults")

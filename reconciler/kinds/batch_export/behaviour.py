@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from reconciler.kinds.batch_export.backfill_warnings import backfill_warnings
 from reconciler.kinds.batch_export.consequences import RULES
 from reconciler.kinds.batch_export.copies import copied_export
+from reconciler.kinds.batch_export.facts import moment
 from reconciler.kinds.batch_export.operations import OPERATIONS
 from reconciler.kinds.batch_export.refusals import REFUSALS
-from reconciler.model.behaviour import Behaviour
+from reconciler.model.behaviour import Behaviour, Overlap
+from reconciler.model.values import JSONObject
+
+_EVENTS = ("include_events", "exclude_events")
+
+
+def _has_ended(body: JSONObject, now: datetime) -> bool:
+    """Return whether the last run was before an instant."""
+    end = moment(body.get("end_at"))
+    return end is not None and end <= now
+
+
+_OVERLAP = Overlap(
+    source=(("model",),),
+    selection=(
+        *(("sql_query",), ("filters",)),
+        *(("destination", "config", name) for name in _EVENTS),
+    ),
+    has_ended=_has_ended,
+)
 
 BEHAVIOUR = Behaviour(
     operations=OPERATIONS,
@@ -15,4 +37,5 @@ BEHAVIOUR = Behaviour(
     refusals=tuple(REFUSALS.refusals),
     backfill_warnings=backfill_warnings,
     copied=copied_export,
+    overlap=_OVERLAP,
 )

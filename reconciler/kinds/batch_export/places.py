@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _BUCKET = {"bucket_name": "bucket", "prefix": "prefix", "endpoint_url": "endpoint"}
+_SERVER = {"host": "host", "port": "port"}
 _TABLE = {"database": "database", "schema": "schema", "table_name": "table"}
 
 PLACES: Mapping[str, Mapping[str, str]] = {
@@ -15,16 +16,21 @@ PLACES: Mapping[str, Mapping[str, str]] = {
     "BigQuery": {"project_id": "BigQuery project", "dataset_id": "dataset", "table_id": "table"},
     "Databricks": {"catalog": "catalog", "schema": "schema", "table_name": "table"},
     "HTTP": {"url": "address"},
-    "Postgres": {"host": "host", **_TABLE},
-    "Redshift": {"host": "host", **_TABLE},
+    "Postgres": {**_SERVER, **_TABLE},
+    "Redshift": {**_SERVER, **_TABLE},
     "Snowflake": {"account": "account", **_TABLE},
 }
-"""Fields with the location of exported data by type, and words for them.
+"""Fields with the location of exported data by type, and words for them. The first is the address.
 
 What computes or signs in is not a place: `warehouse` and `role` of Snowflake, `http_path` of
-Databricks, `copy_inputs` of Redshift. Nor is what only leads to one: `port`, and `region`, which a
-bucket cannot change.
+Databricks, `copy_inputs` of Redshift. Nor is `region`, which a bucket cannot change.
 """
+
+ADDRESSED_BY: Mapping[str, str] = dict.fromkeys(
+    ("S3Compatible", "AzureBlob", "BigQuery", "Databricks", "Postgres", "Redshift", "Snowflake"),
+    "integration",
+)
+"""The field beside the config that may hold the address, by type (docs/service.md 1.3)."""
 
 _FILES = (", {file_format}", " {compression}")
 _IN_TABLE = ("{database}", ".{schema}", ".{table_name}")

@@ -112,6 +112,29 @@ def access_control_refused(context: RuleContext) -> Objection | None:
     )
 
 
+@RULES.refusal("name-taken", on=(Action.CREATE, Action.UPDATE))
+def name_taken(context: RuleContext) -> Objection | None:
+    """Another project has the name, perhaps in another case.
+
+    Newer servers require a unique name, and ignore its case. Use the name as it is in the service,
+    or another one.
+    """
+    name = context.sent("name")
+    if context.dialect is not Dialect.V2026 or not isinstance(name, str):
+        return None
+    for other in context.siblings:
+        is_same = other.name.strip().casefold() == name.strip().casefold()
+        if is_same and other.id != context.change.live_id:
+            return Objection(
+                f"project {quoted(other.name)} (id {other.id}) has this name, and the server "
+                "ignores its case",
+                f"to manage that one, set `name: {quoted(other.name)}`; otherwise use another name",
+                ("name",),
+                because_of=other,
+            )
+    return None
+
+
 @RULES.rule("project-timezone-changed", Severity.WARNING, on=(Action.UPDATE,))
 def project_timezone_changed(context: RuleContext) -> Outcome:
     """Days start at another time in charts, past dates included.

@@ -82,6 +82,8 @@ class DriftForm(Form, frozen=True, kw_only=True):
     objects: tuple[DriftedObjectForm, ...]
     deleted: tuple[AddressText, ...]
     """Resources of the base without a live object."""
+    renamed: dict[AddressText, str]
+    """Resources of the base whose object was probably renamed in the service, with its name."""
     unmanaged: Count
     remarks: tuple[str, ...]
 
@@ -99,6 +101,7 @@ class DriftForm(Form, frozen=True, kw_only=True):
             base=source.base,
             objects=tuple(map(DriftedObjectForm.of, drift.objects)),
             deleted=tuple(map(str, drift.deleted)),
+            renamed={str(address): name for address, name in drift.renamed.items()},
         )
 
 

@@ -148,6 +148,8 @@ class RefusalForm(Form, frozen=True, kw_only=True):
     """How to allow it."""
     after_merge: bool = False
     """Whether only the policy of the trusted branch is violated, and the files lift it."""
+    objects: tuple[ObjectForm, ...] = ()
+    """The live objects that are the reason, such as one that a create would double."""
 
     @classmethod
     def of(cls, refusal: Refusal) -> RefusalForm:
@@ -157,6 +159,7 @@ class RefusalForm(Form, frozen=True, kw_only=True):
             refusal,
             addresses=tuple(map(str, refusal.addresses)),
             at=optional(PlaceForm, refusal.at),
+            objects=tuple(map(ObjectForm.of, refusal.objects)),
         )
 
     def value(self) -> Refusal:
@@ -166,6 +169,7 @@ class RefusalForm(Form, frozen=True, kw_only=True):
             self,
             addresses=tuple(map(Address.parse, self.addresses)),
             at=optional(Mark, self.at),
+            objects=tuple(form.value() for form in self.objects),
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
+from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.resource import Resource
 from reconciler.model.schema_files import schema
 from reconciler.model.suggestion import choice
@@ -89,7 +90,10 @@ def _known_ids(key: str, kinds: Mapping[str, Kind]) -> tuple[str, ...]:
     """Return the ids that a key of the policy may list."""
     if key == "deny":
         return tuple(rule for kind in kinds.values() for rule in kind.consequences)
-    return tuple(known.id for kind in kinds.values() for known in kind.refusals)
+    return (
+        *(known.id for kind in kinds.values() for known in kind.refusals),
+        POSSIBLE_DUPLICATE,
+    )
 
 
 def _check_policy(resolved: ResolvedWorkspace) -> None:

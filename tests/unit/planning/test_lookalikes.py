@@ -12,13 +12,16 @@ from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import ParentRef
+from reconciler.planning.planner import make_plan
 from tests.support.worlds import (
+    KINDS,
     base_of,
     desired_of,
     export,
     live_export,
     live_of,
     live_project,
+    plan_context,
     planned,
     project,
     s3,
@@ -28,6 +31,7 @@ from tests.support.worlds import (
 WEB = project()
 LAKE = Address("batch_export", "lake")
 OTHER_PLACE: dict[str, Any] = {"destination": s3(prefix="other/")}
+OTHER_DATA: dict[str, Any] = {"model": "persons"}
 
 
 def look_alikes(plan: Plan) -> dict[str, str]:
@@ -39,7 +43,7 @@ def look_alikes(plan: Plan) -> dict[str, str]:
     ("live", "alike"),
     [
         (
-            live_export("e9", "Hand-made"),
+            live_export("e9", "Hand-made", **OTHER_DATA),
             "'Hand-made' (id e9, same destination)",
         ),
         (
@@ -66,7 +70,10 @@ def test_terraform_2_an_export_that_looks_like_a_planned_create(
     state = live_of(live_project(1), live_project(2, "Lab"), live)
     plan = planned(desired, state, base=base_of(desired_of(WEB)) if has_base else None)
     assert [str(change.address) for change in plan.effective] == ["batch_export.lake"]
-    message = f"unmanaged: {alike}. If it is this one, pin it: `id: e9`"
+    way = "pin it: `id: e9`"
+    if live.parent_id == "1":
+        way = f"set `lifecycle: {{renamed_from: ['{live.name}']}}`"
+    message = f"unmanaged: {alike}. If it is this one, {way}"
     assert look_alikes(plan) == ({str(LAKE): message} if alike is not None else {})
 
 
@@ -85,17 +92,18 @@ def test_managed_and_ignored_objects_are_not_pointed_out() -> None:
 
 
 def test_a_place_of_many_objects_does_not_distinguish_them() -> None:
-    live = [live_export(f"id{number}", f"L{number}") for number in range(21)]
+    live = [live_export(f"id{number}", f"L{number}", **OTHER_DATA) for number in range(21)]
     assert look_alikes(planned(desired_of(WEB, export()), live_of(live_project(1), *live))) == {}
     assert look_alikes(planned(desired_of(WEB, export()), live_of(live_project(1), *live[1:])))
 
 
 def test_at_most_three_objects_and_twenty_creates_are_listed() -> None:
     exports = [export(f"e{number}") for number in range(30)]
-    live = [live_export(f"id{number:02}", f"L{number}") for number in range(5)]
+    live = [live_export(f"id{number:02}", f"L{number}", **OTHER_DATA) for number in range(5)]
     notes = look_alikes(planned(desired_of(WEB, *exports), live_of(live_project(1), *live)))
     assert len(notes) == 21
-    assert "and 2 more. If it is one of these, pin it: `id: id00`" in notes["batch_export.e0"]
+    way = "set `lifecycle: {renamed_from: ['L0']}`"
+    assert f"and 2 more. If it is one of these, {way}" in notes["batch_export.e0"]
     assert notes["None"] == "unmanaged objects look like 10 more planned creates"
 
 
@@ -121,7 +129,7 @@ def test_terraform_2_a_project_that_looks_like_a_planned_create(
         if reason is None
         else {
             "project.web": f"unmanaged: '{name}' (id 7, {reason}). "
-            "If it is this one, pin it: `id: 7`"
+            f"If it is this one, set `lifecycle: {{renamed_from: ['{name}']}}`"
         }
     )
 
@@ -144,7 +152,7 @@ def test_terraform_2_a_project_that_was_renamed_live_is_known_by_what_is_in_it()
     plan = planned(desired, live_of(live_project(2, "Hand-made"), *exports))
     assert look_alikes(plan) == {
         "project.web": "unmanaged: 'Hand-made' (id 2, 3 objects in it alike). "
-        "If it is this one, pin it: `id: 2`"
+        "If it is this one, set `lifecycle: {renamed_from: ['Hand-made']}`"
     }
     pinned = desired_of(replace(WEB, pinned_id="2"), *list(desired.resources.values())[1:])
     again = planned(pinned, live_of(live_project(2, "Hand-made"), *exports))
@@ -153,13 +161,24 @@ def test_terraform_2_a_project_that_was_renamed_live_is_known_by_what_is_in_it()
 
 def test_an_export_of_a_project_that_is_named_by_id_is_compared_too() -> None:
     own = replace(export(), parent=ParentRef(id="1"))
-    live = live_of(live_project(1), live_export("e9", "Hand-made"))
+    live = live_of(live_project(1), live_export("e9", "Hand-made", **OTHER_DATA))
     assert "id e9" in look_alikes(planned(desired_of(own), live))[str(LAKE)]
 
 
-def test_a_removed_object_that_looks_like_a_create_is_pointed_out() -> None:
+def test_plan_i4_a_removed_object_that_looks_like_a_create_is_not_called_unmanaged() -> None:
     desired, before = desired_of(WEB, export("sea")), desired_of(WEB, export())
     live = live_of(live_project(1), live_export())
     plan = planned(desired, live, Policy(prune={"*": Prune.GIT}), base=before)
     assert [change.action.value for change in plan.effective] == ["create", "delete"]
-    assert "id e1" in look_alikes(plan)["batch_export.sea"]
+    assert look_alikes(plan)["batch_export.sea"] == (
+        "deleted by this plan: 'Lake' (id e1, same destination). If it is this one, "
+        "set `lifecycle: {renamed_from: ['Lake']}`"
+    )
+
+
+def test_plan_i4_an_id_is_advised_for_its_environment_only() -> None:
+    desired = desired_of(WEB, export())
+    live = live_of(live_project(1), live_project(2, "Lab"), live_export(parent=2))
+    context = replace(plan_context(), has_environments=True)
+    plan = make_plan(desired, live, Policy(), KINDS, context=context)
+    assert "pin it: `overrides: {staging: {id: e1}}`" in look_alikes(plan)[str(LAKE)]

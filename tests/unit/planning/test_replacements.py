@@ -233,20 +233,18 @@ def test_a_marked_object_of_a_removed_resource_is_pruned() -> None:
     ("other", "is_noted"),
     [
         (live_export("e9", parent=2), True),
-        (live_export("e9", "Other", parent=2), False),
+        (live_export("e9", "Other", parent=2), True),
         (live_export("e9", parent=2, destination=s3(prefix="other/")), False),
         (live_export("e9", parent=2, interval="day"), True),
     ],
 )
-def test_a_second_export_with_the_same_name_and_target_is_noted(
-    other: LiveObject, *, is_noted: bool
-) -> None:
+def test_a_second_export_at_the_same_place_is_noted(other: LiveObject, *, is_noted: bool) -> None:
     desired = desired_of(WEB, APP, export(destination=with_secrets()))
     noted = codes(planned(desired, moved_live(live_export(), other)))
-    assert ("same-name-and-target" in noted) is is_noted
+    assert ("same-place" in noted) is is_noted
 
 
-def test_two_managed_exports_with_the_same_name_and_target_have_one_note() -> None:
+def test_two_managed_exports_at_the_same_place_have_one_note() -> None:
     live = moved_live(live_export(), live_export("e9", parent=2))
     desired = desired_of(WEB, APP, export(), export("other", name="Lake", parent="app"))
     assert codes(planned(desired, live)) == ["no-git-base", "same-place"]

@@ -46,7 +46,7 @@ def document(*, verbose: bool = False) -> Document:
         live_project(),
         live_export("e1", "Old"),
         live_export("e2", "Slow", interval="hour"),
-        live_export("e3", "Other"),
+        live_export("e3", "Other", destination=s3(prefix="other/")),
     )
     return document_of(decode(encode(planned(desired, live, POLICY))), verbose=verbose)
 

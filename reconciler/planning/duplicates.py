@@ -1,0 +1,254 @@
+"""Find creates that would double what an existing object does. Refused, unless it is intended.
+
+An object that was renamed in the service is not found by its name, so the plan would create a
+second one beside it, which exports the same data to the same place.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from reconciler.model.action import Action
+from reconciler.model.address import Address
+from reconciler.model.change import Change, Reason
+from reconciler.model.comparison import comparable
+from reconciler.model.kind import Kind
+from reconciler.model.leaves import field_leaves
+from reconciler.model.live import LiveObject
+from reconciler.model.other_tools import plain_name
+from reconciler.model.plan import Refusal, Unmanaged
+from reconciler.model.policy import POSSIBLE_DUPLICATE
+from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
+from reconciler.model.wording import printable, quoted, several
+from reconciler.planning.matcher import Match, Matching
+from reconciler.planning.places import Place, Places
+
+_ON_PURPOSE = {Reason.STATE_ABSENT, Reason.REMOVED_FROM_FILES}
+"""Why an object is deleted that may be replaced by a created one. `prune: true` is no such reason:
+it deletes what it does not know."""
+
+
+_Doubled: TypeAlias = tuple[LiveObject, tuple[Address, ...]]
+"""An object, and the resources that would double what is in it."""
+
+
+class Duplicate(Struct, frozen=True):
+    """A resource that would be created, and the object beside which it would run.
+
+    `was_live`: the git base declares the resource. `inside` are the resources of a created
+    container that would double what is in this one.
+    """
+
+    match: Match
+    live: LiveObject
+    was_live: bool
+    is_ignored: bool
+    inside: tuple[Address, ...] = ()
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """The resource, then those inside."""
+        return (self.match.resource.address, *self.inside)
+
+
+def duplicates_of(
+    matching: Matching,
+    kinds: Mapping[str, Kind],
+    *,
+    base: Desired | None,
+    now: datetime,
+    changes: Sequence[Change] | None = None,
+) -> tuple[Duplicate, ...]:
+    """Return what creates would double, by address.
+
+    `changes` are those of a plan, whose deletions count. Without them, everything is created that
+    does not exist.
+    """
+    created = [
+        match
+        for match in matching.matches.values()
+        if match.live is None and match.resource.state is State.PRESENT
+    ]
+    if changes is not None:
+        planned = {change.address for change in changes if change.action is Action.CREATE}
+        created = [match for match in created if match.resource.address in planned]
+    if not created:
+        return ()
+    finder = _Finder.of(_candidates(matching, changes or ()), kinds, base, now)
+    ignored = {(item.kind, item.id) for item in matching.ignored}
+    children: dict[Address | None, list[Match]] = defaultdict(list)
+    for match in created:
+        children[match.parent_address].append(match)
+    duplicates: list[Duplicate] = []
+    items: list[_Doubled]
+    for match in created:
+        if match.kind.parent is not None:
+            # An object without a declared parent may be in any.
+            is_anywhere = match.resource.parent is None
+            items = [
+                (item, ())
+                for item in finder.doubled_by(match)
+                if is_anywhere or item.parent_id == match.parent_id
+            ]
+        else:
+            items = finder.renamed_containers(match, children[match.resource.address])
+        duplicates += (
+            Duplicate(match, item, finder.was_live(match), (item.kind, item.id) in ignored, inside)
+            for item, inside in items
+            if not is_beside(match.resource, item.name, Address.of_unmanaged(item.kind, item.id))
+        )
+    return tuple(duplicates)
+
+
+def is_beside(resource: Resource, name: str, address: Address) -> bool:
+    """Return whether `lifecycle.beside` of a resource has the name or the address of an object."""
+    return any(text.strip() in (name.strip(), str(address)) for text in resource.lifecycle.beside)
+
+
+def _candidates(matching: Matching, changes: Iterable[Change]) -> Iterator[LiveObject]:
+    """Yield the live objects that no resource claims and that are not deleted on purpose."""
+    deleted = {
+        (change.address.kind, change.live_id)
+        for change in changes
+        if change.action is Action.DELETE and _ON_PURPOSE & set(change.reasons)
+    }
+    absent = (
+        match
+        for match in (*matching.removed.values(), *matching.matches.values())
+        if match.resource.state is State.ABSENT or match.resource.address in matching.removed
+    )
+    claimed = (match.live for match in absent if match.live is not None)
+    for item in (*matching.unmanaged, *matching.ignored, *claimed):
+        if (item.kind, item.id) not in deleted:
+            yield item
+
+
+class _Finder(Struct, frozen=True):
+    """The objects that a create may double, by kind and id, by place and by name."""
+
+    objects: Mapping[tuple[str, str], LiveObject]
+    places: Mapping[str, Places]
+    there: Mapping[tuple[str, Place], Sequence[LiveObject]]
+    named: Mapping[tuple[str, str], Sequence[LiveObject]]
+    base: Desired | None
+    now: datetime
+
+    @classmethod
+    def of(
+        cls,
+        candidates: Iterable[LiveObject],
+        kinds: Mapping[str, Kind],
+        base: Desired | None,
+        now: datetime,
+    ) -> _Finder:
+        objects: dict[tuple[str, str], LiveObject] = {}
+        places = {name: Places.of(kind) for name, kind in kinds.items()}
+        there: dict[tuple[str, Place], list[LiveObject]] = defaultdict(list)
+        named: dict[tuple[str, str], list[LiveObject]] = defaultdict(list)
+        for item in candidates:
+            objects[item.kind, item.id] = item
+            named[item.kind, plain_name(item.name)].append(item)
+            for place in places[item.kind].of_body(item.body):
+                if not kinds[item.kind].behaviour().overlap.has_ended(item.body, now):
+                    there[item.kind, place].append(item)
+        return cls(objects, places, there, named, base, now)
+
+    def was_live(self, match: Match) -> bool:
+        """Return whether the git base declares a resource."""
+        former = self.base.resources.get(match.resource.address) if self.base is not None else None
+        return former is not None and former.state is State.PRESENT
+
+    def doubled_by(self, match: Match) -> Iterator[LiveObject]:
+        """Yield the objects, in any parent, whose work a resource would do again."""
+        overlap, was_live = match.kind.behaviour().overlap, self.was_live(match)
+        for place in self.places[match.kind.name].of_body(match.resource.spec):
+            if not (place.is_exact or was_live):
+                continue
+            is_known = was_live and place.is_exact
+            paths = overlap.source if is_known else (*overlap.source, *overlap.selection)
+            wanted = _values(match.kind, match.resource.spec, paths, live=False)
+            for item in self.there.get((match.kind.name, place), ()):
+                if _values(match.kind, item.body, paths, live=True) == wanted:
+                    yield item
+
+    def renamed_containers(self, match: Match, children: Iterable[Match]) -> list[_Doubled]:
+        """Return the unclaimed containers with what a container of the base would contain.
+
+        A child would double an object in it, or the base has one of its name. The container with
+        most such children is first.
+        """
+        kind, inside = match.kind.name, defaultdict[str, list[Address]](list)
+        for child in children if self.was_live(match) else ():
+            parents = {item.parent_id for item in self.doubled_by(child)}
+            if self.was_live(child):
+                named = self.named.get((child.kind.name, child.resource.name), ())
+                parents |= {item.parent_id for item in named}
+            for parent in parents:
+                if parent is not None and (kind, parent) in self.objects:
+                    inside[parent].append(child.resource.address)
+        ranked = sorted(inside.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+        return [(self.objects[kind, live_id], tuple(children)) for live_id, children in ranked]
+
+
+def _values(kind: Kind, body: JSONObject, paths: Sequence[Path], *, live: bool) -> list[JSON]:
+    """Return the comparable values at some paths."""
+    leaves = {leaf.path: leaf.value for leaf in field_leaves(kind.fields, body, live=live)}
+    fields = ((kind.field_at(path, body), path) for path in paths)
+    return [
+        comparable(field, leaves.get(path, MISSING)) if field is not None else None
+        for field, path in fields
+    ]
+
+
+def refusal_of(
+    duplicate: Duplicate, parent_names: Mapping[tuple[str, str], str], *, is_undo: bool
+) -> Refusal:
+    """Return the violation of a create that would double an object."""
+    match, live = duplicate.match, duplicate.live
+    address, name = match.resource.address, quoted(live.name)
+    parent = (match.kind.parent or "", live.parent_id or "")
+    if duplicate.inside:
+        what = f"which contains {several(len(duplicate.inside), 'object')} of it"
+    elif duplicate.was_live:
+        what = "which writes to the same place"
+    else:
+        what = "which exports the same data to the same place"
+    renamed = "; it was probably renamed in the service" if duplicate.was_live else ""
+    return Refusal(
+        POSSIBLE_DUPLICATE,
+        f"{address} would be created beside {live.kind} {name} ({_about(match.kind, live)}), "
+        f"{what}{renamed}",
+        duplicate.addresses,
+        match.resource.near(("name",)),
+        f"to create it anyway: `policy: {{attempt: [{POSSIBLE_DUPLICATE}]}}`"
+        if is_undo
+        else _ways_on(address, live, is_ignored=duplicate.is_ignored),
+        objects=(Unmanaged.of(live, parent_names.get(parent)),),
+    )
+
+
+def _about(kind: Kind, live: LiveObject) -> str:
+    """Return the id of an object, when it was created and when it ran last."""
+    parts = [f"id {printable(live.id)}"]
+    if isinstance(created := live.body.get("created_at"), str):
+        parts.append(f"created {printable(created[:10])}")
+    last = value_at(live.body, kind.activity) if kind.activity else MISSING
+    if isinstance(last, str):
+        parts.append(f"last run {printable(last[:16])}")
+    return ", ".join(parts)
+
+
+def _ways_on(address: Address, live: LiveObject, *, is_ignored: bool) -> str:
+    name = quoted(live.name)
+    first = "remove it from `policy.ignore`, then " if is_ignored else ""
+    return (
+        f"if it was renamed in the service, {first}set `lifecycle: {{renamed_from: [{name}]}}` to "
+        f"restore the configured name, or `name: {name}` to keep the new one; if both are wanted, "
+        f"set `lifecycle: {{beside: [{name}]}}`; to decide later, pass --exclude {address}"
+    )

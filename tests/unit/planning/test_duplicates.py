@@ -1,0 +1,338 @@
+"""A create that would double what runs is refused (findings plan I1 to I3, I5, I6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from reconciler.model.action import Action
+from reconciler.model.address import Address
+from reconciler.model.dialect import Dialect
+from reconciler.model.live import LiveObject
+from reconciler.model.plan import Plan, Refusal
+from reconciler.model.plan_options import PlanOptions, Selection
+from reconciler.model.policy import Policy, Prune
+from reconciler.model.resource import Lifecycle, Resource, State
+from reconciler.planning.undo import AppliedPlan, undo_plan
+from tests.support.worlds import (
+    KINDS,
+    base_of,
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    plan_context,
+    planned,
+    project,
+    s3,
+)
+
+WEB = project()
+LAKE = Address("batch_export", "lake")
+BEFORE = base_of(desired_of(WEB, export()))
+GIT = Policy(prune={"*": Prune.GIT})
+PRUNE = Policy(prune={"*": Prune.UNMANAGED})
+EVENTS: dict[str, Any] = {"destination": s3(include_events=["a"])}
+
+
+def of_type(tag: str, integration: int | None = None, **config: Any) -> dict[str, Any]:
+    body: dict[str, Any] = {"type": tag, "config": config}
+    return {"destination": body if integration is None else {**body, "integration": integration}}
+
+
+def postgres(**config: Any) -> dict[str, Any]:
+    return of_type("Postgres", **{"host": "h", "database": "d", "table_name": "t", **config})
+
+
+def refused(plan: Plan, rule: str = "possible-duplicate") -> list[Refusal]:
+    return [refusal for refusal in plan.refusals if refusal.rule == rule]
+
+
+def doubled(*resources: Resource, live: LiveObject, base: Any = BEFORE, **policy: Any) -> list[str]:
+    """Return the ids of the objects that a plan would double."""
+    state = live_of(live_project(), live)
+    plan = planned(desired_of(WEB, *resources), state, Policy(**policy), base=base)
+    return [item.address.key for refusal in refused(plan) for item in refusal.objects]
+
+
+@pytest.mark.parametrize(
+    ("live", "with_base", "without"),
+    [
+        pytest.param({}, True, True, id="renamed"),
+        pytest.param({"paused": True}, True, True, id="paused"),
+        pytest.param({"end_at": "2026-05-31T00:00:00Z"}, False, False, id="ended"),
+        pytest.param({"end_at": "2026-07-01T00:00:00Z"}, True, True, id="ends later"),
+        pytest.param(EVENTS, True, False, id="other events"),
+        pytest.param({"sql_query": "select 1"}, True, False, id="another query"),
+        pytest.param({"model": "persons"}, False, False, id="another model"),
+        pytest.param({"destination": s3(prefix="q/")}, False, False, id="another prefix"),
+        pytest.param({"destination": s3(region="q")}, True, True, id="another region"),
+        pytest.param({"destination": {**s3(), "type": "AwsS3"}}, False, False, id="another type"),
+        pytest.param({"team_id": 2, "parent": 2}, False, False, id="another project"),
+        pytest.param({"interval": "day"}, True, True, id="another interval"),
+    ],
+)
+def test_plan_i1_an_export_that_was_renamed_in_the_service(
+    live: dict[str, Any], *, with_base: bool, without: bool
+) -> None:
+    twin = live_export("e9", "PG (do not touch)", **live)
+    expected = {False: [], True: ["id:e9"]}
+    assert doubled(export(), live=twin) == expected[with_base]
+    assert doubled(export(), live=twin, base=None) == expected[without]
+    assert doubled(export(), live=twin, ignore=("PG*",)) == expected[with_base]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "live", "with_base", "without"),
+    [
+        (postgres(), postgres(schema="public", port=5432), True, True),
+        (postgres(), postgres(port="5432"), True, True),
+        (postgres(), postgres(port=5433), False, False),
+        (postgres(host=None), postgres(host=None), False, False),
+        (of_type("Postgres", 7, database="d"), of_type("Postgres", 7, database="d"), True, True),
+        (of_type("Postgres", 7, database="d"), of_type("Postgres", 8, database="d"), False, False),
+        (of_type("AwsS3", 7, bucket_name="b"), of_type("AwsS3", 8, bucket_name="b"), True, True),
+        (of_type("HTTP", url="https://h"), of_type("HTTP", url="https://h"), True, False),
+        (
+            of_type("HTTP", url="https://h"),
+            of_type("HTTP", url="https://h", include_events=["a"]),
+            *(False, False),
+        ),
+        (of_type("NoOp"), of_type("NoOp"), False, False),
+        (of_type("Workflows", hog_function_id="1"),) * 2 + (False, False),
+    ],
+)
+def test_plan_i1_places(
+    wanted: dict[str, Any], live: dict[str, Any], *, with_base: bool, without: bool
+) -> None:
+    twin, own = live_export("e9", "Renamed", **live), export(**wanted)
+    assert bool(doubled(own, live=twin)) is with_base
+    assert bool(doubled(own, live=twin, base=None)) is without
+
+
+def test_plan_i1_the_violation_names_the_object_and_the_ways_on() -> None:
+    runs = [{"created_at": "2026-05-31T10:00:00Z", "status": "Completed"}]
+    twin = live_export("e9", "PG (do not touch)", latest_runs=runs)
+    plan = planned(desired_of(WEB, export()), live_of(live_project(), twin), base=BEFORE)
+    (refusal,) = refused(plan)
+    assert refusal.message == (
+        "batch_export.lake would be created beside batch_export 'PG (do not touch)' (id e9, "
+        "created 2026-01-01, last run 2026-05-31T10:00), which writes to the same place; it was "
+        "probably renamed in the service"
+    )
+    hint = refusal.allow or ""
+    ways = ("renamed_from: ['PG (do not touch)']", "beside: ['PG (do not touch)']", "--exclude")
+    assert [hint.index(way) for way in ways] == sorted(hint.index(way) for way in ways)
+    assert "id:" not in hint
+    # One message: neither a look-alike nor a shared place is noted beside it.
+    assert [note.code for note in plan.notes] == []
+
+
+@pytest.mark.parametrize(
+    ("beside", "is_refused"),
+    [("Twin", False), ("batch_export.id:e9", False), ("Tw*", True), ("twin", True)],
+)
+def test_an_object_of_beside_is_intended(beside: str, *, is_refused: bool) -> None:
+    own = export(lifecycle=Lifecycle(beside=(beside,)))
+    assert bool(doubled(own, live=live_export("e9", "Twin"))) is is_refused
+
+
+def test_plan_i2_an_ignored_object_is_doubled_by_a_former_name_too() -> None:
+    own = export(name="Two", lifecycle=Lifecycle(renamed_from=("Pg one",)))
+    twin = live_export("e9", "Pg one")
+    state = live_of(live_project(), twin)
+    plan = planned(desired_of(WEB, own), state, Policy(ignore=("Pg*",)), base=BEFORE)
+    (refusal,) = refused(plan)
+    assert "remove it from `policy.ignore`" in (refusal.allow or "")
+
+
+@pytest.mark.parametrize(
+    ("policy", "resources", "is_refused"),
+    [
+        pytest.param(GIT, [], False, id="removed and pruned"),
+        pytest.param(PRUNE, [], False, id="removed and pruned as unmanaged"),
+        pytest.param(Policy(), [], True, id="removed and kept"),
+        pytest.param(Policy(), [export(state=State.ABSENT)], False, id="absent"),
+    ],
+)
+def test_a_twin_that_is_deleted_on_purpose_is_gone(
+    policy: Policy, resources: list[Resource], *, is_refused: bool
+) -> None:
+    desired = desired_of(WEB, export("sea"), *resources)
+    plan = planned(desired, live_of(live_project(), live_export()), policy, base=BEFORE)
+    assert bool(refused(plan)) is is_refused
+
+
+def test_a_twin_that_prune_true_deletes_is_not_gone() -> None:
+    live = live_of(live_project(), live_export("e9", "Renamed"))
+    plan = planned(desired_of(WEB, export()), live, PRUNE, base=BEFORE)
+    assert [change.action for change in plan.effective] == [Action.CREATE, Action.DELETE]
+    assert refused(plan)
+
+
+def test_a_deletion_that_the_selection_leaves_out_leaves_a_twin() -> None:
+    desired = desired_of(WEB, export("sea"), export(state=State.ABSENT))
+    options = PlanOptions(selection=Selection(targets=("batch_export.sea",)))
+    live = live_of(live_project(), live_export())
+    assert refused(planned(desired, live, base=BEFORE, options=options))
+
+
+@pytest.mark.parametrize(
+    ("live", "is_refused"),
+    [
+        pytest.param([live_export(parent=2)], True, id="an equal export"),
+        pytest.param([live_export("e9", "L", parent=2)], True, id="renamed, too"),
+        pytest.param([live_export(parent=2, **EVENTS)], True, id="the name of the base"),
+        pytest.param([live_export(parent=2, destination=s3(prefix="q/"))], True, id="moved"),
+        pytest.param([live_export("e9", "L", parent=2, model="persons")], False, id="other data"),
+        pytest.param([], False, id="empty"),
+    ],
+)
+def test_plan_i1_a_project_that_was_renamed_in_the_service(
+    live: list[LiveObject], *, is_refused: bool
+) -> None:
+    desired, state = desired_of(WEB, export()), live_of(live_project(2, "Web (prod)"), *live)
+    (*refusals,) = refused(planned(desired, state, base=BEFORE))
+    assert [refusal.addresses for refusal in refusals] == [(WEB.address, LAKE)] * is_refused
+    assert not refused(planned(desired, state))
+    beside = replace(WEB, lifecycle=Lifecycle(beside=("Web (prod)",)))
+    assert not refused(planned(desired_of(beside, export()), state, base=BEFORE))
+
+
+def test_two_declared_exports_at_one_place_are_noted_unless_beside_names_one() -> None:
+    live = live_of(live_project(), live_export(), live_export("e2", "Two"))
+    beside = export("two", lifecycle=Lifecycle(beside=("Lake",)))
+    noted = planned(desired_of(WEB, export(), export("two")), live)
+    assert "same-place" in [note.code for note in noted.notes]
+    silent = planned(desired_of(WEB, export(), beside), live)
+    assert "same-place" not in [note.code for note in silent.notes]
+
+
+@pytest.mark.parametrize("ignore", [(), ("Tw*",)])
+def test_an_update_to_the_place_of_a_twin_is_noted(ignore: tuple[str, ...]) -> None:
+    moved = live_export(destination=s3(prefix="old/"))
+    live = live_of(live_project(), moved, live_export("e9", "Twin"))
+    plan = planned(desired_of(WEB, export()), live, Policy(ignore=ignore), base=BEFORE)
+    assert not refused(plan)
+    assert "same-place" in [note.code for note in plan.notes]
+
+
+def test_an_undo_needs_the_permission_to_double() -> None:
+    created = live_export("e9", "Renamed")
+    policy = Policy()
+    deleting = planned(
+        desired_of(WEB, export(state=State.ABSENT)), live_of(live_project(), live_export()), policy
+    )
+    for attempt, is_refused in (((), True), (("possible-duplicate",), False)):
+        undo = undo_plan(
+            AppliedPlan(deleting),
+            desired_of(WEB),
+            live_of(live_project(), created),
+            Policy(attempt=attempt),
+            KINDS,
+            context=plan_context(),
+        )
+        assert bool(refused(undo)) is is_refused
+    assert doubled(export(), live=created, attempt=("possible-duplicate",))
+
+
+# Permuted names
+
+
+def swapped(key: str, name: str, **more: Any) -> Resource:
+    place = s3(prefix=f"{key}/")
+    return export(key, name=name, destination=place, **more)
+
+
+@pytest.mark.parametrize(
+    ("resources", "is_refused"),
+    [
+        ([swapped("a", "B"), swapped("b", "A")], True),
+        ([swapped("a", "B", pinned_id="e2"), swapped("b", "A", pinned_id="e1")], False),
+        ([swapped("a", "A"), swapped("b", "B")], False),
+        # A key that is new takes the name that another one had.
+        ([swapped("a", "C"), swapped("b", "B"), swapped("c", "A")], True),
+        # The keys are exchanged, and the objects stay what they are.
+        (
+            [
+                export("b", name="A", destination=s3(prefix="a/")),
+                export("a", name="B", destination=s3(prefix="b/")),
+            ],
+            False,
+        ),
+    ],
+)
+def test_plan_i3_permuted_names(resources: list[Resource], *, is_refused: bool) -> None:
+    live = live_of(
+        live_project(),
+        live_export("e1", "A", destination=s3(prefix="a/")),
+        live_export("e2", "B", destination=s3(prefix="b/")),
+    )
+    base = base_of(desired_of(WEB, swapped("a", "A"), swapped("b", "B")))
+    plan = planned(desired_of(WEB, *resources), live, base=base)
+    assert bool(refused(plan, "permuted-names")) is is_refused
+
+
+# Names that differ in case
+
+
+@pytest.mark.parametrize(
+    ("dialect", "is_refused"), [(Dialect.V2025, False), (Dialect.V2026, True), (None, False)]
+)
+def test_plan_i5_project_names_that_differ_only_in_case(
+    dialect: Dialect | None, *, is_refused: bool
+) -> None:
+    live = live_of(live_project(), dialect=dialect)
+    plan = planned(desired_of(project(name="web")), live)
+    assert bool(refused(plan, "name-taken")) is is_refused
+    allowed = planned(desired_of(project(name="web")), live, Policy(attempt=("name-taken",)))
+    assert not refused(allowed, "name-taken")
+
+
+def test_plan_i5_a_name_that_the_plan_frees_is_free() -> None:
+    live = live_of(live_project(1), dialect=Dialect.V2026)
+    renamed = project("old", name="Lab")
+    former = replace(renamed, lifecycle=Lifecycle(renamed_from=("Web",)))
+    plan = planned(desired_of(former, project("new", name="web")), live)
+    assert [change.id for change in plan.effective] == ["project.old:update", "project.new:create"]
+    assert not refused(plan, "name-taken")
+    own = replace(project(name="WEB"), pinned_id="1")
+    assert not refused(planned(desired_of(own), live), "name-taken")
+
+
+# Objects of another tool
+
+MARKED = "Lake\n\n<!-- iac:batch-exports:events_to_s3 iac:hash:abc123 -->"
+FORK = "Lake [iac:batch-exports:events_to_s3 iac:hash:abc123]"
+
+
+@pytest.mark.parametrize("name", [MARKED, FORK])
+def test_plan_i6_objects_of_another_tool_are_never_renamed_or_pruned(name: str) -> None:
+    live = live_of(live_project(), live_export("e9", name, destination=s3(prefix="q/")))
+    by_former = export(name="New", lifecycle=Lifecycle(renamed_from=(name.strip(),)))
+    plan = planned(desired_of(WEB, by_former), live, PRUNE)
+    assert [change.id for change in plan.effective] == ["batch_export.lake:create"]
+    at_base = base_of(desired_of(WEB, export(name=name.strip())))
+    plan = planned(desired_of(WEB, export(name="New")), live, base=at_base)
+    assert [change.id for change in plan.effective] == ["batch_export.lake:create"]
+    pinned = planned(desired_of(WEB, export(pinned_id="e9")), live)
+    assert [refusal.rule for refusal in pinned.refusals] == ["posthog-definitions"]
+    whole = planned(desired_of(WEB, export(name=name.strip(), destination=s3(prefix="q/"))), live)
+    assert whole.empty
+    (message,) = [note.message for note in whole.notes if note.code == "posthog-definitions"]
+    assert message.endswith("neither renamed nor pruned: batch_export.lake (key events_to_s3)")
+    for policy in (PRUNE, GIT):
+        removed = planned(desired_of(WEB), live, policy, base=at_base)
+        assert removed.empty
+
+
+@pytest.mark.parametrize("name", [MARKED, FORK])
+def test_plan_i6_objects_of_another_tool_count_as_twins(name: str) -> None:
+    assert doubled(export(), live=live_export("e9", name), base=None) == ["id:e9"]
+    # A marker elsewhere in a name is part of the name.
+    live = live_of(live_project(), live_export("e9", f"{name} !", destination=s3(prefix="q/")))
+    plan = planned(desired_of(WEB), live, PRUNE)
+    assert [change.action for change in plan.effective] == [Action.DELETE]
