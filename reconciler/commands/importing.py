@@ -113,7 +113,7 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
     loaded = session.loaded
     matching = match(loaded.desired, live, policy=loaded.policy, kinds=all_kinds())
     context = _context(session, live, matching)
-    renamed = _renamed(session, matching)
+    renamed = _renamed(session, live, matching)
     selected = _selected(options.choice, context, matching, loaded, placing, renamed)
 
     def replan(texts: Mapping[str, str]) -> Plan:
@@ -227,16 +227,17 @@ def _unnamed(
             )
 
 
-def _renamed(session: Session, matching: Matching) -> Mapping[Identity, Address]:
+def _renamed(session: Session, live: Live, matching: Matching) -> Mapping[Identity, Address]:
     """Return the objects that are probably resources which were not found by their names."""
     with suppress(GitUnavailable):
         base = session.base(PlanRequest(session.options))
-        doubled = duplicates_of(
-            matching,
-            {kind.name: kind for kind in all_kinds()},
-            base=base.desired if base is not None else None,
-            now=session.runtime.now(),
-        )
+        kinds = {kind.name: kind for kind in all_kinds()}
+        at_base = base.desired if base is not None else None
+        now = session.runtime.now()
+        elsewhere = frozenset[Identity]()
+        if len(session.loaded.environments) > 1 and duplicates_of(matching, kinds, at_base, now):
+            elsewhere = frozenset(session.claimed_elsewhere(live))
+        doubled = duplicates_of(matching, kinds, at_base, now, elsewhere=elsewhere)
         return {identity_of(item.live): item.match.resource.address for item in doubled}
     return {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from platform import python_version
 from typing import TypeVar
@@ -29,11 +29,12 @@ from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.plan_redaction import redact_event
-from reconciler.model.policy import Policy
+from reconciler.model.policy import POSSIBLE_DUPLICATE, Policy
 from reconciler.model.redaction import Mask
 from reconciler.model.wording import several
 from reconciler.planning.base import Base
 from reconciler.planning.details import Identity, needed_details, short_forms
+from reconciler.planning.matcher import match
 from reconciler.planning.planner import PlanContext, make_plan
 from reconciler.planning.trust import with_violations
 from reconciler.reading import Depth, read_details, read_live
@@ -224,6 +225,17 @@ class Session(Struct, frozen=True):
     def plan(self, live: Live, options: PlanOptions, base: Base | None = None) -> Plan:
         """Return the plan that makes live state match the configuration."""
         context = self.plan_context(options, base)
+        # Planning creates many values and no cycles, so collecting garbage only costs time.
+        with collector_paused():
+            plan = self._planned(live, context)
+            doubles = any(refusal.rule == POSSIBLE_DUPLICATE for refusal in plan.refusals)
+            if doubles and context.has_environments:
+                elsewhere = frozenset(self.claimed_elsewhere(live))
+                plan = self._planned(live, replace(context, elsewhere=elsewhere))
+            return plan
+
+    def _planned(self, live: Live, context: PlanContext) -> Plan:
+        options = context.options
         # The trusted policy may prune less than the own one, so options may match nothing there.
         again = replace(options, planned_before=options.planned_before or frozenset())
 
@@ -232,9 +244,29 @@ class Session(Struct, frozen=True):
             given = context if is_own else replace(context, options=again)
             return make_plan(self.loaded.desired, live, policy, all_kinds(), context=given)
 
-        # Planning creates many values and no cycles, so collecting garbage only costs time.
-        with collector_paused():
-            return self.judged(make)
+        return self.judged(make)
+
+    def claimed_elsewhere(self, live: Live) -> Iterator[Identity]:
+        """Yield the objects that other environments of the same organization declare.
+
+        An environment that cannot be loaded here, for example without its variables, is left out.
+        """
+        own = self.loaded.desired
+        for name in self.loaded.environments:
+            with suppress(ReconcilerError):
+                options = replace(self.options, environment=name, strict=False)
+                other, _ = load_workspace(
+                    options,
+                    self.runtime.environ,
+                    interactive=self.runtime.interactive,
+                    parsed=self.runtime.parsed,
+                )
+                theirs = other.desired
+                service = (theirs.base_url, theirs.organization)
+                if name != own.environment and service == (own.base_url, own.organization):
+                    matching = match(theirs, live, policy=Policy(), kinds=all_kinds())
+                    objects = (pair.live for pair in matching.matches.values())
+                    yield from ((item.kind, item.id) for item in objects if item is not None)
 
     def judged(self, make: Callable[[Policy], Plan]) -> Plan:
         """Return the plan of the own policy, with violations of the stricter one that applies."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import TypeAlias
 
@@ -60,15 +61,16 @@ class Duplicate(Struct, frozen=True):
 def duplicates_of(
     matching: Matching,
     kinds: Mapping[str, Kind],
-    *,
     base: Desired | None,
     now: datetime,
+    *,
     changes: Sequence[Change] | None = None,
+    elsewhere: AbstractSet[tuple[str, str]] = frozenset(),
 ) -> tuple[Duplicate, ...]:
     """Return what creates would double, by address.
 
     `changes` are those of a plan, whose deletions count. Without them, everything is created that
-    does not exist.
+    does not exist. `elsewhere` are objects that another environment declares.
     """
     created = [
         match
@@ -80,7 +82,9 @@ def duplicates_of(
         created = [match for match in created if match.resource.address in planned]
     if not created:
         return ()
-    finder = _Finder.of(_candidates(matching, changes or ()), kinds, base, now)
+    candidates = _candidates(matching, changes or ())
+    unclaimed = (item for item in candidates if (item.kind, item.id) not in elsewhere)
+    finder = _Finder.of(unclaimed, kinds, base, now)
     ignored = {(item.kind, item.id) for item in matching.ignored}
     children: dict[Address | None, list[Match]] = defaultdict(list)
     for match in created:

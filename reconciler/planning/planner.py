@@ -36,7 +36,8 @@ class PlanContext(Struct, frozen=True):
 
     `now` is when live state was read: rules such as "end_at has passed" need it. `head` is the
     commit of the configuration and `head_ref` its branch, if known. `declared` are the resources of
-    all environments, and `has_environments` says whether there are several.
+    all environments, and `has_environments` says whether there are several. `elsewhere` are objects
+    that another environment declares, by kind and id.
     """
 
     now: datetime
@@ -47,6 +48,7 @@ class PlanContext(Struct, frozen=True):
     head_ref: str | None = None
     declared: AbstractSet[Address] = frozenset()
     has_environments: bool = False
+    elsewhere: AbstractSet[tuple[str, str]] = frozenset()
 
 
 def make_plan(
@@ -57,16 +59,12 @@ def make_plan(
     *,
     context: PlanContext,
 ) -> Plan:
-    """Return every change that turns `live` into `desired`.
+    """Return every change that turns `live` into `desired`. Pure: equal arguments give equal bytes.
 
-    Pure: equal arguments give equal bytes. Changes are in the order in which they can be applied:
-    parents first, deletions last and children first; no-ops follow, by address.
+    Changes are in the order in which they can be applied, and no-ops follow, by address.
 
-    Raises:
-        AmbiguousIdentity: two live objects could be one resource, or two resources claim one
-            object. Lists their ids; never picks one.
-        BadUsage: an option selects nothing.
-
+    Raises AmbiguousIdentity for resources and objects that do not match one to one, and BadUsage
+    for an option that selects nothing.
     """
     base, options = context.base, context.options
     by_name = {kind.name: kind for kind in kinds}
@@ -76,14 +74,19 @@ def make_plan(
     names = _parent_names(live, kinds)
     pruned = tuple(to_prune(matching, policy, by_name, kept=base.kept if base else {}))
     candidates = Candidates(matching, pruned, by_name, desired.environment, context.declared)
-    selected = _selected(candidates, options)
+    selected = select(candidates, options.selection, options.rotate, options.planned_before)
     decision = ChangeContext(
         by_name, live, history, context.now, selected.rotated, desired.resources, names
     )
     ordered, no_ops, notes = _decided(matching, pruned, selected, options.only, decision)
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
     doubled = duplicates_of(
-        matching, by_name, base=at_base, now=context.now, changes=ordered.changes
+        matching,
+        by_name,
+        base=at_base,
+        now=context.now,
+        changes=ordered.changes,
+        elsewhere=context.elsewhere,
     )
     about = NoteContext(
         *(matching, ordered.changes, unmanaged, policy, base, by_name, names),
@@ -91,10 +94,10 @@ def make_plan(
         environment=desired.environment if context.has_environments else "",
     )
     return Plan(
-        source=_source(desired, live, context),
-        changes=(*ordered.changes, *no_ops),
-        unmanaged=tuple(_described(unmanaged, by_name, names)),
-        ignored=tuple(_described(matching.ignored, by_name, names)),
+        _source(desired, live, context),
+        (*ordered.changes, *no_ops),
+        tuple(_described(unmanaged, by_name, names)),
+        tuple(_described(matching.ignored, by_name, names)),
         notes=(*notes, *notes_of(about)),
         refusals=refusals(
             GuardContext(
@@ -113,16 +116,6 @@ def make_plan(
 
 def _resources(matches: Mapping[Address, Match]) -> dict[Address, Resource]:
     return {address: match.resource for address, match in matches.items()}
-
-
-def _selected(candidates: Candidates, options: PlanOptions) -> Selected:
-    """Return what the options select. Raises BadUsage if that is nothing."""
-    return select(
-        candidates,
-        options.selection,
-        options.rotate,
-        planned_before=options.planned_before,
-    )
 
 
 def _source(desired: Desired, live: Live, context: PlanContext) -> PlanSource:

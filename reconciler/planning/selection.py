@@ -126,7 +126,6 @@ def select(
     candidates: Candidates,
     selection: Selection,
     rotate: Sequence[str] = (),
-    *,
     planned_before: AbstractSet[Address] | None = None,
 ) -> Selected:
     """Return what the options of a plan select.

@@ -583,7 +583,8 @@ def test_a_removal_that_a_failed_run_made_unclear_is_not_recorded_as_done(repo: 
 
     first = commit({"main": {"name": "Shop"}}, lake="main", old="main")
     assert repo.apply("--mark").code == 0
-    (shop,) = repo.running.state()["projects"]
+    projects = repo.running.state()["projects"]
+    shop = next(project for project in projects if project["name"] == "Shop")
     pinned = {"id": str(shop["id"]), "name": "Shop"}
     commit({"shop": pinned, "main": {"name": "Portal"}}, lake="shop")
     fail(repo, "DELETE")

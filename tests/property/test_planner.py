@@ -14,7 +14,7 @@ from reconciler.model.codec.plan import decode, encode
 from reconciler.model.live import Live
 from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.model.policy import Limit, Policy, Prune
-from reconciler.model.resource import Desired, State
+from reconciler.model.resource import Desired, Lifecycle, Resource, State
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_markdown import plan_as_markdown
@@ -101,7 +101,7 @@ def test_an_empty_workspace_deletes_nothing(world: tuple[Desired, Live]) -> None
 def test_unmanaged_objects_and_what_is_said_about_them_never_change_a_plan(
     world: tuple[Desired, Live],
 ) -> None:
-    """What a look-alike note suggests works: the pinned object is not created again."""
+    """What a look-alike note suggests works: the object is not created again."""
     desired, live = world
     plan = planned(desired, live)
     unmanaged = {item.address.key.removeprefix("id:") for item in plan.unmanaged}
@@ -113,13 +113,21 @@ def test_unmanaged_objects_and_what_is_said_about_them_never_change_a_plan(
     for note in plan.notes:
         if note.code == "look-alike" and note.about is not None:
             event("look-alike")
-            live_id = note.message.rpartition("`id: ")[2].rstrip("`")
-            assert live_id in unmanaged
-            pinned = replace(desired.resources[note.about], pinned_id=live_id)
+            pinned = _as_suggested(desired.resources[note.about], note.message)
+            assert pinned.pinned_id in {None, *unmanaged}
             again = planned(
                 replace(desired, resources={**desired.resources, note.about: pinned}), live
             )
             assert f"{note.about}:create" not in [change.id for change in again.effective]
+
+
+def _as_suggested(resource: Resource, message: str) -> Resource:
+    """Return a resource with the line that a note says."""
+    suggested = message.rpartition(", ")[2]
+    if "renamed_from" in suggested:
+        name = suggested.partition("['")[2].partition("']")[0]
+        return replace(resource, lifecycle=Lifecycle(renamed_from=(name,)))
+    return replace(resource, pinned_id=suggested.rpartition("`id: ")[2].rstrip("`"))
 
 
 @given(worlds(), _policies)
