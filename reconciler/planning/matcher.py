@@ -41,6 +41,8 @@ class Match(Struct, frozen=True):
 class Matching(Struct, frozen=True):
     """The outcome: every resource with its object, and the objects that no resource claims.
 
+    former
+        What the objects were at the git base.
     removed
         Live resources that the configuration had at the git base and has no longer.
     unclear
@@ -56,6 +58,7 @@ class Matching(Struct, frozen=True):
     unmanaged: tuple[LiveObject, ...]
     ignored: tuple[LiveObject, ...]
     untouchable: tuple[Address, ...]
+    former: FormerObjects
     unclear: tuple[RemovedResource, ...] = ()
     maybe_protected: Mapping[tuple[str, str], Address] = field(default_factory=dict)
 
@@ -114,6 +117,7 @@ def match(
         ),
         ignored=tuple(sorted(ignored.values(), key=_place)),
         untouchable=tuple(sorted(untouchable)),
+        former=matcher.former,
         unclear=tuple(matcher.unclear),
         maybe_protected=matcher.maybe_protected,
     )

@@ -15,7 +15,7 @@ from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import State
 from reconciler.model.values import value_at
 from reconciler.model.wording import listed, printable, quoted
-from reconciler.planning.base import Base
+from reconciler.planning.base import Base, Declared
 from reconciler.planning.changes import interrupted_note
 from reconciler.planning.collisions import collision_notes
 from reconciler.planning.differ import difference
@@ -77,7 +77,7 @@ def _of_removed(context: NoteContext, base: Base) -> Iterator[Note]:
     )
     if kept:
         reasons = [f"{address} ({base.kept[address]})" for address in kept]
-        yield Note("kept", f"not deleted by `prune: git`: {listed(reasons, _MOST)}")
+        yield Note("kept", f"no longer managed, and not deleted: {listed(reasons, _MOST)}")
     left = [
         address
         for address in sorted(matching.removed)
@@ -166,7 +166,7 @@ def _same_targets(context: NoteContext) -> Iterator[Note]:
 def _has_target_of(match: Match, other: LiveObject) -> bool:
     """Return whether all declared fields with variants, such as a destination, are equal."""
     variants = {field.name for field, _ in match.kind.variants}
-    differs = difference(match.kind, match.resource, other)
+    differs = difference(match.kind, match.resource, other, Declared())
     return bool(variants & match.resource.spec.keys()) and not any(
         change.path[0] in variants for change in differs.changes
     )

@@ -23,6 +23,7 @@ from reconciler.planning.base import Base, History
 from reconciler.planning.change_context import ChangeContext
 from reconciler.planning.changes import deletion_of, resource_changes
 from reconciler.planning.guards import GuardContext, refusals
+from reconciler.planning.loosened import notes_since_base
 from reconciler.planning.matcher import Matching, match
 from reconciler.planning.notes import NoteContext, notes_of
 from reconciler.planning.ordering import Ordered, in_order
@@ -75,7 +76,7 @@ def make_plan(
     candidates = Candidates(matching, pruned, by_name, desired.environment, context.declared)
     selected = _selected(candidates, options)
     decision = ChangeContext(
-        by_name, live, history, context.now, selected.rotated, desired.resources, names
+        by_name, live, matching.former, context.now, selected.rotated, desired.resources, names
     )
     ordered, no_ops, notes = _decided(matching, pruned, selected, options.only, decision)
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
@@ -85,7 +86,7 @@ def make_plan(
         changes=(*ordered.changes, *no_ops),
         unmanaged=tuple(_described(unmanaged, by_name, names)),
         ignored=tuple(_described(matching.ignored, by_name, names)),
-        notes=(*notes, *notes_of(about)),
+        notes=(*notes, *notes_of(about), *notes_since_base(desired, matching, base)),
         refusals=refusals(
             GuardContext(
                 changes=ordered.changes,
