@@ -63,13 +63,19 @@ async def drift(request: DriftRequest, runtime: Runtime) -> DriftResult:
 
 
 def required_base(session: Session, request: PlanRequest) -> Base:
-    """Return the git base. Raises GitUnavailable without one: drift is what changed since then."""
+    """Return the git base, since which drift is what changed.
+
+    Raises GitUnavailable without one, and for one that may be a commit of the change itself.
+    """
     base = session.base(request)
     if base is None:
         raise GitUnavailable(
             "no git base to compare live state with",
             hint="run in a git clone in which the files are committed",
         )
+    if not base.merged:
+        message = f"the default branch does not contain the base {base.commit[:7]}"
+        raise GitUnavailable(message, hint="use --base with a commit of the default branch")
     return base
 
 

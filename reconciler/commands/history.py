@@ -18,7 +18,7 @@ from reconciler.model.policy import Prune
 from reconciler.model.resource import Desired
 from reconciler.model.wording import listed, printable, shortened
 from reconciler.planning.base import Base
-from reconciler.workspace.git.applied import Applied, applied_commit, applied_ref
+from reconciler.workspace.git.applied import Applied, applied_commit, applied_ref, trusted_branch
 from reconciler.workspace.git.base import BaseCommit, base_of_ref, default_base
 from reconciler.workspace.git.ci import head_branch_of, target_of
 from reconciler.workspace.git.range import Range
@@ -167,6 +167,11 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             commits_listed = listed(invalid, _MOST_LISTED)
             text = f"left out of the base, since their files have errors: {commits_listed}"
             notes = (*notes, Note("invalid-commits", text))
+        branch = trusted_branch(self.repository, self.environ)
+        merged = branch is None or self.repository.is_ancestor(commits.base.id, branch.commit)
+        if not merged:
+            text = "the default branch does not contain the base: no difference counts as drift"
+            notes = (*notes, Note("base-not-merged", text))
         desired, *later = configurations
         return Base(
             desired=desired,
@@ -176,6 +181,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             time=commits.base.time,
             kept=dict(self._kept(configurations)),
             notes=notes,
+            merged=merged,
         )
 
     def _configuration(self, source: GitSource, snapshots: Snapshots) -> Desired:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -175,6 +175,17 @@ class Policy(Struct, frozen=True):
             for key, (_, stricter) in _KEYS.items()
         }
         return replace(self, **values, deletable=self.deletable & trusted.deletable)
+
+    def looser_than(self, other: Policy) -> Iterator[str]:
+        """Yield by which keys this policy permits more than another one, and what to delete."""
+        for key, (_, stricter) in _KEYS.items():
+            own = getattr(self, key)
+            least = stricter(own, getattr(other, key))
+            if key == "prune":
+                own = {scope: self.prune_of(scope) for scope in least}
+            if own != least:
+                yield key
+        yield from (f"deletion of {kind}" for kind in sorted(self.deletable - other.deletable))
 
     def prune_of(self, kind: str, parent: str | None = None) -> Prune:
         """Return the mode of an object: by its parent's address, then its kind, then "*"."""

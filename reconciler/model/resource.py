@@ -13,6 +13,8 @@ from msgspec.structs import asdict, replace
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.json_tree import leaves_of, parts_of
+from reconciler.model.policy import Policy
+from reconciler.model.trust import Trusted
 from reconciler.model.values import JSON, Path, SecretRef
 
 
@@ -71,8 +73,9 @@ class Resource(Struct, frozen=True):
     `spec` holds the managed fields by the API's names, as written (not normalised), secrets as
     `SecretRef`. An absent field is not managed; null clears it. `parent` is None for kinds without
     one, and for an export of the organization. `written` are the names that the files use instead
-    of those in `spec`. `name_from_env`: the name depends on an environment variable. This,
-    `written` and `marks` do not count for equality.
+    of those in `spec`. `unset` are the fields that `${unset}` leaves to the service.
+    `name_from_env`: the name depends on an environment variable. This, `written` and `marks` do not
+    count for equality.
     """
 
     address: Address
@@ -86,6 +89,7 @@ class Resource(Struct, frozen=True):
     marks: Mapping[Path, Mark] = field(default_factory=dict)
     written: Mapping[str, str] = field(default_factory=dict)
     name_from_env: bool = False
+    unset: tuple[Path, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Resource):
@@ -105,12 +109,17 @@ class Resource(Struct, frozen=True):
             self.pinned_id,
             self.secret_version,
             self.mark,
+            self.unset,
         )
 
     @property
     def name(self) -> str:
         """The name by which the live object is matched. Validation requires one."""
         return str(self.spec.get("name", "")).strip()
+
+    def leaves(self, path: Path) -> bool:
+        """Return whether `${unset}` leaves a field, or a part around it, to the service."""
+        return any(path[: len(unset)] == unset for unset in self.unset)
 
     def near(self, path: Path) -> Mark | None:
         """Return the place of a field, or of the closest part around it that has one."""
@@ -125,13 +134,16 @@ class Resource(Struct, frozen=True):
 class Desired(Struct, frozen=True, dict=True):
     """All resources of one environment, by address.
 
-    `base_url` and `organization` identify the service.
+    `base_url` and `organization` identify the service. `policy` and `lists` are those of the files,
+    None for files without the environment.
     """
 
     environment: str
     base_url: str
     organization: str
     resources: Mapping[Address, Resource]
+    policy: Policy | None = None
+    lists: Trusted | None = None
 
     def of_service(self, base_url: str, organization: str) -> Desired:
         """Return the same resources for a service and an organization."""

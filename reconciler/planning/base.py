@@ -28,6 +28,9 @@ class Base(Struct, frozen=True):
     kept, notes
         Removed resources that `prune: git` must not delete, each with the reason, and notes on the
         base for the reader of the plan.
+    merged
+        Whether the default branch contains the commit. One that it lacks may be a commit of the
+        change that is planned, so it does not decide what drifted.
     """
 
     desired: Desired
@@ -38,13 +41,18 @@ class Base(Struct, frozen=True):
     time: datetime | None = None
     kept: Mapping[Address, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
+    merged: bool = True
 
 
 class Version(Struct, frozen=True):
-    """A resource at a commit, with everything that was declared then."""
+    """A resource at a commit, with everything that was declared then.
+
+    `number` counts the configurations of the range: 0 is the base.
+    """
 
     resource: Resource
     desired: Desired
+    number: int
 
     def parent(self, kind: Kind) -> Version | None:
         """Return its declared parent at the same commit, None without one."""
@@ -52,26 +60,48 @@ class Version(Struct, frozen=True):
         if ref is None or ref.key is None or kind.parent is None:
             return None
         parent = self.desired.resources.get(Address(kind.parent, ref.key))
-        return Version(parent, self.desired) if parent is not None else None
+        return Version(parent, self.desired, self.number) if parent is not None else None
+
+
+class Declared(Struct, frozen=True):
+    """How one live object was declared since the git base, under any key.
+
+    at_base
+        As the base declares it, None if it does not.
+    versions
+        At each commit, oldest first, without repeats.
+    """
+
+    base: Base | None = None
+    at_base: Resource | None = None
+    versions: Sequence[Resource] = ()
 
 
 class History(Struct, frozen=True):
-    """The versions of every resource in the range of the base, oldest first, without repeats."""
+    """The versions of every resource in the range of the base, oldest first, without repeats.
+
+    `in_order` are those of all resources.
+    """
 
     versions: Mapping[Address, Sequence[Version]]
+    in_order: Sequence[Version] = ()
+    base: Base | None = None
 
     @classmethod
     def of(cls, base: Base | None, kinds: Iterable[Kind]) -> History:
         """Return the history of a base, empty without one."""
         by_name = {kind.name: kind for kind in kinds}
         versions: dict[Address, list[Version]] = {}
-        for desired in (base.desired, *base.later) if base is not None else ():
+        in_order: list[Version] = []
+        range_ = (base.desired, *base.later) if base is not None else ()
+        for number, desired in enumerate(range_):
             for address, resource in desired.resources.items():
                 former, kind = versions.setdefault(address, []), by_name.get(address.kind)
-                version = Version(resource, desired)
+                version = Version(resource, desired, number)
                 if kind is not None and not (former and _is_repeat(kind, former[-1], version)):
                     former.append(version)
-        return cls(versions)
+                    in_order.append(version)
+        return cls(versions, in_order, base)
 
     def resources(self, address: Address) -> tuple[Resource, ...]:
         """Return a resource as it was declared, oldest first. Empty if it never was."""

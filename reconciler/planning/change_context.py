@@ -11,7 +11,7 @@ from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.resource import Resource
-from reconciler.planning.base import History
+from reconciler.planning.former import FormerObjects
 from reconciler.planning.matcher import Match
 
 
@@ -24,7 +24,7 @@ class ChangeContext(Struct):
 
     kinds: Mapping[str, Kind]
     live: Live
-    history: History
+    former: FormerObjects
     now: datetime
     rotate: Container[Address]
     declared: Mapping[Address, Resource]

@@ -49,19 +49,19 @@ def resource_changes(match: Match, context: ChangeContext) -> ChangesAndNotes:
 
 def _changes_of_pair(match: Match, live: LiveObject, context: ChangeContext) -> ChangesAndNotes:
     kind, resource = match.kind, match.resource
-    versions = context.history.resources(resource.address)
+    declared = context.former.declared(resource.address, live)
     rotate = resource.address in context.rotate
     is_literal = all(
-        version is resource or version == resource for version in versions
+        version is resource or version == resource for version in declared.versions
     ) and is_identical(kind, resource.spec, live.body)
     if is_literal and not (rotate or match.moved or match.new):
         return (_unchanged(match, context),), ()
-    differs = difference(kind, resource, live, versions=versions)
+    differs = difference(kind, resource, live, declared)
     notes = tuple(
         Note(
             "stays-as-it-is",
-            f"{printable(path_text(path))} was removed from the configuration, but the API cannot "
-            "reset it: it keeps its live value",
+            f"{printable(path_text(path))} was removed from the configuration, but is not reset: "
+            "it keeps its live value",
             about=resource.address,
         )
         for path in differs.unreset
@@ -92,20 +92,22 @@ def _updates(
     match: Match, live: LiveObject, differs: Difference, context: ChangeContext
 ) -> Iterator[Change]:
     """Yield the changes in place."""
-    secrets = _secrets(match, differs, context)
+    secrets = _secrets(match, live, differs, context)
     if differs.changes or any(note.use.sent for note in secrets):
         yield _update(match, live, differs.changes, secrets, context)
     for change in differs.toggles:
         yield _toggle(match, live, change, context)
 
 
-def _secrets(match: Match, differs: Difference, context: ChangeContext) -> tuple[SecretNote, ...]:
+def _secrets(
+    match: Match, live: LiveObject, differs: Difference, context: ChangeContext
+) -> tuple[SecretNote, ...]:
     resource = match.resource
     return secrets_of_update(
         match.kind,
         resource,
         differs.changes,
-        versions=context.history.resources(resource.address),
+        versions=context.former.declared(resource.address, live).versions,
         rotate=resource.address in context.rotate,
     )
 
@@ -300,7 +302,7 @@ def _rest_of_replacement(
     Raises AmbiguousIdentity if the new object isn't what a replacement would create now.
     """
     kind, resource, of_new = match.kind, match.resource, replace(match, live=new, moved=False)
-    left = difference(kind, resource, new, versions=context.history.resources(resource.address))
+    left = difference(kind, resource, new, context.former.declared(resource.address, live))
     unmanaged = _unmanaged_settings(match, live, differs, context)
     if not reasons:
         raise interrupted(
@@ -312,7 +314,7 @@ def _rest_of_replacement(
         )
     if unmanaged != _unmanaged_settings(match, new, differs, context):
         raise interrupted(kind, resource.address, live, new, "the old object was modified since")
-    secrets = _secrets(match, left, context)
+    secrets = _secrets(match, live, left, context)
     sent = {note.path: note.ref for note in secrets if note.use.sent}
     patch = update_body(
         kind, resource, new, changes=left.changes, secrets=sent, dialect=context.live.dialect

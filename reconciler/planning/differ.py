@@ -1,7 +1,7 @@
 """Compare a resource with its live object. Comes after the matcher, before the bodies.
 
 Only declared fields are compared. With a git base, a key that was removed since is reset, and each
-difference has the side that it comes from: a change since the oldest version of the resource.
+difference has the side that it comes from: the files, if they changed since the base.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.change import FieldChange, Origin
-from reconciler.model.comparison import comparable, compared, display_value, is_equal
+from reconciler.model.comparison import comparable, compared, display_value, is_default, is_equal
 from reconciler.model.field_types import MergedObject
-from reconciler.model.kind import Field, Kind
+from reconciler.model.kind import Kind
 from reconciler.model.leaves import Leaf, field_leaves
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Lifecycle, Resource
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, path_text, value_at
+from reconciler.planning.base import Base, Declared
 
 
 class Difference(Struct, frozen=True):
@@ -32,39 +34,35 @@ class Difference(Struct, frozen=True):
     unreset: tuple[Path, ...]
 
 
-def difference(
-    kind: Kind, resource: Resource, live: LiveObject, *, versions: Sequence[Resource] = ()
-) -> Difference:
+def difference(kind: Kind, resource: Resource, live: LiveObject, declared: Declared) -> Difference:
     """Return the managed fields in which the live object does not match the configuration.
 
-    `versions` is the resource as it was declared since the git base, oldest first.
+    `declared` is how the object was declared since the git base.
     """
     current = {leaf.path: leaf.value for leaf in field_leaves(kind.fields, live.body, live=True)}
-    declared = _declared(kind, resource.spec)
-    former = [_declared(kind, version.spec) for version in versions]
+    wanted = _leaves(kind, resource)
+    before = _leaves(kind, declared.at_base) if declared.at_base is not None else {}
+    once = _set_since_base(kind, resource, declared.versions)
     changes: list[FieldChange] = []
     toggles: list[FieldChange] = []
     unreset: list[Path] = []
-    for path, leaf in declared.items():
+    for path, leaf in wanted.items():
         is_unset_toggle = leaf.field.toggle is not None and leaf.value is None
         is_secret = leaf.field.secret or isinstance(leaf.value, SecretRef)
         if is_unset_toggle or is_secret or is_ignored(path, resource.lifecycle):
             continue
-        change = _field_change(leaf, current.get(path, MISSING), former)
+        change = _field_change(leaf, current.get(path, MISSING), once)
         if change is not None:
-            (toggles if leaf.field.toggle else changes).append(change)
-    once = {
-        path: leaf
-        for version, leaves in zip(versions, former, strict=True)
-        for path, leaf in leaves.items()
-        if path[0] not in _other_variants(kind, resource, version.spec)
-    }
-    for leaf in _removed(kind, resource, live, declared, once):
-        reset = _reset(leaf, current.get(leaf.path, MISSING))
-        if reset is None:
-            unreset.append(leaf.path)
-        elif reset.before != reset.after:
+            origin = _origin(leaf, current.get(path, MISSING), before.get(path), declared.base)
+            kept = toggles if leaf.field.toggle else changes
+            kept.append(replace(change, origin=origin))
+    for leaf in _removed(kind, resource, live, wanted, once):
+        now = current.get(leaf.path, MISSING)
+        reset = _reset(leaf, now)
+        if reset is not None and reset.before != reset.after:
             changes.append(reset)
+        elif reset is None and not (leaf.field.toggle and is_default(leaf.field, now)):
+            unreset.append(leaf.path)
     return Difference(tuple(changes), tuple(toggles), tuple(unreset))
 
 
@@ -77,47 +75,63 @@ def is_ignored(path: Path, lifecycle: Lifecycle) -> bool:
     )
 
 
-def _declared(kind: Kind, spec: JSONObject) -> dict[Path, Leaf]:
-    return {leaf.path: leaf for leaf in field_leaves(kind.fields, spec, live=False)}
+def _leaves(kind: Kind, resource: Resource) -> dict[Path, Leaf]:
+    return {leaf.path: leaf for leaf in field_leaves(kind.fields, resource.spec, live=False)}
 
 
-def _field_change(
-    leaf: Leaf, live: JSON, former: Sequence[Mapping[Path, Leaf]]
-) -> FieldChange | None:
-    """Return the change of a declared field, None if it is equal."""
+def _set_since_base(
+    kind: Kind, resource: Resource, versions: Sequence[Resource]
+) -> dict[Path, Leaf]:
+    """Return what was set, with the keys of merged objects, and not left to the service since."""
+    once: dict[Path, Leaf] = {}
+    for version in (*versions, resource) if versions else ():
+        if version.unset:
+            once = {path: leaf for path, leaf in once.items() if not version.leaves(path)}
+        others = _other_variants(kind, resource, version.spec)
+        for path, leaf in _leaves(kind, version).items():
+            if path[0] not in others:
+                once[path] = leaf
+                is_merged = isinstance(leaf.field.type, MergedObject)
+                keys = leaf.value if is_merged and isinstance(leaf.value, Mapping) else ()
+                once |= {(*path, key): leaf for key in keys}
+    return once
+
+
+def _field_change(leaf: Leaf, live: JSON, once: Iterable[Path]) -> FieldChange | None:
+    """Return the change of a declared field, None if it is equal. Its origin is unknown."""
     field = leaf.field
-    formerly = [leaves[leaf.path].value if leaf.path in leaves else MISSING for leaves in former]
     want, have = compared(field, leaf.value, live)
-    removed_keys = _removed_keys(leaf, formerly, live)
+    removed_keys = _removed_keys(leaf, once, live)
     if want == have and not removed_keys:
         return None
-    origin = _origin(field, leaf.value, live, formerly[0]) if formerly else Origin.UNKNOWN
     if removed_keys:
         have = {**(have if isinstance(have, dict) else {}), **removed_keys}
         want = {**want, **dict.fromkeys(removed_keys)}
     if field.verbatim:
         have, want = display_value(field, live), display_value(field, leaf.value)
-    return FieldChange(leaf.path, have, want, reset=bool(removed_keys), origin=origin)
+    return FieldChange(leaf.path, have, want, reset=bool(removed_keys))
 
 
-def _removed_keys(leaf: Leaf, formerly: Iterable[JSON], live: JSON) -> dict[str, JSON]:
+def _removed_keys(leaf: Leaf, once: Iterable[Path], live: JSON) -> dict[str, JSON]:
     """Return live keys of a merged object that were removed from the files since the git base."""
     have, wanted = comparable(leaf.field, live), leaf.value
     if not (isinstance(leaf.field.type, MergedObject) and isinstance(have, dict)):
         return {}
     if not isinstance(wanted, Mapping):
         return {}
-    once = {key for value in formerly if isinstance(value, Mapping) for key in value}
-    return {key: have[key] for key in sorted(once - wanted.keys()) if have.get(key) is not None}
+    keys = {str(path[-1]) for path in once if path[:-1] == leaf.path}
+    return {key: have[key] for key in sorted(keys - wanted.keys()) if have.get(key) is not None}
 
 
-def _origin(field: Field, wanted: JSON, live: JSON, at_base: JSON) -> Origin:
-    """Return which side changed since the git base. A new key is a change of the files."""
-    if at_base is MISSING:
+def _origin(wanted: Leaf, live: JSON, at_base: Leaf | None, base: Base | None) -> Origin:
+    """Return which side changed since the git base. A new field is a change of the files."""
+    if base is None:
+        return Origin.UNKNOWN
+    if at_base is None or not base.merged:
         return Origin.FILES
-    if comparable(field, at_base) == comparable(field, wanted):
+    if comparable(wanted.field, at_base.value) == comparable(wanted.field, wanted.value):
         return Origin.LIVE
-    return Origin.FILES if is_equal(field, at_base, live) else Origin.BOTH
+    return Origin.FILES if is_equal(wanted.field, at_base.value, live) else Origin.BOTH
 
 
 def _other_variants(kind: Kind, resource: Resource, spec: JSONObject) -> set[str]:
@@ -143,14 +157,19 @@ def _removed(
     """
     others = _other_variants(kind, resource, live.body)
     for path, leaf in once.items():
-        is_field = path[0] not in others and not leaf.field.toggle and not leaf.field.secret
+        is_field = path == leaf.path and path[0] not in others
         if is_field and path not in declared and not is_ignored(path, resource.lifecycle):
             yield leaf
 
 
 def _reset(leaf: Leaf, live: JSON) -> FieldChange | None:
-    """Return what resets a removed key (docs/service.md, 15.8 and 15.9), None if nothing can."""
+    """Return what resets a removed key (docs/service.md, 15.8 and 15.9), None if nothing can.
+
+    An object is not unpaused because a line was removed, and a secret may be another one by now.
+    """
     field = leaf.field
+    if field.toggle or field.secret or isinstance(leaf.value, SecretRef):
+        return None
     if field.reset is not MISSING:
         after = field.reset
     elif field.clearable:

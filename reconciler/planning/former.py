@@ -6,7 +6,8 @@ name another object now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from msgspec import Struct, field
@@ -14,8 +15,8 @@ from msgspec import Struct, field
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
-from reconciler.model.resource import Desired, ParentRef, Resource, State
-from reconciler.planning.base import History, Version
+from reconciler.model.resource import ParentRef, Resource
+from reconciler.planning.base import Declared, History, Version
 
 ScopedName: TypeAlias = tuple[str | None, str]
 """The id of the parent, and a name in it."""
@@ -78,6 +79,8 @@ class FormerObjects(Struct):
     _links_of: dict[str, Links] = field(default_factory=dict)
     _declared: dict[tuple[str, str, int], tuple[str, ...]] = field(default_factory=dict)
     """The ids of declared parents by kind, key and commit. Children come after all parents."""
+    _versions: dict[Address | tuple[str, str], list[Version]] = field(default_factory=dict)
+    """The versions of live objects by kind and id; of one that is not certain, by address."""
 
     def remember(self, resource: Resource, live: LiveObject | None) -> None:
         """Remember the names that a parent of today had."""
@@ -101,6 +104,23 @@ class FormerObjects(Struct):
         for version in reversed(self.history.versions.get(address, ())):
             objects |= {item.id: item for item in self.of_version(kind, version)}
         return list(objects.values())
+
+    def declared(self, address: Address, live: LiveObject | None) -> Declared:
+        """Return how the live object of a resource was declared since the base, under any key.
+
+        Versions of its own key whose object is gone or not certain may be this object.
+        """
+        if not self._versions:
+            for version in self.history.in_order:
+                own = version.resource.address
+                objects = self.of_version(self.kinds[own.kind], version)
+                place = (own.kind, objects[0].id) if len(objects) == 1 else own
+                self._versions.setdefault(place, []).append(version)
+        certain = self._versions.get((live.kind, live.id), []) if live is not None else []
+        others = self._versions.get(address)
+        found = sorted([*certain, *others], key=attrgetter("number")) if others else certain
+        at_base = certain[0].resource if certain and certain[0].number == 0 else None
+        return Declared(self.history.base, at_base, [version.resource for version in found])
 
     def elsewhere(self, kind: Kind, address: Address) -> list[LiveObject]:
         """Return the objects of a resource's names in other parents that it may have been in.
@@ -138,27 +158,6 @@ class FormerObjects(Struct):
         return RemovedResource(
             resource, kind, tuple(objects.values()), frozenset(own), is_certain, is_placed
         )
-
-    def owned_by_others(
-        self,
-        base: Desired,
-        today: Mapping[Address, Resource],
-        owners: Mapping[tuple[str, str], Address],
-    ) -> Iterator[tuple[Address, Address]]:
-        """Yield the resources that have the object of another declared one of the base, and that.
-
-        `owners` are the resources of today by the kind and id of their objects.
-        """
-        for address, former in base.resources.items():
-            now = today.get(address)
-            if now is None or former is now or former.state is State.ABSENT:
-                continue
-            if _identity(former) == _identity(now):
-                continue
-            objects = self.of_version(self.kinds[address.kind], Version(former, base))
-            owner = owners.get((address.kind, objects[0].id)) if len(objects) == 1 else None
-            if owner is not None and owner != address and today[owner].pinned_id is None:
-                yield owner, address
 
     def of_version(self, kind: Kind, version: Version) -> list[LiveObject]:
         """Return the objects that one version was: several if its name or place is ambiguous."""
@@ -245,10 +244,6 @@ class FormerObjects(Struct):
                         keys_of.setdefault(name, set()).add(address.key)
             self._links_of[kind] = (names_of, keys_of)
         return self._links_of[kind]
-
-
-def _identity(resource: Resource) -> tuple[str, ParentRef | None, str | None]:
-    return resource.name, resource.parent, resource.pinned_id
 
 
 def candidates_of(

@@ -259,9 +259,12 @@ def permuted_names(context: GuardContext) -> Iterator[Refusal]:
 
     Both objects would change owner, with their histories and what the service bills.
     """
-    changed = {change.address for change in context.changes}
-    for address, other in context.matching.permuted:
-        if not changed.isdisjoint((address, other)):
+    changed, matching = {change.address for change in context.changes}, context.matching
+    for address, match in matching.matches.items() if changed else ():
+        was = matching.former.declared(address, match.live).at_base
+        other = was.address if was is not None else address
+        is_claimed = other != address and other in matching.matches
+        if is_claimed and match.resource.pinned_id is None and changed & {address, other}:
             yield Refusal(
                 "permuted-names",
                 f"{address} matches by its name the object that {other} was at the git base",

@@ -42,6 +42,8 @@ class Match(Struct, frozen=True):
 class Matching(Struct, frozen=True):
     """The outcome: every resource with its object, and the objects that no resource claims.
 
+    former
+        What the objects were at the git base.
     removed
         Live resources that the configuration had at the git base and has no longer.
     unclear
@@ -50,8 +52,6 @@ class Matching(Struct, frozen=True):
         Objects, by kind and id, of which one may be a removed resource with `protect`.
     untouchable
         Resources whose own name, or that of the object they pin, is in `policy.ignore`.
-    permuted
-        Resources with the name that the object of another one had at the git base, and that one.
     """
 
     matches: Mapping[Address, Match]
@@ -59,9 +59,9 @@ class Matching(Struct, frozen=True):
     unmanaged: tuple[LiveObject, ...]
     ignored: tuple[LiveObject, ...]
     untouchable: tuple[Address, ...]
+    former: FormerObjects
     unclear: tuple[RemovedResource, ...] = ()
     maybe_protected: Mapping[tuple[str, str], Address] = field(default_factory=dict)
-    permuted: tuple[tuple[Address, Address], ...] = ()
 
 
 def match(
@@ -71,9 +71,8 @@ def match(
     policy: Policy,
     kinds: Sequence[Kind],
     history: History | None = None,
-    base: Desired | None = None,
 ) -> Matching:
-    """Match every resource with its live object. `base` is the configuration at the git base.
+    """Match every resource with its live object.
 
     Raises:
         AmbiguousIdentity: two live objects could be one resource, two resources claim one
@@ -107,7 +106,6 @@ def match(
         ]
         matcher.match_kind(kind, resources)
     matcher.raise_problems()
-    permuted = matcher.permuted(base) if base is not None else ()
     matcher.claim_removed(desired)
     return Matching(
         matches=matcher.matches,
@@ -120,9 +118,9 @@ def match(
         ),
         ignored=tuple(sorted(ignored.values(), key=_place)),
         untouchable=tuple(sorted(untouchable)),
+        former=matcher.former,
         unclear=tuple(matcher.unclear),
         maybe_protected=matcher.maybe_protected,
-        permuted=permuted,
     )
 
 
@@ -194,12 +192,6 @@ class _Matcher(Struct, dict=True):
         for start in unmatched:
             self._claim(start, None)
             yield start
-
-    def permuted(self, base: Desired) -> tuple[tuple[Address, Address], ...]:
-        """Return the resources with the object of another declared one of the base, and that."""
-        owners = {live: addresses[0] for live, addresses in self.claims.items()}
-        today = {address: match.resource for address, match in self.matches.items()}
-        return tuple(self.former.owned_by_others(base, today, owners))
 
     def is_free(self, live: LiveObject) -> bool:
         """Return whether no resource claims an object and the policy does not ignore it."""

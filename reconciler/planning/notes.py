@@ -91,7 +91,7 @@ def _of_removed(context: NoteContext, base: Base) -> Iterator[Note]:
     )
     if kept:
         reasons = [f"{address} ({base.kept[address]})" for address in kept]
-        yield Note("kept", f"not deleted by `prune: git`: {listed(reasons, _MOST)}")
+        yield Note("kept", f"no longer managed, and not deleted: {listed(reasons, _MOST)}")
     left = [
         address
         for address in sorted(matching.removed)

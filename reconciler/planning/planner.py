@@ -24,6 +24,7 @@ from reconciler.planning.change_context import ChangeContext
 from reconciler.planning.changes import deletion_of, resource_changes
 from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.guards import GuardContext, refusals
+from reconciler.planning.loosened import notes_since_base
 from reconciler.planning.matcher import Match, Matching, match
 from reconciler.planning.notes import NoteContext, notes_of
 from reconciler.planning.ordering import Ordered, in_order
@@ -70,13 +71,13 @@ def make_plan(
     by_name = {kind.name: kind for kind in kinds}
     history = History.of(base, kinds)
     at_base = base.desired if base is not None else None
-    matching = match(desired, live, policy=policy, kinds=kinds, history=history, base=at_base)
+    matching = match(desired, live, policy=policy, kinds=kinds, history=history)
     names = _parent_names(live, kinds)
     pruned = tuple(to_prune(matching, policy, by_name, kept=base.kept if base else {}))
     candidates = Candidates(matching, pruned, by_name, desired.environment, context.declared)
     selected = select(candidates, options.selection, options.rotate, options.planned_before)
     decision = ChangeContext(
-        by_name, live, history, context.now, selected.rotated, desired.resources, names
+        by_name, live, matching.former, context.now, selected.rotated, desired.resources, names
     )
     ordered, no_ops, notes = _decided(matching, pruned, selected, options.only, decision)
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
@@ -98,7 +99,7 @@ def make_plan(
         (*ordered.changes, *no_ops),
         tuple(_described(unmanaged, by_name, names)),
         tuple(_described(matching.ignored, by_name, names)),
-        notes=(*notes, *notes_of(about)),
+        notes=(*notes, *notes_of(about), *notes_since_base(desired, matching, base)),
         refusals=refusals(
             GuardContext(
                 *(ordered.changes, policy, kinds, options, matching, ordered.name_cycles, live),

@@ -51,6 +51,9 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
     for violation in violations_of(plan):
         command = _of_diagnostic(violation, options)
         commands[command.name].append(command)
+    if document.loosened:
+        texts = tuple(shortened(text, _LONGEST_LINE) for text in document.loosened)
+        commands["warning"].append(Command("warning", {"title": "loosened since the base"}, texts))
     for entry in sorted(document.worst_first, key=attrgetter("rank")):
         command = _of_entry(entry, options)
         commands[command.name].append(command)
@@ -60,7 +63,7 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
         for kind in _KINDS
         if len(commands[kind]) > _MOST
     ]
-    return Annotations.of([*shown, *rest, document.summary])
+    return Annotations.of([*shown, *document.notes, *rest, document.summary])
 
 
 def backfills_as_github(plan: BackfillPlan, _: RenderOptions = DEFAULTS) -> Annotations:
@@ -104,6 +107,7 @@ def _message(entry: Entry) -> Iterator[str]:
     for remark in entry.remarks:
         sign = SEVERITIES[remark.severity].text
         yield shortened(f"{sign} {remark.rule}: {remark.full}", _LONGEST_LINE)
+    yield from (shortened(note, _LONGEST_LINE) for note in entry.notes)
     for line in entry.lines:
         sides = " → ".join(filter(None, (line.before, line.after)))
         yield shortened(f"{line.name}: {'' if line.hunk else sides}".rstrip(), _LONGEST_LINE)

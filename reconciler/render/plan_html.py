@@ -38,7 +38,7 @@ def plan_as_html(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     body = (
         *_header(document, name, options),
         "<main>\n",
-        *_violations(document.violations),
+        *_violations(document),
         *_dangers(document, ids),
         *_filters(document),
         *(_entry(entry, ids) for entry in document.entries),
@@ -74,15 +74,19 @@ def _header(document: Document, name: str, options: RenderOptions) -> Iterator[s
     yield "</header>\n"
 
 
-def _violations(violations: Sequence[Refusal]) -> Iterator[str]:
-    for later, heading in (
-        (False, "Refused by policy. Nothing will be applied."),
-        (True, "Danger: takes effect after the merge."),
+def _violations(document: Document) -> Iterator[str]:
+    items: dict[bool, list[str]] = {False: [], True: []}
+    for violation in document.violations:
+        items[violation.after_merge].append(_violation(violation))
+    loosened = [f"<li>{marked(item)}</li>" for item in document.loosened]
+    for style, heading, listed in (
+        ("box", "Refused by policy. Nothing will be applied.", items[False]),
+        ("box later", "Danger: takes effect after the merge.", items[True]),
+        ("box later", "Loosened since the base", loosened),
     ):
-        listed = [violation for violation in violations if violation.after_merge is later]
         if listed:
-            yield f'<section class="box{" later" * later}"><h2>{heading}</h2>\n<ul>'
-            yield from map(_violation, listed)
+            yield f'<section class="{style}"><h2>{heading}</h2>\n<ul>'
+            yield from listed
             yield "</ul></section>\n"
 
 

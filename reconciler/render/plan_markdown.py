@@ -204,6 +204,9 @@ def _violations(document: Document) -> Iterator[str]:
     if later:
         yield "\n" * bool(refused) + "> [!WARNING]\n> **Danger: takes effect after the merge.**"
         yield from _listed(later)
+    if document.loosened:
+        yield "\n" * bool(refused or later) + "> [!WARNING]\n> **Loosened since the base**"
+        yield from (f"> - {_marked(text)}" for text in document.loosened)
 
 
 def _listed(violations: Sequence[Refusal]) -> Iterator[str]:

@@ -33,7 +33,7 @@ from reconciler.workspace.managed_fields import ManagedFields
 from reconciler.workspace.merging import KindLayers
 from reconciler.workspace.references import References
 from reconciler.workspace.schema.validation import CheckContext, check
-from reconciler.workspace.workspace_file import Workspace
+from reconciler.workspace.workspace_file import Workspace, policy_of
 from reconciler.workspace.yaml.document import Places, Unknown
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ def resolve(declared: Mapping[Address, Declaration], context: EnvironmentContext
             resources[address] = resource
         else:
             context.undetermined.addresses.add(address)
-    return Desired(context.environment, "", "", resources)
+    policy = policy_of(context.workspace, context.environment, tuple(context.kinds.values()))
+    return Desired(context.environment, "", "", resources, policy, context.references.declared)
 
 
 def _known_or_resolved(declaration: Declaration, context: EnvironmentContext) -> Resource | None:
@@ -273,6 +274,11 @@ def _resource(
         marks=merged.places,
         written=written,
         name_from_env=reads_environment(merged.name, context.references.variables),
+        unset=tuple(
+            (known.name, *path[1:])
+            for path in merged.places.unset()
+            if (known := kind.field_named(str(path[0]))) is not None
+        ),
     )
 
 

@@ -21,7 +21,7 @@ from reconciler.model.resource import Desired
 from reconciler.model.trust import Trusted
 from reconciler.model.values import JSONObject
 from reconciler.workspace.checks.consistency import check_consistency
-from reconciler.workspace.checks.relations import ResolvedWorkspace
+from reconciler.workspace.checks.relations import ResolvedWorkspace, check_shared
 from reconciler.workspace.connections import Connected, Unconnected
 from reconciler.workspace.declarations import (
     Declaration,
@@ -216,10 +216,12 @@ def load_all(
             texts = files.documents
             if files.workspace.value:
                 names = files.workspace.environments
+                loaded = []
                 for name in names or (chosen_environment(files.workspace, None, environ),):
                     problems.environment = name if len(names) > 1 else ""
-                    loader.resolve(files, name)
+                    loaded.append(loader.resolve(files, name).desired)
                 problems.environment = ""
+                check_shared(files.workspace, loaded, kinds, problems)
                 loader.check_variables(files)
         return with_lines(problems.in_order(names), texts)
 

@@ -55,20 +55,6 @@ def fields_with_origin(
     return tuple(resolved)
 
 
-def _with_unset(resource: Resource, kind: Kind, places: Places) -> JSONObject:
-    """Return the values of a resource, `MISSING` where `${unset}` removes one."""
-    spec: JSONObject = resource.spec
-    for depth, layer in enumerate(places.layers):
-        below = places.layers[depth + 1 :]
-        for path, text in leaves(layer.value):
-            if text != UNSET or places.layer_of(path) is not layer:
-                continue
-            known = kind.field_named(str(path[0]))
-            if known is not None and any(value_at(low.value, path) is not MISSING for low in below):
-                spec = _with_missing(spec, (known.name, *path[1:]))
-    return spec
-
-
 def _with_missing(values: JSONObject, path: Path) -> JSONObject:
     """Return a mapping with `MISSING` at a path, unchanged if something else is there."""
     name, below = str(path[0]), path[1:]
@@ -89,7 +75,9 @@ def _values(resource: Resource, kind: Kind, places: Places) -> Iterator[tuple[Pa
     if resource.state is not State.PRESENT or places.layer_of(("state",)) is not None:
         yield ("state",), resource.state.value
     order = {field.name: position for position, field in enumerate(kind.fields)}
-    spec = _with_unset(resource, kind, places)
+    spec: JSONObject = resource.spec
+    for unset in resource.unset:
+        spec = _with_missing(spec, unset)
     for name in sorted(spec, key=lambda field_name: order.get(field_name, len(order))):
         yield from mapped_leaves(spec[name], (name,))
     given = resource.lifecycle.given()

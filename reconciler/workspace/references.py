@@ -153,10 +153,9 @@ class References(Struct):
                 changed = value.copy() if changed is None else changed
                 changed[key] = filled
             if is_unset:
-                message = f"nothing to unset: no lower layer sets '{key}'"
-                self.problems.warning(
-                    "no-effect", message, at=place((*path, key)), hint=_UNSET_HINT
-                )
+                message = f"no lower layer sets '{key}': the service keeps its value"
+                hint = "remove the line after the next apply"
+                self.problems.note("no-effect", message, at=place((*path, key)), hint=hint)
                 del changed[key]
         return value if changed is None else changed
 

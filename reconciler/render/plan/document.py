@@ -26,13 +26,15 @@ from reconciler.render.plan.words import counted_nouns, summary
 
 _IN_HEADER = "no-git-base"
 """The note that the line of the base replaces."""
+_LOOSENED = ("loosened", "kept")
 
 
 class Document(Struct, frozen=True):
     """The sections of a plan. A section without content is empty.
 
     `entries` are the changes in the order in which they are applied, `drift` those that only set
-    back what changed outside of the configuration. `unmanaged` is the number of unmanaged objects,
+    back what changed outside of the configuration. `loosened` is what the files permit now and did
+    not at the git base, or no longer manage. `unmanaged` is the number of unmanaged objects,
     `unmanaged_objects` has a line for each of them.
     """
 
@@ -46,6 +48,7 @@ class Document(Struct, frozen=True):
     drift: tuple[Entry, ...]
     projects: tuple[ProjectRow, ...]
     violations: tuple[Refusal, ...]
+    loosened: tuple[str, ...]
     notes: tuple[str, ...]
     unmanaged: int
     unmanaged_objects: tuple[str, ...]
@@ -85,7 +88,9 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
     for note in plan.notes:
         if note.about is not None and note.about in changed:
             about.setdefault(note.about, []).append(note.message)
-        elif note.code != _IN_HEADER:
+        elif note.code == "adopted" and note.about is not None and not verbose:
+            continue  # Another note counts them.
+        elif note.code not in (_IN_HEADER, *_LOOSENED):
             notes.append(f"{note.about}: {note.message}" if note.about else note.message)
     entries = entries_of(plan.effective, about, verbose=verbose)
     return Document(
@@ -99,6 +104,7 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
         drift=tuple(entry for entry in entries.listed if entry.drifted),
         projects=rows_of(plan, always=brief),
         violations=plan.refusals,
+        loosened=tuple(note.message for note in plan.notes if note.code in _LOOSENED),
         notes=(*entries.shared, *notes),
         unmanaged=len(plan.unmanaged),
         unmanaged_objects=tuple(_unmanaged_objects(plan)),

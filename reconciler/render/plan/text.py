@@ -109,6 +109,8 @@ def _name(row: ProjectRow) -> str:
 
 
 def _violations(document: Document, style: Style) -> Iterator[str]:
+    for text in document.loosened:
+        yield from wrapped(text, "loosened: ", style, Colour.YELLOW)
     for violation in document.violations:
         place = f"{violation.at}: " if violation.at is not None else ""
         level = "danger, takes effect after the merge" if violation.after_merge else "error"

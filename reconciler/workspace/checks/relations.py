@@ -8,14 +8,15 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from reconciler.diagnostics import Mark
+from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.address import Address
-from reconciler.model.kind import containers
+from reconciler.model.kind import Kind, containers
 from reconciler.model.resource import Desired, ParentRef, Resource, State
 from reconciler.model.schema_files import known_schema
 from reconciler.model.suggestion import joined, nearest
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.layers import EnvironmentContext
+from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Unknown, is_misread
 
 _MOST_COMPARED = 1000
@@ -59,6 +60,31 @@ def check_relations(resolved: ResolvedWorkspace) -> None:
     _check_pins(resolved)
     _check_former_names(resolved)
     _check_similar_names(resolved)
+
+
+def check_shared(
+    workspace: Workspace, loaded: Iterable[Desired], kinds: Iterable[Kind], to: DiagnosticCollector
+) -> None:
+    """Report objects that two environments of one organization declare with different content.
+
+    Organizations from references don't count, since the values may differ between jobs. Parents are
+    compared by name, since one key may have two names.
+    """
+    parents = containers(kinds)
+    first: dict[object, tuple[str, Resource]] = {}
+    for desired in loaded:
+        entry = workspace.section("environments", desired.environment)
+        service = f"{entry.get('base_url')} {entry.get('organization', '${')}"
+        declared = desired.resources.values() if "${" not in service else ()
+        names = {item.address.key: item.name for item in declared if item.address.kind in parents}
+        for item in declared:
+            parent = names.get(item.parent.key or "", str(item.parent)) if item.parent else None
+            identity = (service, item.address.kind, parent, item.name, item.pinned_id)
+            other, same = first.setdefault(identity, (desired.environment, item))
+            if (same.spec, same.state) != (item.spec, item.state):
+                text = f"{item.address} differs between {other} and {desired.environment}, which "
+                text += "share an organization: each apply reverts the other one"
+                to.warning("shared-object", text, at=item.mark)
 
 
 def _duplicates(claims: Iterable[Claim]) -> Iterator[tuple[Resource, Resource]]:

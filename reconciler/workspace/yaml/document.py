@@ -11,7 +11,7 @@ import yaml
 from msgspec import Struct
 
 from reconciler.diagnostics import Mark
-from reconciler.model.json_tree import walk
+from reconciler.model.json_tree import leaves, walk
 from reconciler.model.reference import UNSET
 from reconciler.model.values import JSON, MISSING, Path, value_at
 from reconciler.workspace.yaml.nodes import MERGE_TAG, compose
@@ -180,6 +180,11 @@ class Document:
         """The source lines."""
         return self.text.splitlines()
 
+    @cached_property
+    def has_unset(self) -> bool:
+        """Whether `${unset}` occurs in the text."""
+        return UNSET in self.text
+
     def mark(self, path: Path, part: str | None = None) -> Mark:
         """Return the place of the value at a path, or of the nearest part above it.
 
@@ -254,6 +259,12 @@ class Places(Mapping[Path, Mark]):
             if any(value_at(layer.value, path[:end]) == UNSET for end in range(1, len(path))):
                 return None
         return None
+
+    def unset(self) -> Iterator[Path]:
+        """Yield the paths at which any layer has `${unset}`."""
+        for layer in self.layers:
+            if layer.document.has_unset:
+                yield from (path for path, value in leaves(layer.value) if value == UNSET)
 
     def source_of(self, path: Path) -> tuple[Layer, Path]:
         """Return the layer of a field, and the path itself or the nearest one above it there.

@@ -174,7 +174,9 @@ def test_a_resource_that_only_another_environment_has_is_not_pruned() -> None:
     live = live_of(live_project(), live_export())
     plan = planned(desired_of(WEB), live, PRUNE, base=base)
     assert plan.empty
-    assert codes(plan)["kept"] == f"not deleted by `prune: git`: batch_export.lake ({reason})"
+    assert (
+        codes(plan)["kept"] == f"no longer managed, and not deleted: batch_export.lake ({reason})"
+    )
     plan = planned(desired_of(WEB), live, Policy(prune={"*": Prune.UNMANAGED}), base=base)
     assert actions(plan) == [("delete", "batch_export.lake", "e1")]
 

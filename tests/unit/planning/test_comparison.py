@@ -13,6 +13,7 @@ from reconciler.model.kind import Field
 from reconciler.model.live import Live
 from reconciler.model.resource import Desired
 from reconciler.model.values import MISSING, SecretRef
+from reconciler.planning.base import Declared
 from reconciler.planning.differ import Difference, difference
 from tests.support.worlds import BY_NAME, export, live_export, s3, with_secrets, worlds
 
@@ -69,4 +70,4 @@ def test_identical_resources_have_no_difference(world: tuple[Desired, Live]) -> 
         kind = BY_NAME[resource.address.kind]
         for item in live.of(kind.name):
             if is_identical(kind, resource.spec, item.body):
-                assert difference(kind, resource, item) == Difference((), (), ())
+                assert difference(kind, resource, item, Declared()) == Difference((), (), ())

@@ -337,7 +337,7 @@ def test_files_that_are_as_at_the_base_are_not_read_from_git(git: Git) -> None:
     assert base is not None
     assert base.desired is history.loaded.desired
     assert not [words for words in seen.commands if "--batch" in words]
-    assert len(seen.commands) == len({tuple(words) for words in seen.commands}) == 3
+    assert len(seen.commands) == len({tuple(words) for words in seen.commands}) == 4
 
 
 @pytest.mark.parametrize(
