@@ -232,12 +232,11 @@ def _renamed(session: Session, live: Live, matching: Matching) -> Mapping[Identi
     with suppress(GitUnavailable):
         base = session.base(PlanRequest(session.options))
         kinds = {kind.name: kind for kind in all_kinds()}
-        at_base = base.desired if base is not None else None
         now = session.runtime.now()
         elsewhere = frozenset[Identity]()
-        if len(session.loaded.environments) > 1 and duplicates_of(matching, kinds, at_base, now):
+        if len(session.loaded.environments) > 1 and duplicates_of(matching, kinds, base, now):
             elsewhere = frozenset(session.claimed_elsewhere(live))
-        doubled = duplicates_of(matching, kinds, at_base, now, elsewhere=elsewhere)
+        doubled = duplicates_of(matching, kinds, base, now, elsewhere=elsewhere)
         return {identity_of(item.live): item.match.resource.address for item in doubled}
     return {}
 

@@ -24,9 +24,10 @@ from reconciler.model.live import LiveObject
 from reconciler.model.other_tools import plain_name
 from reconciler.model.plan import Refusal, Unmanaged
 from reconciler.model.policy import POSSIBLE_DUPLICATE
-from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.resource import Resource, State
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 from reconciler.model.wording import printable, quoted, several
+from reconciler.planning.base import Base
 from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.places import Place, Places
 
@@ -61,9 +62,8 @@ class Duplicate(Struct, frozen=True):
 def duplicates_of(
     matching: Matching,
     kinds: Mapping[str, Kind],
-    base: Desired | None,
+    base: Base | None,
     now: datetime,
-    *,
     changes: Sequence[Change] | None = None,
     elsewhere: AbstractSet[tuple[str, str]] = frozenset(),
 ) -> tuple[Duplicate, ...]:
@@ -84,7 +84,8 @@ def duplicates_of(
         return ()
     candidates = _candidates(matching, changes or ())
     unclaimed = (item for item in candidates if (item.kind, item.id) not in elsewhere)
-    finder = _Finder.of(unclaimed, kinds, base, now)
+    at_base = base.desired.resources if base is not None else {}
+    finder = _Finder.of(unclaimed, kinds, at_base, now)
     ignored = {(item.kind, item.id) for item in matching.ignored}
     children: dict[Address | None, list[Match]] = defaultdict(list)
     for match in created:
@@ -140,7 +141,7 @@ class _Finder(Struct, frozen=True):
     places: Mapping[str, Places]
     there: Mapping[tuple[str, Place], Sequence[LiveObject]]
     named: Mapping[tuple[str, str], Sequence[LiveObject]]
-    base: Desired | None
+    at_base: Mapping[Address, Resource]
     now: datetime
 
     @classmethod
@@ -148,7 +149,7 @@ class _Finder(Struct, frozen=True):
         cls,
         candidates: Iterable[LiveObject],
         kinds: Mapping[str, Kind],
-        base: Desired | None,
+        at_base: Mapping[Address, Resource],
         now: datetime,
     ) -> _Finder:
         objects: dict[tuple[str, str], LiveObject] = {}
@@ -161,11 +162,11 @@ class _Finder(Struct, frozen=True):
             for place in places[item.kind].of_body(item.body):
                 if not kinds[item.kind].behaviour().overlap.has_ended(item.body, now):
                     there[item.kind, place].append(item)
-        return cls(objects, places, there, named, base, now)
+        return cls(objects, places, there, named, at_base, now)
 
     def was_live(self, match: Match) -> bool:
         """Return whether the git base declares a resource."""
-        former = self.base.resources.get(match.resource.address) if self.base is not None else None
+        former = self.at_base.get(match.resource.address)
         return former is not None and former.state is State.PRESENT
 
     def doubled_by(self, match: Match) -> Iterator[LiveObject]:

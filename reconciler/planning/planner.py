@@ -70,7 +70,6 @@ def make_plan(
     base, options = context.base, context.options
     by_name = {kind.name: kind for kind in kinds}
     history = History.of(base, kinds)
-    at_base = base.desired if base is not None else None
     matching = match(desired, live, policy=policy, kinds=kinds, history=history)
     names = _parent_names(live, kinds)
     pruned = tuple(to_prune(matching, policy, by_name, kept=base.kept if base else {}))
@@ -82,12 +81,7 @@ def make_plan(
     ordered, no_ops, notes = _decided(matching, pruned, selected, options.only, decision)
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
     doubled = duplicates_of(
-        matching,
-        by_name,
-        base=at_base,
-        now=context.now,
-        changes=ordered.changes,
-        elsewhere=context.elsewhere,
+        matching, by_name, base, context.now, ordered.changes, context.elsewhere
     )
     about = NoteContext(
         *(matching, ordered.changes, unmanaged, policy, base, by_name, names),
