@@ -70,11 +70,14 @@ class Declared(Struct, frozen=True):
         As the base declares it, None if it does not.
     versions
         At each commit, oldest first, without repeats.
+    adopted
+        Whether it is live and certainly not declared at the base.
     """
 
     base: Base | None = None
     at_base: Resource | None = None
     versions: Sequence[Resource] = ()
+    adopted: bool = False
 
 
 class History(Struct, frozen=True):

@@ -118,9 +118,13 @@ class FormerObjects(Struct):
                 self._versions.setdefault(place, []).append(version)
         certain = self._versions.get((live.kind, live.id), []) if live is not None else []
         others = self._versions.get(address)
-        found = sorted([*certain, *others], key=attrgetter("number")) if others else certain
-        at_base = certain[0].resource if certain and certain[0].number == 0 else None
-        return Declared(self.history.base, at_base, [version.resource for version in found])
+        versions = sorted([*certain, *others], key=attrgetter("number")) if others else certain
+        return Declared(
+            self.history.base,
+            certain[0].resource if certain and certain[0].number == 0 else None,
+            [version.resource for version in versions],
+            adopted=live is not None and not (versions and versions[0].number == 0),
+        )
 
     def elsewhere(self, kind: Kind, address: Address) -> list[LiveObject]:
         """Return the objects of a resource's names in other parents that it may have been in.

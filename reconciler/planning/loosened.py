@@ -27,11 +27,12 @@ def notes_since_base(desired: Desired, matching: Matching, base: Base | None) ->
     adopted: list[Address] = []
     for address, match in matching.matches.items() if former else ():
         declared = matching.former.declared(address, match.live)
-        if match.live is not None and declared.at_base is None:
+        if declared.adopted:
             adopted.append(address)
         for text in _of_resource(match.resource, declared.versions):
             loosened.setdefault(text, []).append(address)
-    for text, addresses in loosened.items():
+    # Removed protection comes first: other texts begin with a backtick.
+    for text, addresses in sorted(loosened.items(), key=lambda item: item[0].startswith("`")):
         users = listed(sorted(addresses), _MOST)
         yield Note("loosened", f"{text}: {users}" if users else text)
     if adopted:

@@ -101,13 +101,16 @@ def test_an_adoption_is_counted_in_every_format(repo: Repo) -> None:
 
 def test_plan_d5_unset_leaves_the_value_that_an_earlier_commit_set(repo: Repo) -> None:
     ends = {"end_at": "2090-01-01T00:00:00Z"}
+    defaults = 'defaults: {batch_export: {start_at: "2020-01-01T00:00:00Z"}}\n'
+    write(repo.folder, {"reconciler.yaml": SETTINGS + defaults})
     base = repo.commit(lake=ends)
     assert repo.apply().code == 0
-    repo.commit(lake={"end_at": "${unset}"})
+    repo.commit(lake={"end_at": "${unset}", "start_at": "${unset}"})
     plan = repo.run("plan", "--base", base)
     assert "No changes." in plan.out
     assert "warning" not in plan.err
     assert repo.run("validate", "--strict").code == 0
+    write(repo.folder, {"reconciler.yaml": SETTINGS})
     repo.commit("removed after it", lake={})
     assert "No changes." in repo.run("plan", "--base", base).out
     removed = repo.run("plan", "--base", repo.commit("again", lake=ends), "--format", "json")

@@ -348,4 +348,7 @@ def test_an_adopted_object_is_noted_once_for_all_and_by_itself() -> None:
         (Address("batch_export", "pond"), "not managed at the git base"),
     ]
     assert not messages(planned(now, live), "adopted")
+    # A rename that was applied since the base is no adoption.
+    renamed = base_of(desired_of(WEB, export(name="Old"), export("pond")), now)
+    assert not messages(planned(now, live, base=renamed), "adopted")
     assert not messages(planned(now, live, base=now), "adopted")
