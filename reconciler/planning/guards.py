@@ -6,56 +6,20 @@ All violations are reported at once, each with the place of the rule and the way
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change
-from reconciler.model.kind import Kind
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import LiveObject
 from reconciler.model.plan import Refusal
-from reconciler.model.policy import Policy
-from reconciler.model.resource import Resource, State
 from reconciler.model.rule import KnownRefusal, Objection, RuleContext
 from reconciler.model.wording import printable, quoted, several
-from reconciler.planning.base import Base
-from reconciler.planning.matcher import Matching
+from reconciler.planning.guard_context import GuardContext
+from reconciler.planning.inside import lost_with_parent
 from reconciler.planning.rules import rule_refusals
-
-
-class GuardContext(Struct, frozen=True):
-    """What a guard may look at: the changes that do something, in order, and their surroundings.
-
-    `resources` are the declared ones, and those of the git base that were removed. `managed` is
-    the number of objects that percentages refer to.
-    """
-
-    changes: Sequence[Change]
-    policy: Policy
-    kinds: Sequence[Kind]
-    resources: Mapping[Address, Resource]
-    managed: int
-    allow_replace: bool
-    matching: Matching
-    name_cycles: Sequence[Sequence[Address]]
-    live: Live
-    now: datetime
-    base: Base | None
-
-    @property
-    def destructive(self) -> list[Change]:
-        """The deletions and replacements."""
-        return [change for change in self.changes if change.action.destructive]
-
-    def mark_of(self, address: Address) -> Mark | None:
-        """Return the place of a resource, None if it has none."""
-        resource = self.resources.get(address)
-        return resource.mark if resource is not None else None
-
 
 Guard: TypeAlias = Callable[[GuardContext], Iterable[Refusal]]
 
@@ -93,59 +57,16 @@ def _maybe_protected(change: Change, context: GuardContext) -> Iterator[Refusal]
         )
 
 
-def lost_with_parent(context: GuardContext) -> Iterator[Refusal]:
-    """Refuse to delete what contains an object that must stay: it would be deleted, too."""
-    parents = {
-        (change.address.kind, change.live_id): change
-        for change in context.changes
-        if change.action is Action.DELETE
-    }
-    if not parents:
-        return
-    gone = {(change.address.kind, change.live_id) for change in context.destructive}
-    reasons = dict(_reasons_to_stay(context))
-    for kind in context.kinds:
-        for item in context.live.of(kind.name) if kind.parent is not None else ():
-            change = parents.get((kind.parent or "", item.parent_id))
-            reason = reasons.get((item.kind, item.id))
-            if change is None or reason is None or (item.kind, item.id) in gone:
-                continue
-            rule, text, fix = reason
-            what = f"{item.kind} {quoted(item.name)} (id {printable(item.id)})"
-            yield Refusal(
-                rule,
-                f"{change.address} would be deleted with {what} in it, {text}",
-                (change.address,),
-                context.mark_of(change.address),
-                fix,
-            )
-
-
-def _reasons_to_stay(
-    context: GuardContext,
-) -> Iterator[tuple[tuple[str, str], tuple[str, str, str]]]:
-    """Yield by kind and id which objects must not be deleted: a rule, the reason and the fix."""
-    matching = context.matching
-    kept = context.base.kept if context.base is not None else {}
-    for address, match in matching.removed.items():
-        if match.live is None:
-            continue
-        place = (match.live.kind, match.live.id)
-        if match.resource.lifecycle.protect:
-            fix = "set `lifecycle: {protect: false}` on it and apply; then remove it"
-            yield place, ("protect", f"and {address} is protected", fix)
-        elif address in kept:
-            fix = f"declare {address} as `state: absent`, or keep what contains it"
-            yield place, ("kept", f"and {address} is kept: {kept[address]}", fix)
-    for address, match in matching.matches.items():
-        if match.resource.state is State.PRESENT:
-            text = f"but the configuration has {address}"
-            fix = "move it to another place in the same plan, or remove it, too"
-            for item in filter(None, (match.live, match.new)):
-                yield (item.kind, item.id), ("declared-inside", text, fix)
-    for item in matching.ignored:
-        fix = "keep what contains it, or narrow the glob in `policy.ignore`"
-        yield (item.kind, item.id), ("ignore", "which matches `policy.ignore`", fix)
+def nothing_declared(context: GuardContext) -> Iterator[Refusal]:
+    """Refuse deletions by an environment without resources: its files may be missing."""
+    if context.destructive and not (context.matching.matches or context.matching.untouchable):
+        yield Refusal(
+            "nothing-declared",
+            f"{several(len(context.destructive), 'object')} would be deleted, and the environment "
+            "has no resource",
+            _addresses(context.destructive),
+            allow="to delete the last ones, declare them with `state: absent`",
+        )
 
 
 def over_limit(context: GuardContext) -> Iterator[Refusal]:
@@ -363,6 +284,7 @@ def own_rule(context: GuardContext) -> Iterator[Refusal]:
 GUARDS: tuple[Guard, ...] = (
     protected,
     lost_with_parent,
+    nothing_declared,
     over_limit,
     deletion_switched_off,
     replacement_not_allowed,

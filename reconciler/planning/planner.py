@@ -22,7 +22,8 @@ from reconciler.model.resource import Desired
 from reconciler.planning.base import Base, History
 from reconciler.planning.change_context import ChangeContext
 from reconciler.planning.changes import deletion_of, resource_changes
-from reconciler.planning.guards import GuardContext, refusals
+from reconciler.planning.guard_context import GuardContext
+from reconciler.planning.guards import refusals
 from reconciler.planning.matcher import Matching, match
 from reconciler.planning.notes import NoteContext, notes_of
 from reconciler.planning.ordering import Ordered, in_order
@@ -99,6 +100,7 @@ def make_plan(
                 allow_replace=options.allow_replace,
                 matching=matching,
                 name_cycles=ordered.name_cycles,
+                pruned=pruned,
                 live=live,
                 now=context.now,
                 base=base,

@@ -592,7 +592,8 @@ def test_a_project_with_a_protected_export_is_not_deleted_by_a_partial_plan() ->
     assert of_web(GIT, base, only="project.web") == ["protect"]
     only_projects = Policy(prune={"project": Prune.GIT}, deletable=DELETABLE)
     assert of_web(only_projects, base) == ["protect"]
-    assert of_web(only_projects, desired_of(WEB, project("app"), export())) == []
+    unpruned = desired_of(WEB, project("app"), export())
+    assert of_web(only_projects, unpruned) == ["unmanaged-inside"]
 
 
 def test_a_project_with_a_kept_or_ignored_export_is_not_deleted() -> None:
