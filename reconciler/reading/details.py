@@ -12,7 +12,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.resource import Desired
 from reconciler.model.routes import Routes
-from reconciler.reading.objects import Progress, list_scope, read_object
+from reconciler.reading.objects import Progress, existing, list_scope, read_object
 
 
 async def read_details(
@@ -25,28 +25,28 @@ async def read_details(
 ) -> Live:
     """Return live state with some objects, given by kind and id, in full.
 
-    Objects that no longer exist or are pending deletion are left out.
+    Objects that no longer exist or are pending deletion are left out, and what is in them.
 
     Raises:
         InvalidResponse: a list shows an object that cannot be read, or an answer is odd.
         ServiceError.
 
     """
-    objects = dict(live.objects)
+    objects, gone = dict(live.objects), set[tuple[str | None, str | None]]()
     for kind in kinds:
         items = live.of(kind.name)
         short = [item for item in items if not item.complete and (kind.name, item.id) in wanted]
-        if short:
-            read = await _in_full(transport, kind, desired.organization, short)
-            full = (read.get(item.id, item) for item in items)
-            objects[kind.name] = tuple(item for item in full if item is not None)
+        read = await _in_full(transport, kind, desired.organization, short) if short else {}
+        gone |= {(kind.name, live_id) for live_id, item in read.items() if item is None}
+        full = (read.get(item.id, item) for item in items)
+        objects[kind.name] = existing(kind, filter(None, full), gone)
     return replace(live, objects=objects)
 
 
 async def _in_full(
     transport: Transport, kind: Kind, organization: str, short: Sequence[LiveObject]
 ) -> dict[str, LiveObject | None]:
-    """Return objects in full by id, None for those that are gone or pending deletion."""
+    """Return objects in full by id, None for those that are gone."""
     progress = Progress(transport, f"{kind.collection} in full")
     read: dict[str, LiveObject | None] = {}
     missing: list[LiveObject] = []
@@ -59,7 +59,7 @@ async def _in_full(
         except NotFound:
             missing.append(item)
             full = None
-        read[item.id] = None if full is None or kind.pending_deletion(full.body) else full
+        read[item.id] = full
         progress.update(None, len(read), len(short))
 
     await together(complete(item) for item in short)
