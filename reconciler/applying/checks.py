@@ -57,8 +57,8 @@ class Checks(Struct, frozen=True):
         run.checked_at = self.transport.clock()
         if _may_be_gone(run) and routes.kind.pending_deletion(live.body):
             run.gone = True
-        elif modified := modifications(routes.kind, change, live.body, mask=self.mask):
-            raise StalePlan(f"modified since the plan was made: {modified}", hint=_HINT)
+        else:
+            self._check(routes.kind, change, live)
 
     async def still_marked(self, run: ChangeRun, routes: Routes, permit: Permit) -> None:
         """Check that the new object of a replacement that was cut short still has its mark."""
@@ -72,29 +72,27 @@ class Checks(Struct, frozen=True):
 
     async def inside_as_planned(self, run: ChangeRun, routes: Routes) -> None:
         """Check that a parent to delete contains what the plan knows, unmodified."""
-        change = run.change
+        change, is_parent = run.change, run.change.action is Action.DELETE
         planned = {item.live_id: item for item in self.inside.get(change.id, ())}
         for kind in self.kinds.values():
-            if change.action is not Action.DELETE or kind.parent != change.address.kind:
+            if not is_parent or kind.parent != change.address.kind:
                 continue
             try:
                 items = await list_scope(self.transport, kind, self.organization, change.live_id)
             except NotFound:
-                if not await self.is_gone(run, routes):
-                    raise
-                continue
+                if await self.is_gone(run, routes):
+                    continue
+                raise
             if new := [item.name for item in items if item.id not in change.inside]:
                 names = printable(listed(new, 5))
                 raise StalePlan(f"created in it since the plan was made: {names}", hint=_HINT)
             for item in items:
-                if item.id in planned and (
-                    modified := modifications(kind, planned[item.id], item.body, mask=self.mask)
-                ):
-                    raise StalePlan(
-                        f"{planned[item.id].address} was modified since the plan was made: "
-                        f"{modified}",
-                        hint=_HINT,
-                    )
+                if item.id in planned:
+                    self._check(kind, planned[item.id], item, f"{planned[item.id].address} was ")
+
+    def _check(self, kind: Kind, change: Change, live: LiveObject, who: str = "") -> None:
+        if modified := modifications(kind, change, live.body, mask=self.mask):
+            raise StalePlan(f"{who}modified since the plan was made: {modified}", hint=_HINT)
 
     async def is_gone(self, run: ChangeRun, routes: Routes) -> bool:
         """Return whether the object to delete is deleted, or pending deletion."""

@@ -221,11 +221,8 @@ class _Run(Struct):
             return INTERRUPTED
         if because := self.halted or self.transport.given_up:
             return because
-        for needed in change.depends_on:
-            end = self.ended.get(needed)
-            if end is not None and (because := self._not_done(end)):
-                return because
-        return None
+        ends = (self.ended[needed] for needed in change.depends_on if needed in self.ended)
+        return next(filter(None, map(self._not_done, ends)), None)
 
     def _not_done(self, end: Result) -> str | None:
         """Return how a change ended that others rely on, None if it was made."""

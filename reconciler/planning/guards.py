@@ -6,20 +6,60 @@ All violations are reported at once, each with the place of the rule and the way
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
-from reconciler.model.live import LiveObject
+from reconciler.model.change import Change, Reason
+from reconciler.model.kind import Kind
+from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Refusal
+from reconciler.model.policy import Policy
+from reconciler.model.resource import Resource, State
 from reconciler.model.rule import KnownRefusal, Objection, RuleContext
-from reconciler.model.wording import printable, quoted, several
-from reconciler.planning.guard_context import GuardContext
-from reconciler.planning.inside import lost_with_parent
+from reconciler.model.wording import listed, printable, quoted, several
+from reconciler.planning.base import Base
+from reconciler.planning.inside import UNMANAGED, Obstacle, obstacles, of_declared
+from reconciler.planning.matcher import Matching
+from reconciler.planning.pruning import PrunedObject
 from reconciler.planning.rules import rule_refusals
+
+
+class GuardContext(Struct, frozen=True):
+    """What a guard may look at: the changes that do something, in order, and their surroundings.
+
+    `resources` are the declared ones, and those of the git base that were removed. `managed` is
+    the number of objects that percentages refer to. `pruned` are the objects that the policy
+    prunes, selected or not.
+    """
+
+    changes: Sequence[Change]
+    policy: Policy
+    kinds: Sequence[Kind]
+    resources: Mapping[Address, Resource]
+    managed: int
+    allow_replace: bool
+    matching: Matching
+    name_cycles: Sequence[Sequence[Address]]
+    pruned: Sequence[PrunedObject]
+    live: Live
+    now: datetime
+    base: Base | None
+
+    @property
+    def destructive(self) -> list[Change]:
+        """The deletions and replacements."""
+        return [change for change in self.changes if change.action.destructive]
+
+    def mark_of(self, address: Address) -> Mark | None:
+        """Return the place of a resource, None if it has none."""
+        resource = self.resources.get(address)
+        return resource.mark if resource is not None else None
+
 
 Guard: TypeAlias = Callable[[GuardContext], Iterable[Refusal]]
 
@@ -57,13 +97,48 @@ def _maybe_protected(change: Change, context: GuardContext) -> Iterator[Refusal]
         )
 
 
+def lost_with_parent(context: GuardContext) -> Iterator[Refusal]:
+    """Refuse to delete what contains an object that is not accounted for: it would be lost."""
+    lost: dict[tuple[Address, Obstacle], list[str]] = {}
+    for parent, obstacle, name in _staying(context):
+        # `state: absent` deletes unmanaged objects, too.
+        if obstacle is not None or Reason.STATE_ABSENT not in parent.reasons:
+            lost.setdefault((parent.address, obstacle or UNMANAGED), []).append(name)
+    for (address, (rule, text, fix)), names in lost.items():
+        message = f"{address} would be deleted with {listed(names, 20)} in it, {text}"
+        yield Refusal(rule, message, (address,), context.mark_of(address), fix)
+
+
+def _staying(context: GuardContext) -> Iterator[tuple[Change, Obstacle | None, str]]:
+    """Yield what does not leave an object to delete, or is put into it, with its name."""
+    deletions = [change for change in context.changes if change.action is Action.DELETE]
+    parents = {(change.address.kind, change.live_id or ""): change for change in deletions}
+    leaving = parents.keys() | {
+        (change.address.kind, change.live_id or "")
+        for change in context.changes
+        if change.old_parent_id not in (None, change.parent_id)
+    }
+    kept = context.base.kept if context.base is not None else {}
+    known = dict(obstacles(context.matching, context.pruned, kept)) if parents else {}
+    for kind in context.kinds if parents else ():
+        for item in context.live.of(kind.name):
+            parent = parents.get((kind.parent or "", item.parent_id or ""))
+            if parent is not None and (kind.name, item.id) not in leaving:
+                name = f"{kind.name} {quoted(item.name)} (id {printable(item.id)})"
+                yield parent, known.get((kind.name, item.id)), name
+    for match in context.matching.matches.values():
+        parent = parents.get((match.kind.parent or "", match.parent_id or ""))
+        arrives = match.resource.state is State.PRESENT and (match.live is None or match.moved)
+        if parent is not None and arrives:
+            yield parent, of_declared(match), f"{match.kind.name} {quoted(match.resource.name)}"
+
+
 def nothing_declared(context: GuardContext) -> Iterator[Refusal]:
     """Refuse deletions by an environment without resources: its files may be missing."""
     if context.destructive and not (context.matching.matches or context.matching.untouchable):
         yield Refusal(
             "nothing-declared",
-            f"{several(len(context.destructive), 'object')} would be deleted, and the environment "
-            "has no resource",
+            f"{several(len(context.destructive), 'deletion')} in an environment without resources",
             _addresses(context.destructive),
             allow="to delete the last ones, declare them with `state: absent`",
         )

@@ -22,8 +22,7 @@ from reconciler.model.resource import Desired
 from reconciler.planning.base import Base, History
 from reconciler.planning.change_context import ChangeContext
 from reconciler.planning.changes import deletion_of, resource_changes
-from reconciler.planning.guard_context import GuardContext
-from reconciler.planning.guards import refusals
+from reconciler.planning.guards import GuardContext, refusals
 from reconciler.planning.matcher import Matching, match
 from reconciler.planning.notes import NoteContext, notes_of
 from reconciler.planning.ordering import Ordered, in_order
@@ -80,6 +79,7 @@ def make_plan(
     )
     ordered, no_ops, notes = _decided(matching, pruned, selected, options.only, decision)
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
+    removed = {address: match.resource for address, match in matching.removed.items()}
     about = NoteContext(matching, ordered.changes, unmanaged, policy, base, by_name, names)
     return Plan(
         source=_source(desired, live, context),
@@ -92,10 +92,7 @@ def make_plan(
                 changes=ordered.changes,
                 policy=policy,
                 kinds=kinds,
-                resources={
-                    **{address: match.resource for address, match in matching.removed.items()},
-                    **desired.resources,
-                },
+                resources={**removed, **desired.resources},
                 managed=sum(match.live is not None for match in matching.matches.values()),
                 allow_replace=options.allow_replace,
                 matching=matching,

@@ -12,7 +12,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.resource import Desired
 from reconciler.model.routes import Routes
-from reconciler.reading.objects import Progress, existing, list_scope, read_object
+from reconciler.reading.objects import Progress, list_scope, read_object
 
 
 async def read_details(
@@ -32,14 +32,18 @@ async def read_details(
         ServiceError.
 
     """
-    objects, gone = dict(live.objects), set[tuple[str | None, str | None]]()
+    objects, gone = dict(live.objects), set[tuple[str, str]]()
     for kind in kinds:
-        items = live.of(kind.name)
+        items, left = live.of(kind.name), list[LiveObject]()
         short = [item for item in items if not item.complete and (kind.name, item.id) in wanted]
-        read = await _in_full(transport, kind, desired.organization, short) if short else {}
-        gone |= {(kind.name, live_id) for live_id, item in read.items() if item is None}
-        full = (read.get(item.id, item) for item in items)
-        objects[kind.name] = existing(kind, filter(None, full), gone)
+        read = await _in_full(transport, kind, desired.organization, short)
+        for item in items:
+            full, place = read.get(item.id, item), (kind.parent or "", item.parent_id or "")
+            if full is None or kind.pending_deletion(full.body) or place in gone:
+                gone.add((kind.name, item.id))
+            else:
+                left.append(full)
+        objects[kind.name] = tuple(left)
     return replace(live, objects=objects)
 
 
@@ -53,13 +57,12 @@ async def _in_full(
 
     async def complete(item: LiveObject) -> None:
         try:
-            full = await read_object(
+            read[item.id] = await read_object(
                 transport, kind, organization, item.id, parent_id=item.parent_id
             )
         except NotFound:
             missing.append(item)
-            full = None
-        read[item.id] = full
+            read[item.id] = None
         progress.update(None, len(read), len(short))
 
     await together(complete(item) for item in short)

@@ -20,7 +20,7 @@ from reconciler.model.live import Live, LiveObject, id_text
 from reconciler.model.resource import Desired, Resource, State
 from reconciler.reading.details import read_details
 from reconciler.reading.key import dialect_of_key
-from reconciler.reading.objects import Progress, existing, list_scope, read_object
+from reconciler.reading.objects import Progress, list_scope, read_object
 
 
 class Depth(Struct, frozen=True):
@@ -51,7 +51,6 @@ async def read_live(
     surveys = await together(reader.survey(kind) for kind in kinds)
     objects: dict[str, tuple[LiveObject, ...]] = {}
     unlisted: set[str] = set()
-    gone: set[tuple[str | None, str | None]] = set()
     for kind, survey in zip(kinds, surveys, strict=True):
         if survey is not None:
             items = [*survey, *await reader.hidden(kind, survey)]
@@ -60,7 +59,7 @@ async def read_live(
             items = await reader.by_id(kind)
         else:
             items = await reader.by_parent(kind, objects.get(kind.parent, ()))
-        objects[kind.name] = existing(kind, items, gone)
+        objects[kind.name] = tuple(items)
     dialect = _dialect(kinds, objects)
     if dialect is None and _depends_on_dialect(desired, kinds):
         dialect = await dialect_of_key(transport)

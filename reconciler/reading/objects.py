@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from msgspec import Struct, field
 
@@ -73,19 +73,3 @@ async def read_object(
     request = Routes(kind, organization, parent_id).read(live_id)
     body = (await transport.send(request)).body
     return live_object(kind, body, expected_id=live_id, complete=True, label=request.label)
-
-
-def existing(
-    kind: Kind, items: Iterable[LiveObject], gone: set[tuple[str | None, str | None]]
-) -> tuple[LiveObject, ...]:
-    """Return the objects that are not pending deletion, nor in one that is.
-
-    `gone` are the kinds and ids of deleted objects. Those that are left out are added to it.
-    """
-    left = []
-    for item in items:
-        if kind.pending_deletion(item.body) or (kind.parent, item.parent_id) in gone:
-            gone.add((kind.name, item.id))
-        else:
-            left.append(item)
-    return tuple(left)

@@ -13,6 +13,8 @@ from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
 from reconciler.planning.base import Base
+from reconciler.planning.estimate import calls_of
+from reconciler.planning.saved import compare
 from tests.support.worlds import (
     KINDS,
     base_of,
@@ -175,8 +177,6 @@ def test_plan_d7_an_environment_without_a_resource_deletes_nothing(
 
 
 def test_deletions_by_their_project_cost_no_calls() -> None:
-    from reconciler.planning.estimate import calls_of
-
     base = desired_of(WEB, OLD, *(in_old(f"e{n}") for n in range(9)))
     with_nine = plan_of(GIT, (), base, *(f"E{n}" for n in range(9)))
     empty = plan_of(GIT, (), desired_of(WEB, OLD))
@@ -188,3 +188,14 @@ def test_the_address_of_an_unmanaged_object_is_in_the_violation() -> None:
     assert "'A' (id e0)" in refusal.message
     assert "'B' (id e1)" in refusal.message
     assert refusal.addresses == (Address("project", "old"),)
+
+
+def test_a_saved_deletion_of_a_project_needs_every_deletion_in_it() -> None:
+    """Held before: `--shared` does not delete a project with an export that was modified."""
+    base = desired_of(WEB, OLD, in_old("a"), in_old("b"))
+    saved, modified = plan_of(GIT, (), base, "A", "B"), live_old("A", "B")
+    (a, b), web = modified.of("batch_export"), modified.of("project")
+    live = live_of(*web, replace(a, body={**a.body, "interval": "day"}), b)
+    now = plan_of(GIT, (), base, live=live)
+    shared = compare(saved, now, live=live, desired=desired_of(WEB), kinds=KINDS, mask=str).plan
+    assert [change.id for change in shared.sending] == ["batch_export.b:delete"]
