@@ -50,6 +50,8 @@ class ChangeRun(Struct):
         The steps that are left.
     checked_at
         When the object to modify was read last, in seconds of the clock.
+    inside_at
+        When reading began what is in the object to delete, in seconds of the clock.
     gone
         Whether the object to delete does not exist any more.
     writing
@@ -62,6 +64,7 @@ class ChangeRun(Struct):
     steps: tuple[Step, ...]
     creation: Creation | None = None
     checked_at: float = -inf
+    inside_at: float = inf
     started: bool = False
     gone: bool = False
     writing: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -26,12 +26,16 @@ _HINT = "make a new plan and have it reviewed"
 
 
 class Checks(Struct, frozen=True):
-    """Checks of live objects. All raise StalePlan, or ServiceError if they can't be made."""
+    """Checks of live objects. All raise StalePlan, or ServiceError if they can't be made.
+
+    `inside` is `Plan.deleted_inside`.
+    """
 
     transport: Transport
     organization: str
     kinds: Mapping[str, Kind]
     mask: Mask
+    inside: Mapping[str, Sequence[Change]]
 
     def is_recent(self, run: ChangeRun) -> bool:
         """Return whether the object to modify was read recently, or is known to be gone."""
@@ -53,8 +57,8 @@ class Checks(Struct, frozen=True):
         run.checked_at = self.transport.clock()
         if _may_be_gone(run) and routes.kind.pending_deletion(live.body):
             run.gone = True
-        elif modified := modifications(routes.kind, change, live.body, mask=self.mask):
-            raise StalePlan(f"modified since the plan was made: {modified}", hint=_HINT)
+        else:
+            self._check(routes.kind, change, live)
 
     async def still_marked(self, run: ChangeRun, routes: Routes, permit: Permit) -> None:
         """Check that the new object of a replacement that was cut short still has its mark."""
@@ -66,22 +70,29 @@ class Checks(Struct, frozen=True):
                 "the new object of the replacement was renamed since the plan was made", hint=_HINT
             )
 
-    async def nothing_new_inside(self, change: Change) -> None:
-        """Check that a parent to delete contains nothing that the plan does not know."""
+    async def inside_as_planned(self, run: ChangeRun, routes: Routes) -> None:
+        """Check that a parent to delete contains what the plan knows, unmodified."""
+        change, is_parent = run.change, run.change.action is Action.DELETE
+        planned = {item.live_id: item for item in self.inside.get(change.id, ())}
         for kind in self.kinds.values():
-            if change.action is Action.DELETE and kind.parent == change.address.kind:
-                try:
-                    items = await list_scope(
-                        self.transport, kind, self.organization, change.live_id
-                    )
-                except NotFound:
+            if not is_parent or kind.parent != change.address.kind:
+                continue
+            try:
+                items = await list_scope(self.transport, kind, self.organization, change.live_id)
+            except NotFound:
+                if await self.is_gone(run, routes):
                     continue
-                new = [item.name for item in items if item.id not in change.inside]
-                if new:
-                    raise StalePlan(
-                        f"created in it since the plan was made: {printable(listed(new, 5))}",
-                        hint=_HINT,
-                    )
+                raise
+            if new := [item.name for item in items if item.id not in change.inside]:
+                names = printable(listed(new, 5))
+                raise StalePlan(f"created in it since the plan was made: {names}", hint=_HINT)
+            for item in items:
+                if item.id in planned:
+                    self._check(kind, planned[item.id], item, f"{planned[item.id].address} was ")
+
+    def _check(self, kind: Kind, change: Change, live: LiveObject, who: str = "") -> None:
+        if modified := modifications(kind, change, live.body, mask=self.mask):
+            raise StalePlan(f"{who}modified since the plan was made: {modified}", hint=_HINT)
 
     async def is_gone(self, run: ChangeRun, routes: Routes) -> bool:
         """Return whether the object to delete is deleted, or pending deletion."""

@@ -8,7 +8,8 @@ from traceback import extract_tb
 from reconciler.applying.change_run import ChangeRun
 from reconciler.errors import AmbiguousOutcome, ReconcilerError, StalePlan
 from reconciler.model.action import Action
-from reconciler.model.event import Failed, Skipped
+from reconciler.model.change import Change
+from reconciler.model.event import Done, Failed, Result, Skipped
 from reconciler.model.redaction import Mask
 
 INTERRUPTED = "the run was interrupted"
@@ -47,6 +48,15 @@ def stopped(run: ChangeRun, because: str, hint: str | None = None) -> Failed | S
         live_id=_new_id(run),
         adopted=_is_found(run),
     )
+
+
+def deleted_with(change: Change, end: Result, because: str | None) -> Result:
+    """Return the end of a deletion that another one makes, which ended: `because` if it failed."""
+    if because is None:
+        return Done(change, change.live_id, (f"deleted with {end.change.address}",))
+    if isinstance(end, Failed) and end.unknown:
+        return Failed(change, f"{because}; outcome unknown", end.hint, unknown=True)
+    return Skipped(change, because)
 
 
 def unexpected(run: ChangeRun, error: Exception) -> Failed:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import inf
 
@@ -19,6 +19,7 @@ from reconciler.applying.checks import Checks
 from reconciler.applying.creating import Creator
 from reconciler.applying.ends import (
     INTERRUPTED,
+    deleted_with,
     failed,
     stopped,
     text_of_unexpected,
@@ -82,7 +83,7 @@ async def execute(
     run = _new_run(plan, transport, kinds, live, listen, withdraw=withdraw)
     announcement = asyncio.create_task(_announce(transport.stop, listen))
     try:
-        for level in levels_of(plan.effective):
+        for level in levels_of(plan.sending):
             await run.apply(level)
         await run.check_again()
     except Exception as error:  # noqa: BLE001 - a run always ends with a report
@@ -111,6 +112,8 @@ class _Run(Struct):
         Creates that were checked: after the last changes, and before.
     waiting
         Replacements whose new object exists.
+    inside
+        `Plan.deleted_inside`.
     halted
         Why no new change is started, None if they are.
     """
@@ -122,6 +125,7 @@ class _Run(Struct):
     twin_check: TwinCheck
     listen: Listener
     mask: Mask
+    inside: Mapping[str, Sequence[Change]]
     ended: dict[str, Result] = field(default_factory=dict)
     twins: dict[str, Twins] = field(default_factory=dict)
     unknown: list[tuple[ChangeRun, ReconcilerError]] = field(default_factory=list)
@@ -217,24 +221,23 @@ class _Run(Struct):
             return INTERRUPTED
         if because := self.halted or self.transport.given_up:
             return because
-        for needed in change.depends_on:
-            end = self.ended.get(needed)
-            if end is not None and (ended := self._not_done(end)):
-                return f"{end.change.action} of {end.change.address} {ended}"
-        return None
+        ends = (self.ended[needed] for needed in change.depends_on if needed in self.ended)
+        return next(filter(None, map(self._not_done, ends)), None)
 
     def _not_done(self, end: Result) -> str | None:
+        """Return how a change ended that others rely on, None if it was made."""
         match end:
             case Failed():
-                return "failed"
+                ended = "failed"
             case Skipped():
-                return "was skipped"
+                ended = "was skipped"
             case Withdrawn():
-                return "was withdrawn"
+                ended = "was withdrawn"
             case Done() if end.change.id in self.twins:
-                return "may have made a duplicate"
+                ended = "may have made a duplicate"
             case Done():
                 return None
+        return f"{end.change.action} of {end.change.address} {ended}"
 
     async def _advance(self, run: ChangeRun) -> None:
         """Take the next steps of a change, and note how it ended."""
@@ -324,6 +327,9 @@ class _Run(Struct):
     def _end(self, end: Result) -> None:
         self.ended[end.change.id] = end
         self.listen(end)
+        for change in self.inside.get(end.change.id, ()):
+            if change.id not in self.ended:
+                self._end(deleted_with(change, end, self._not_done(end)))
 
     def _is_done(self, run: ChangeRun) -> bool:
         return isinstance(self.ended.get(run.change.id, Done(run.change, None)), Done)
@@ -342,7 +348,7 @@ def _new_run(
     mask = transport.secrets.mask
     organization = plan.source.organization
     scopes = Scopes(transport, organization, by_name, live)
-    checks = Checks(transport, organization, by_name, mask)
+    checks = Checks(transport, organization, by_name, mask, plan.deleted_inside)
     creator = Creator(transport, scopes)
     return _Run(
         transport,
@@ -352,4 +358,5 @@ def _new_run(
         TwinCheck(transport, scopes, listen, withdraw),
         listen,
         mask,
+        plan.deleted_inside,
     )

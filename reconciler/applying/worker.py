@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from reconciler.applying.change_run import ChangeRun
 from reconciler.applying.checks import LONGEST_AGE, Checks
 from reconciler.applying.creating import Creator
-from reconciler.applying.scopes import LONGEST_AGE as LONGEST_AGE_OF_NAMES
+from reconciler.applying.scopes import LONGEST_AGE as LONGEST_AGE_OF_LISTS
 from reconciler.applying.scopes import Listing, Scope
 from reconciler.applying.steps import (
     Await,
@@ -142,16 +142,17 @@ class Worker(Struct):
             if isinstance(step, Create):
                 return await self.creator.check_name(run, step, self._routes(run.change))
             if isinstance(step, Delete):
-                await self.checks.nothing_new_inside(run.change)
+                run.inside_at = self.transport.clock()
+                await self.checks.inside_as_planned(run, self._old_routes(run.change))
         return None
 
     def _expiry(self, run: ChangeRun, unit: tuple[Step, ...], listing: Listing | None) -> float:
         """Return until when what the writes rely on is recent enough."""
-        ends = [inf]
+        ends = [run.inside_at + LONGEST_AGE_OF_LISTS]
         if isinstance(unit[0], Check) and not run.gone:
             ends.append(run.checked_at + LONGEST_AGE)
         if listing is not None:
-            ends.append(listing.at + LONGEST_AGE_OF_NAMES)
+            ends.append(listing.at + LONGEST_AGE_OF_LISTS)
         return min(ends)
 
     async def _send_all(

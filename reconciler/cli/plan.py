@@ -81,7 +81,7 @@ def execute(
     """Show what would change to make live state match the configuration. Changes nothing.
 
     Exits with 5 if the policy refuses the plan. Several environments are planned in one run, and
-    the exit code is the worst: 130, 1, 64, 5, 2, 0. One that fails does not stop the others.
+    the exit code is the worst of theirs. One that fails does not stop the others.
     """
     from reconciler.cli.running import cost_of, run_shown, runtime
     from reconciler.commands.files import path_in_repository

@@ -115,6 +115,7 @@ def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Fiel
         field,
         type=_type_of(node) if field.type is FROM_SCHEMA else field.type,
         default=_default(node),
+        reset=node["default"] if node.get("x-initial-only") else field.reset,
         # Null means the default to some servers, and others refuse it (docs/service.md 1.1).
         clearable="null" in _types(node) and not node.get("x-null-is-default"),
         secret=bool(node.get("x-secret")),

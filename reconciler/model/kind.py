@@ -139,7 +139,8 @@ class Field(Struct, frozen=True):
     A kind sets these:
 
     reset
-        The value to send when the key is removed from the files, if neither null nor the default.
+        The value to send when the key is removed from the files, if neither null nor the default:
+        that of the kind, or the initial value of new objects.
     after_create
         Whether it is sent by PATCH after a create, which refuses or overwrites it.
     null_in_create

@@ -97,6 +97,23 @@ class Plan(Struct, frozen=True, dict=True):
         """The changes that do something, in order."""
         return tuple(change for change in self.changes if change.action is not Action.NO_OP)
 
+    @cached_property
+    def deleted_inside(self) -> Mapping[str, tuple[Change, ...]]:
+        """The deletions that another deletion makes, by the id of that: they send nothing."""
+        deletions = {item.id: item for item in self.changes if item.action is Action.DELETE}
+        return {
+            change.id: tuple(
+                deletions[needed] for needed in change.depends_on if needed in deletions
+            )
+            for change in deletions.values()
+        }
+
+    @property
+    def sending(self) -> tuple[Change, ...]:
+        """The changes that send requests of their own, in order."""
+        inside = {change.id for made in self.deleted_inside.values() for change in made}
+        return tuple(change for change in self.effective if change.id not in inside)
+
     @property
     def addresses(self) -> frozenset[Address]:
         """The addresses of all changes, no-ops included."""

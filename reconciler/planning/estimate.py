@@ -35,7 +35,7 @@ def calls_of(plan: Plan, kinds: Sequence[Kind], *, verify: bool = True) -> int:
         return 0
     sizes = Counter(change.address.kind for change in plan.changes)
     sizes += Counter(unmanaged.address.kind for unmanaged in plan.unmanaged)
-    calls, checked_again = sum(map(_calls_of_change, plan.effective)), 0
+    calls, checked_again = sum(map(_calls_of_change, plan.sending)), 0
     for kind in kinds:
         survey = max(1, ceil(sizes[kind.name] / _PAGE))
         scopes = {

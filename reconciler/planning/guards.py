@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
+from reconciler.model.change import Change, Reason
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.other_tools import OTHER_TOOL, other_tool_of
@@ -24,18 +24,21 @@ from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import POSSIBLE_DUPLICATE, Policy
 from reconciler.model.resource import Resource, State
 from reconciler.model.rule import KnownRefusal, Objection, RuleContext
-from reconciler.model.wording import printable, quoted, several
+from reconciler.model.wording import listed, printable, quoted, several
 from reconciler.planning.base import Base
 from reconciler.planning.duplicates import Duplicate, refusal_of
+from reconciler.planning.inside import UNMANAGED, Obstacle, obstacles, of_declared
 from reconciler.planning.matcher import Matching
+from reconciler.planning.pruning import PrunedObject
 from reconciler.planning.rules import rule_refusals
 
 
 class GuardContext(Struct, frozen=True):
     """What a guard may look at: the changes that do something, in order, and their surroundings.
 
-    `resources` are the declared ones, and those of the git base that were removed. `duplicates` are
-    what creates would double, and `parent_names` the names of live containers.
+    `resources` are the declared ones, and those of the git base that were removed. `pruned` are the
+    objects that the policy prunes, selected or not. `duplicates` are what creates would double, and
+    `parent_names` the names of live containers.
     """
 
     changes: Sequence[Change]
@@ -44,6 +47,7 @@ class GuardContext(Struct, frozen=True):
     options: PlanOptions
     matching: Matching
     name_cycles: Sequence[Sequence[Address]]
+    pruned: Sequence[PrunedObject]
     live: Live
     resources: Mapping[Address, Resource]
     now: datetime
@@ -104,58 +108,50 @@ def _maybe_protected(change: Change, context: GuardContext) -> Iterator[Refusal]
 
 
 def lost_with_parent(context: GuardContext) -> Iterator[Refusal]:
-    """Refuse to delete what contains an object that must stay: it would be deleted, too."""
-    parents = {
-        (change.address.kind, change.live_id): change
+    """Refuse to delete what contains an object that is not accounted for: it would be lost."""
+    lost: dict[tuple[Address, Obstacle], list[str]] = {}
+    for parent, obstacle, name in _staying(context):
+        # `state: absent` deletes unmanaged objects, too.
+        if obstacle is not None or Reason.STATE_ABSENT not in parent.reasons:
+            lost.setdefault((parent.address, obstacle or UNMANAGED), []).append(name)
+    for (address, (rule, text, fix)), names in lost.items():
+        message = f"{address} would be deleted with {listed(names, 20)} in it, {text}"
+        yield Refusal(rule, message, (address,), context.mark_of(address), fix)
+
+
+def _staying(context: GuardContext) -> Iterator[tuple[Change, Obstacle | None, str]]:
+    """Yield what does not leave an object to delete, or is put into it, with its name."""
+    deletions = [change for change in context.changes if change.action is Action.DELETE]
+    parents = {(change.address.kind, change.live_id or ""): change for change in deletions}
+    leaving = parents.keys() | {
+        (change.address.kind, change.live_id or "")
         for change in context.changes
-        if change.action is Action.DELETE
+        if change.old_parent_id not in (None, change.parent_id)
     }
-    if not parents:
-        return
-    gone = {(change.address.kind, change.live_id) for change in context.destructive}
-    reasons = dict(_reasons_to_stay(context))
-    for kind in context.kinds:
-        for item in context.live.of(kind.name) if kind.parent is not None else ():
-            change = parents.get((kind.parent or "", item.parent_id))
-            reason = reasons.get((item.kind, item.id))
-            if change is None or reason is None or (item.kind, item.id) in gone:
-                continue
-            rule, text, fix = reason
-            what = f"{item.kind} {quoted(item.name)} (id {printable(item.id)})"
-            yield Refusal(
-                rule,
-                f"{change.address} would be deleted with {what} in it, {text}",
-                (change.address,),
-                context.mark_of(change.address),
-                fix,
-            )
-
-
-def _reasons_to_stay(
-    context: GuardContext,
-) -> Iterator[tuple[tuple[str, str], tuple[str, str, str]]]:
-    """Yield by kind and id which objects must not be deleted: a rule, the reason and the fix."""
-    matching = context.matching
     kept = context.base.kept if context.base is not None else {}
-    for address, match in matching.removed.items():
-        if match.live is None:
-            continue
-        place = (match.live.kind, match.live.id)
-        if match.resource.lifecycle.protect:
-            fix = "set `lifecycle: {protect: false}` on it and apply; then remove it"
-            yield place, ("protect", f"and {address} is protected", fix)
-        elif address in kept:
-            fix = f"declare {address} as `state: absent`, or keep what contains it"
-            yield place, ("kept", f"and {address} is kept: {kept[address]}", fix)
-    for address, match in matching.matches.items():
-        if match.resource.state is State.PRESENT:
-            text = f"but the configuration has {address}"
-            fix = "move it to another place in the same plan, or remove it, too"
-            for item in filter(None, (match.live, match.new)):
-                yield (item.kind, item.id), ("declared-inside", text, fix)
-    for item in matching.ignored:
-        fix = "keep what contains it, or narrow the glob in `policy.ignore`"
-        yield (item.kind, item.id), ("ignore", "which matches `policy.ignore`", fix)
+    known = dict(obstacles(context.matching, context.pruned, kept)) if parents else {}
+    for kind in context.kinds if parents else ():
+        for item in context.live.of(kind.name):
+            parent = parents.get((kind.parent or "", item.parent_id or ""))
+            if parent is not None and (kind.name, item.id) not in leaving:
+                name = f"{kind.name} {quoted(item.name)} (id {printable(item.id)})"
+                yield parent, known.get((kind.name, item.id)), name
+    for match in context.matching.matches.values():
+        parent = parents.get((match.kind.parent or "", match.parent_id or ""))
+        arrives = match.resource.state is State.PRESENT and (match.live is None or match.moved)
+        if parent is not None and arrives:
+            yield parent, of_declared(match), f"{match.kind.name} {quoted(match.resource.name)}"
+
+
+def nothing_declared(context: GuardContext) -> Iterator[Refusal]:
+    """Refuse deletions by an environment without resources: its files may be missing."""
+    if context.destructive and not (context.matching.matches or context.matching.untouchable):
+        yield Refusal(
+            "nothing-declared",
+            f"{several(len(context.destructive), 'deletion')} in an environment without resources",
+            _addresses(context.destructive),
+            allow="to delete the last ones, declare them with `state: absent`",
+        )
 
 
 def over_limit(context: GuardContext) -> Iterator[Refusal]:
@@ -429,6 +425,7 @@ def own_rule(context: GuardContext) -> Iterator[Refusal]:
 GUARDS: tuple[Guard, ...] = (
     protected,
     lost_with_parent,
+    nothing_declared,
     over_limit,
     deletion_switched_off,
     replacement_not_allowed,

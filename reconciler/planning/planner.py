@@ -96,7 +96,8 @@ def make_plan(
         notes=(*notes, *notes_of(about), *notes_since_base(desired, matching, base)),
         refusals=refusals(
             GuardContext(
-                *(ordered.changes, policy, kinds, options, matching, ordered.name_cycles, live),
+                *(ordered.changes, policy, kinds, options, matching, ordered.name_cycles, pruned),
+                live=live,
                 resources={**_resources(matching.removed), **desired.resources},
                 now=context.now,
                 base=base,

@@ -1,7 +1,7 @@
 """Decide what is deleted although no resource has `state: absent`.
 
-Only objects in a scope that the policy prunes, and resources that the git base declares and the
-configuration no longer does. An empty workspace therefore deletes nothing.
+Only resources that the git base declares and the configuration no longer does, and unmanaged
+objects in a declared parent. An unmanaged object without a parent is never deleted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ def to_prune(
 
     `kept` are removed resources that `prune: git` does not delete. What another tool manages stays.
     """
-    declared = {address.kind for address in matching.matches}
     parents = {
         (address.kind, match.live.id): address
         for address, match in matching.matches.items()
@@ -55,8 +54,7 @@ def to_prune(
     for live in matching.unmanaged:
         kind = kinds[live.kind]
         parent, mode = parent_and_mode(live)
-        is_in_scope = parent if kind.parent else live.kind in declared
-        if is_in_scope and mode is Prune.UNMANAGED and not other_tool_of(live.name):
+        if parent is not None and mode is Prune.UNMANAGED and not other_tool_of(live.name):
             address = Address.of_unmanaged(live.kind, live.id)
             resource = Resource(address, {"name": live.name}, state=State.ABSENT)
             yield PrunedObject(Match(resource, kind, live), live, Reason.PRUNED, parent)

@@ -25,41 +25,44 @@ async def read_details(
 ) -> Live:
     """Return live state with some objects, given by kind and id, in full.
 
-    Objects that no longer exist or are pending deletion are left out.
+    Objects that no longer exist or are pending deletion are left out, and what is in them.
 
     Raises:
         InvalidResponse: a list shows an object that cannot be read, or an answer is odd.
         ServiceError.
 
     """
-    objects = dict(live.objects)
+    objects, gone = dict(live.objects), set[tuple[str, str]]()
     for kind in kinds:
-        items = live.of(kind.name)
+        items, left = live.of(kind.name), list[LiveObject]()
         short = [item for item in items if not item.complete and (kind.name, item.id) in wanted]
-        if short:
-            read = await _in_full(transport, kind, desired.organization, short)
-            full = (read.get(item.id, item) for item in items)
-            objects[kind.name] = tuple(item for item in full if item is not None)
+        read = await _in_full(transport, kind, desired.organization, short)
+        for item in items:
+            full, place = read.get(item.id, item), (kind.parent or "", item.parent_id or "")
+            if full is None or kind.pending_deletion(full.body) or place in gone:
+                gone.add((kind.name, item.id))
+            else:
+                left.append(full)
+        objects[kind.name] = tuple(left)
     return replace(live, objects=objects)
 
 
 async def _in_full(
     transport: Transport, kind: Kind, organization: str, short: Sequence[LiveObject]
 ) -> dict[str, LiveObject | None]:
-    """Return objects in full by id, None for those that are gone or pending deletion."""
+    """Return objects in full by id, None for those that are gone."""
     progress = Progress(transport, f"{kind.collection} in full")
     read: dict[str, LiveObject | None] = {}
     missing: list[LiveObject] = []
 
     async def complete(item: LiveObject) -> None:
         try:
-            full = await read_object(
+            read[item.id] = await read_object(
                 transport, kind, organization, item.id, parent_id=item.parent_id
             )
         except NotFound:
             missing.append(item)
-            full = None
-        read[item.id] = None if full is None or kind.pending_deletion(full.body) else full
+            read[item.id] = None
         progress.update(None, len(read), len(short))
 
     await together(complete(item) for item in short)

@@ -59,7 +59,7 @@ async def read_live(
             items = await reader.by_id(kind)
         else:
             items = await reader.by_parent(kind, objects.get(kind.parent, ()))
-        objects[kind.name] = tuple(item for item in items if not kind.pending_deletion(item.body))
+        objects[kind.name] = tuple(items)
     dialect = _dialect(kinds, objects)
     if dialect is None and _depends_on_dialect(desired, kinds):
         dialect = await dialect_of_key(transport)

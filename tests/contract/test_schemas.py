@@ -107,6 +107,9 @@ def test_what_the_schema_says_is_known_of_the_field(
     if field.default is not MISSING:
         assert type(node["default"]) is type(field.default), name
         assert field.type.canonical(field.default) == field.default, name
+    if "default" in node:
+        # What is documented as a default is what a removed key goes back to.
+        assert field.clearable or node["default"] in (field.default, field.reset), name
     known = Dialect.between(field.since, field.until)
     assert known[0] is (field.since or next(iter(Dialect))), name
 

@@ -17,6 +17,7 @@ from reconciler.commands.planning_many import plan_many
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import ExitCode
 from reconciler.model.client_options import Window
+from tests.conftest import ROOT
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.transport import VirtualClock
@@ -87,11 +88,12 @@ def test_the_exit_code_is_the_worst(
     assert plan(folder, emulator, *words).code == code
 
 
-def test_interruptions_and_errors_are_worse_than_refusals() -> None:
-    codes = [ExitCode.CHANGES, ExitCode.REFUSED, ExitCode.ERROR, ExitCode.FINE]
-    assert worst_of(codes) is ExitCode.ERROR
-    assert worst_of([*codes, ExitCode.INTERRUPTED]) is ExitCode.INTERRUPTED
-    assert worst_of([ExitCode.STALE, ExitCode.REFUSED]) is ExitCode.STALE
+def test_the_page_has_the_order_of_exit_codes() -> None:
+    text = (ROOT / "docs/planning.md").read_text(encoding="utf-8")
+    numbers = text.partition("worst, in this order: ")[2].partition(".\n")[0]
+    order = [ExitCode(int(number)) for number in numbers.split(", ")]
+    assert set(order) == set(ExitCode)
+    assert [worst_of(order[n:]) for n in range(len(order))] == order
     assert worst_of([]) is ExitCode.FINE
 
 

@@ -39,6 +39,8 @@ def normal(state: State) -> dict[str, Any]:
     """Return everything that a configuration decides, by names. Duplicates stay visible."""
     projects: dict[str, Any] = {}
     for project in state["projects"]:
+        if project.get("is_pending_deletion"):
+            continue
         exports: dict[str, Any] = {}
         for export in project["batch_exports"]:
             exports.setdefault(export["name"], []).append(_plain(export))

@@ -16,7 +16,8 @@ from tests.support.cli import write
 
 ENVIRON = {"RECONCILER_SECRET_TOKEN": "tok-1"}
 """The secret that configurations refer to."""
-_WORKSPACE = {"version": 1, "policy": {"prune": "git", "allow_replace": True}}
+_POLICY = {"prune": "git", "allow_replace": True, "allow_project_deletion": True}
+_WORKSPACE = {"version": 1, "policy": _POLICY}
 _GIT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_SYSTEM": os.devnull,
@@ -32,7 +33,7 @@ class Scenario:
     """A live state and two versions of the files. Without a base there is no git.
 
     deletes
-        The names of the exports that the plan deletes or replaces. Nothing else may be deleted.
+        The names of what the plan deletes or replaces. Nothing else may be deleted.
     """
 
     dialect: str
@@ -91,14 +92,24 @@ class _Building:
     deletes: set[str] = field(default_factory=set)
     ids: int = 0
 
-    def project(self, key: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
-        """Add a project, which does not exist if there is nothing before."""
+    def project(
+        self, key: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+    ) -> None:
+        """Add a project: to create without a state before, to remove without one after."""
         name = key.title()
         if before is not None:
             identity = len(self.live) + 1
             self.live[key] = {"id": identity, "name": name, **before, "batch_exports": []}
             self.base["projects"][key] = {"name": name, **before}
-        self.head["projects"][key] = {"name": name, **after}
+        if after is not None:
+            self.head["projects"][key] = {"name": name, **after}
+
+    def removed_project(self, key: str) -> None:
+        """Add a project with two exports, all removed from the files."""
+        self.project(key, {}, None)
+        for number in range(2):
+            self.export(f"{key}{number}", noop("x"), None, project=key)
+        self.deletes |= {key.title(), *(f"{key}{number}".upper() for number in range(2))}
 
     def export(
         self,
@@ -157,8 +168,8 @@ def _as_live(declared: Mapping[str, Any]) -> dict[str, Any]:
 def standard(dialect: str) -> Scenario:
     """Return the standard plan.
 
-    12 creates (2 projects, 10 exports), 4 updates, 3 pauses, 2 unpauses, 2 deletes and
-    2 replacements.
+    12 creates (2 projects, 10 exports), 4 updates, 3 pauses, 2 unpauses, 5 deletes (2 exports, and
+    a project with 2 more) and 2 replacements.
     """
     plan = _Building(dialect)
     plan.project("web", {"timezone": "UTC"}, {"timezone": "Europe/Berlin"})
@@ -184,6 +195,7 @@ def standard(dialect: str) -> Scenario:
     plan.unmanaged("web", "Unmanaged")
     plan.unmanaged("lab", "Another")
     plan.deletes = {"D0", "D1", "R0", "R1"}
+    plan.removed_project("bin")
     return plan.done()
 
 
@@ -224,6 +236,8 @@ def drawn(dice: random.Random, dialect: str) -> Scenario:
         if fate in ("absent", "move", "remove", "type"):
             plan.deletes.add(key.upper())
     plan.unmanaged(existing[0], "Unmanaged")
+    if git and dice.random() < 0.5:
+        plan.removed_project("bin")
     return plan.done(git=git)
 
 
@@ -269,6 +283,16 @@ def projects_of(count: int, exports: int = 0, *, live: bool = True) -> Scenario:
         "batch_exports": inside,
     }
     return Scenario("interface", tuple(projects) if live else (), head)
+
+
+def removed_projects_of(count: int) -> Scenario:
+    """Return a plan that deletes projects with an export each."""
+    plan = _Building("interface")
+    plan.project("web", {}, {})
+    for number in range(count):
+        plan.project(f"p{number}", {}, None)
+        plan.export(f"e{number}", noop("x"), None, project=f"p{number}")
+    return plan.done()
 
 
 def creates_of(count: int) -> Scenario:

@@ -11,7 +11,7 @@ import pytest
 from reconciler.model.client_options import Window
 from tests.conftest import LONG
 from tests.reliability.runs import Ran, applier
-from tests.reliability.scenarios import Scenario, creates_of, projects_of
+from tests.reliability.scenarios import Scenario, creates_of, projects_of, removed_projects_of
 from tests.reliability.service import Call, running_service
 from tests.reliability.virtual import run_virtually
 
@@ -21,6 +21,7 @@ def applied(
     folder: Path,
     throttle: tuple[int, float] | None = None,
     latency: float = 0.0,
+    base: str | None = None,
     **settings: Any,
 ) -> tuple[Ran, list[Call]]:
     """Apply once; return how it ended, and the calls. Requests and answers take the latency."""
@@ -29,7 +30,7 @@ def applied(
         async with running_service(scenario.seed) as service:
             if throttle is not None:
                 await service.throttle(*throttle)
-            user = await applier(service, scenario.written(folder), settings=settings)
+            user = await applier(service, scenario.written(folder), base=base, settings=settings)
             user.line.latency = lambda: latency
             return await user.apply(), user.line.calls
 
@@ -47,6 +48,19 @@ def test_100_creates_in_one_project_cost_at_most_110_calls(tmp_path: Path) -> No
     assert ran.code == 0, ran
     assert sum(call.method == "POST" for call in calls) == 100
     assert len(calls) <= 110
+
+
+def test_fidelity_f2_deleting_30_projects_sends_nothing_for_the_exports_in_them(
+    tmp_path: Path,
+) -> None:
+    """For each project: its details, what is in it, a check, and the request; and ten lists."""
+    scenario = removed_projects_of(30)
+    ran, calls = applied(scenario, tmp_path, base=scenario.base_ref)
+    assert ran.code == 0, ran
+    deleted = [call.path for call in calls if call.method == "DELETE"]
+    assert len(deleted) == 30
+    assert not [path for path in deleted if "batch_exports" in path]
+    assert len(calls) <= 4 * 30 + 10
 
 
 @pytest.mark.skipif(not LONG, reason="a minute")

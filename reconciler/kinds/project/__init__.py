@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SPECIAL = (
     Field("name", Text(trimmed=True)),
     # The server trims the items of lists of text, as it trims names.
-    Field("app_urls", SetOf(Text(trimmed=True), drop_blank=True), reset=[]),
+    Field("app_urls", SetOf(Text(trimmed=True), drop_blank=True)),
     Field("recording_domains", SetOf(Text(trimmed=True), drop_blank=True)),
     Field("person_display_name_properties", ListOf(Text(trimmed=True))),
     Field("live_events_columns", ListOf(Text(trimmed=True))),

@@ -11,7 +11,7 @@ from reconciler.model.operation import Operation
 from reconciler.model.request import Repeat
 from reconciler.model.rule import Objection, Outcome, RuleContext, Rules
 from reconciler.model.values import MISSING, JSONObject
-from reconciler.model.wording import listed, quoted, several
+from reconciler.model.wording import quoted, several
 
 RULES = Rules()
 CAPTURE_FIELDS = (
@@ -40,7 +40,7 @@ def data_lost_with_project(context: RuleContext) -> Outcome:
     exports = ""
     if context.children:
         count = several(len(context.children), "batch export")
-        names = listed([quoted(child.name) for child in context.children], 5)
+        names = ", ".join(quoted(child.name) for child in context.children)
         exports = f" and {count}, managed or not ({names})"
     return (
         "deleting a project deletes its data (events, persons, recordings, dashboards)"

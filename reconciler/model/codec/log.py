@@ -97,6 +97,8 @@ def _run(lines: Sequence[AnyLine], plan: Plan) -> LoggedRun:
     assert isinstance(planned, PlannedLine)  # noqa: S101 - read_log refuses any other first line
     requests = _writes(rest)
     writing = {request.change_id for request in requests if not request.refused}
+    inside = plan.deleted_inside
+    writing |= {change.id for deletion in inside.keys() & writing for change in inside[deletion]}
     by_change: dict[str, list[ChangeLine]] = {}
     for line in rest:
         if isinstance(line, ChangeLine):

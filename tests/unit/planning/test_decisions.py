@@ -347,6 +347,18 @@ def test_a_removed_key_is_reset_to_null_or_the_default() -> None:
     assert all(field.reset for field in change.fields)
 
 
+def test_a_removed_setting_goes_back_to_its_documented_default() -> None:
+    """The contradiction in findings/plan.md: it was documented, and "the API cannot reset it"."""
+    plan = planned(
+        desired_of(project()),
+        live_of(live_project(session_recording_opt_in=True)),
+        base=desired_of(project(session_recording_opt_in=True)),
+    )
+    assert one(plan).body == {"session_recording_opt_in": False}
+    assert one(plan).reasons == (Reason.REMOVED_KEY,)
+    assert [item.rule for item in one(plan).consequences] == ["capture-turned-off"]
+
+
 def test_a_removed_key_that_the_api_cannot_reset_is_a_note() -> None:
     plan = planned(
         desired_of(project()),
@@ -592,7 +604,8 @@ def test_a_project_with_a_protected_export_is_not_deleted_by_a_partial_plan() ->
     assert of_web(GIT, base, only="project.web") == ["protect"]
     only_projects = Policy(prune={"project": Prune.GIT}, deletable=DELETABLE)
     assert of_web(only_projects, base) == ["protect"]
-    assert of_web(only_projects, desired_of(WEB, project("app"), export())) == []
+    unpruned = desired_of(WEB, project("app"), export())
+    assert of_web(only_projects, unpruned) == ["unmanaged-inside"]
 
 
 def test_a_project_with_a_kept_or_ignored_export_is_not_deleted() -> None:

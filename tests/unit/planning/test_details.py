@@ -105,9 +105,10 @@ def test_both_parents_of_a_move_are_needed() -> None:
 
 
 def test_objects_that_are_pruned_are_needed() -> None:
-    policy = Policy(prune={"project": Prune.UNMANAGED})
+    policy = Policy(prune={"project": Prune.GIT})
+    base = desired_of(project(), project("app"))
     live = (short(), short(2, "App"), short(3, "Shop"))
-    assert needed(project(), live=live, policy=policy) == {("project", "2"), ("project", "3")}
+    assert needed(project(), live=live, policy=policy, base=base) == {("project", "2")}
 
 
 def test_what_a_selection_leaves_out_is_not_needed() -> None:

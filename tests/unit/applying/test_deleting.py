@@ -1,0 +1,204 @@
+"""A project is deleted with its exports by one request, and each export is accounted for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.client import Stop
+from reconciler.model.codec.log import read_log
+from reconciler.model.event import Done, Event, Planned, Sent, Waiting
+from reconciler.model.live import Live
+from reconciler.model.logged_run import Ending
+from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions, Selection
+from reconciler.model.policy import Policy, Prune
+from tests.support.records import log_of
+from tests.support.worlds import desired_of, export, planned, project
+from tests.unit.applying.conftest import World
+
+NO_OP = {"type": "NoOp", "config": {}}
+POLICY = Policy(prune={"*": Prune.GIT}, deletable=frozenset({"project"}))
+OTHER, WEB = project("other"), project()
+A, B = (export(key, destination=NO_OP) for key in "ab")
+IN_PLAN = ["batch_export.a", "batch_export.b", "project.web"]
+EXPORTS = "/api/projects/2/batch_exports/"
+PROJECT_DELETE = {"method": "DELETE", "path": "*/projects/2/"}
+
+
+def removal(world: World, **selection: tuple[str, ...]) -> tuple[Plan, Live]:
+    """Return the plan that deletes the project with both exports, and its live state."""
+    live = world.live()
+    options = PlanOptions(selection=Selection(**selection))
+    plan = planned(
+        desired_of(OTHER), live, POLICY, base=desired_of(OTHER, WEB, A, B), options=options
+    )
+    assert plan.refusals == ()
+    return plan, live
+
+
+def changes(ends: Any) -> list[str]:
+    return [str(end.change.address) for end in ends]
+
+
+def deletes(world: World) -> list[str]:
+    return [path for method, path in world.running.writes() if method == "DELETE"]
+
+
+@pytest.fixture(params=["world", "world_2026"])
+def either(request: pytest.FixtureRequest) -> World:
+    """Return a service that deletes projects at once, and one that does so later."""
+    return filled(request.getfixturevalue(request.param))
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    return filled(world)
+
+
+def filled(world: World) -> World:
+    if "Web" not in world.names():
+        world.create(OTHER, WEB, A, B)
+    return world
+
+
+def test_fidelity_f2_exports_are_deleted_by_the_request_for_their_project(either: World) -> None:
+    world = either
+    plan, live = removal(world)
+    report = world.apply(plan, live=live)
+    assert (changes(report.done), report.complete) == (IN_PLAN, True)
+    assert deletes(world) == ["2"]
+    assert [done.notices for done in report.done] == [("deleted with project.web",)] * 2 + [()]
+    # Until a server deletes the project, it and its exports do not count as live.
+    assert removal(world)[0].empty
+
+
+def test_an_export_alone_is_deleted_by_its_own_request(world: World) -> None:
+    plan, live = removal(world, targets=("batch_export.a",))
+    assert changes(world.apply(plan, live=live).done) == ["batch_export.a"]
+    assert len(deletes(world)) == 1
+    assert world.names() == ["B", "Web"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "when", "outcome"),
+    [
+        ({"status": 403}, "before", "failed"),
+        ({"status": 500}, "before", "unknown"),
+        ({"status": 500}, "after", "done"),
+    ],
+    ids=["refused", "unknown", "unknown-but-gone"],
+)
+def test_exports_end_as_the_deletion_of_their_project(
+    either: World, fault: dict[str, Any], when: str, outcome: str
+) -> None:
+    world = either
+    plan, live = removal(world)
+    world.clock.running = None  # The service ends a deletion when its clock is moved.
+    world.fail(PROJECT_DELETE, fault="error", when=when, **fault)
+    report = world.apply(plan, live=live, retry_for=2)
+    if outcome == "done":
+        assert changes(report.done) == IN_PLAN
+    elif outcome == "unknown":
+        assert changes(report.failed) == IN_PLAN
+        assert all(failed.unknown for failed in report.failed)
+        error = "delete of project.web failed; outcome unknown"
+        assert [failed.error for failed in report.failed][:2] == [error] * 2
+    else:
+        assert changes(report.failed) == ["project.web"]
+        because = [(str(end.change.address), end.because) for end in report.skipped]
+        failed = "delete of project.web failed"
+        assert because == [("batch_export.a", failed), ("batch_export.b", failed)]
+    assert set(deletes(world)) == {"2"}
+
+
+@pytest.mark.parametrize("asked", [True, False], ids=["before", "after"])
+def test_a_stop_leaves_no_export_unaccounted_for(world: World, *, asked: bool) -> None:
+    """Before the request for the project, and right after its answer."""
+    plan, live = removal(world)
+    stop = Stop()
+
+    def react(event: Event) -> None:
+        is_deletion = isinstance(event, Sent) and event.method == "DELETE"
+        if (asked and isinstance(event, Planned)) or is_deletion:
+            stop.request()
+
+    world.react = react
+    report = world.apply(plan, live=live, stop=stop)
+    assert report.interrupted
+    assert changes(report.skipped if asked else report.done) == IN_PLAN
+    assert deletes(world) == ([] if asked else ["2"])
+    ended = [event for event in world.events if hasattr(event, "change")]
+    assert len({event.change.id for event in ended}) == 3
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "error"),
+    [
+        ("PATCH", {"interval": "day"}, "batch_export.a was modified since the plan was made: "),
+        ("POST", {"name": "New", "interval": "hour", "destination": NO_OP}, "created in it since"),
+    ],
+)
+@pytest.mark.parametrize(
+    "late", ["", "GET", "DELETE"], ids=["before", "at-the-check", "at-the-end"]
+)
+def test_a_project_is_not_deleted_if_what_is_in_it_changed(
+    world: World, method: str, body: dict[str, Any], error: str, late: str
+) -> None:
+    plan, live = removal(world)
+    path = EXPORTS + (f"{world.running.exports()['A']['id']}/" if method == "PATCH" else "")
+
+    def change() -> None:
+        world.react = lambda _: None
+        world.running.call(method, path, body).raise_for_status()
+
+    if late:
+        world.fail({**PROJECT_DELETE, "method": late, "times": 1}, fault="throttle", retry_after=40)
+        world.react = lambda event: change() if isinstance(event, Waiting) else None
+    else:
+        change()
+    report = world.apply(plan, live=live)
+    (failed,) = report.failed
+    assert (failed.stale, str(failed.change.address)) == (True, "project.web")
+    assert error in failed.error
+    assert changes(report.skipped) == IN_PLAN[:2]
+    assert {"A", "B", "Web"} <= set(world.names())
+
+
+@pytest.mark.parametrize("status", [403, 404, 500])
+def test_a_project_whose_exports_cannot_be_listed_is_not_deleted(world: World, status: int) -> None:
+    plan, live = removal(world)
+    world.fail({"method": "GET", "path": f"*{EXPORTS}"}, fault="error", status=status)
+    report = world.apply(plan, live=live, retry_for=2)
+    assert changes(report.failed) == ["project.web"]
+    assert world.running.writes() == []
+
+
+def test_a_killed_run_does_not_lose_the_exports_of_its_project(world: World) -> None:
+    """The log has no line of an export: the request for the project may have deleted it."""
+    plan, live = removal(world)
+    report = world.apply(plan, live=live)
+    until_killed = []
+    for event in world.events:
+        if isinstance(event, Done):
+            break
+        until_killed.append(event)
+    assert endings(until_killed) == [Ending.UNKNOWN] * 3
+    before_the_request = [event for event in until_killed if not is_write(event)]
+    assert endings(before_the_request) == [Ending.NOT_SENT] * 3
+    assert endings([*until_killed, *report.done]) == [Ending.DONE] * 3
+
+
+def is_write(event: Event) -> bool:
+    return getattr(event, "method", "GET") != "GET"
+
+
+def endings(events: list[Event]) -> list[Ending]:
+    runs = read_log(log_of(*events))
+    assert runs is not None
+    assert all(
+        change.wrote == (change.ending in (Ending.UNKNOWN, Ending.DONE))
+        for change in runs[0].changes
+    )
+    return [change.ending for change in runs[0].changes]

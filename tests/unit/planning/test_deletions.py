@@ -1,0 +1,201 @@
+"""Objects that are deleted with the project that contains them, and what must not be."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from reconciler.model.address import Address
+from reconciler.model.dialect import Dialect
+from reconciler.model.live import Live
+from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions, Selection
+from reconciler.model.policy import Policy, Prune
+from reconciler.model.resource import Desired, Lifecycle, ParentRef, Resource, State
+from reconciler.planning.base import Base
+from reconciler.planning.estimate import calls_of
+from reconciler.planning.saved import compare
+from tests.support.worlds import (
+    KINDS,
+    base_of,
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+)
+
+OLD = project("old")
+ABSENT = replace(OLD, state=State.ABSENT)
+WEB = project()
+DELETABLE = frozenset({"project"})
+NEVER = Policy(deletable=DELETABLE)
+GIT = replace(NEVER, prune={"*": Prune.GIT})
+TRUE = replace(NEVER, prune={"*": Prune.UNMANAGED})
+ONLY_PROJECTS = replace(NEVER, prune={"project": Prune.GIT})
+PROTECTED = Lifecycle(protect=True)
+WAYS = [(GIT, ()), (TRUE, ()), (NEVER, (ABSENT,)), (GIT, (ABSENT,))]
+"""The ways to delete the project, each by its policy and what the files declare."""
+NAMES = ["prune-git", "prune-true", "absent", "absent-and-prune-git"]
+
+
+def in_old(key: str, **parts: object) -> Resource:
+    return export(key, parent="old", **parts)  # type: ignore[arg-type]
+
+
+def live_old(*names: str) -> Live:
+    """Return two projects, with exports in the second one."""
+    exports = [live_export(f"e{n}", name, parent=2) for n, name in enumerate(names)]
+    return live_of(live_project(), live_project(2, "Old"), *exports)
+
+
+def plan_of(
+    policy: Policy,
+    declared: tuple[Resource, ...],
+    base: Desired | Base | None,
+    *names: str,
+    live: Live | None = None,
+    **selection: tuple[str, ...],
+) -> Plan:
+    options = PlanOptions(selection=Selection(**selection), allow_replace=True)
+    desired = desired_of(WEB, *declared)
+    plan = planned(desired, live or live_old(*names), policy, base=base, options=options)
+    assert "project.old:delete" in [change.id for change in plan.effective]
+    return plan
+
+
+def rules(plan: Plan) -> list[str]:
+    return [refusal.rule for refusal in plan.refusals]
+
+
+@pytest.mark.parametrize(("policy", "declared"), WAYS, ids=NAMES)
+@pytest.mark.parametrize("rule", ["protect", "kept", "ambiguous-inside"])
+def test_plan_d1_an_ambiguous_object_keeps_its_project(
+    rule: str, policy: Policy, declared: tuple[Resource, ...]
+) -> None:
+    dup = in_old("dup", lifecycle=PROTECTED if rule == "protect" else None)
+    kept = {dup.address: "its file is not loaded"} if rule == "kept" else {}
+    base = base_of(desired_of(WEB, OLD, dup), kept=kept)
+    plan = plan_of(policy, declared, base, "Dup", "Dup")
+    assert rules(plan) == [rule]
+    assert "batch_export.dup" in plan.refusals[0].message
+
+
+@pytest.mark.parametrize(("policy", "declared"), WAYS, ids=NAMES)
+def test_plan_d1_an_unmanaged_object_keeps_a_project_that_is_pruned(
+    policy: Policy, declared: tuple[Resource, ...]
+) -> None:
+    """`state: absent` deletes it, too, and names all."""
+    names = [f"Hand-made {n}" for n in range(9)]
+    plan = plan_of(policy, declared, desired_of(WEB, OLD), *names)
+    if not declared:
+        assert rules(plan) == ["unmanaged-inside"]
+        return
+    assert rules(plan) == []
+    lost = plan.effective[-1].consequences[0].message
+    assert all(f"'{name}'" in lost for name in names)
+
+
+def test_a_project_is_deleted_with_what_was_removed_with_it() -> None:
+    plan = plan_of(GIT, (), desired_of(WEB, OLD, in_old("a"), in_old("b")), "A", "B")
+    assert rules(plan) == []
+    assert [str(change.address) for change in plan.effective] == [
+        "batch_export.a",
+        "batch_export.b",
+        "project.old",
+    ]
+    assert [str(change.address) for change in plan.sending] == ["project.old"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "selection"),
+    [
+        (ONLY_PROJECTS, {}),
+        (GIT, {"targets": ("project.old",)}),
+        (GIT, {"excludes": ("batch_export.a",)}),
+        (GIT, {"kinds": ("project",)}),
+    ],
+    ids=["by-the-policy", "target", "exclude", "kind"],
+)
+def test_a_project_is_not_deleted_without_the_deletions_in_it(
+    policy: Policy, selection: dict[str, tuple[str, ...]]
+) -> None:
+    base = desired_of(WEB, OLD, in_old("a"))
+    expected = ["not-selected"] if selection else ["unmanaged-inside"]
+    assert rules(plan_of(policy, (), base, "A", **selection)) == expected
+    absent = in_old("a", state=State.ABSENT)
+    if selection:
+        assert rules(plan_of(policy, (ABSENT, absent), base, "A", **selection)) == expected
+
+
+@pytest.mark.parametrize("pruned", [OLD, ABSENT], ids=["removed", "absent"])
+@pytest.mark.parametrize("parent", [ParentRef(id="2"), ParentRef(name="Old")], ids=["id", "name"])
+@pytest.mark.parametrize("fate", ["create", "move", "replace"])
+def test_a_project_is_not_deleted_with_what_the_plan_puts_into_it(
+    fate: str, parent: ParentRef, pruned: Resource
+) -> None:
+    """An export that is created in it, moved into it, or replaced inside of it."""
+    wanted = replace(export("lake", model="events"), parent=parent)
+    live = {
+        "create": live_old(),
+        "move": live_of(*live_old().of("project"), live_export()),
+        "replace": live_of(
+            *live_old().of("project"),
+            live_export(parent=2, model="persons"),
+            dialect=Dialect.V2026,
+        ),
+    }[fate]
+    base = desired_of(WEB, OLD, export("lake", parent="web" if fate == "move" else "old"))
+    declared = (wanted, *([ABSENT] if pruned is ABSENT else []))
+    plan = plan_of(GIT, declared, base, live=live)
+    assert plan.effective[0].action.value in ("create", "replace")
+    assert "declared-inside" in rules(plan)
+
+
+@pytest.mark.parametrize("policy", [TRUE, replace(NEVER, prune={"project": Prune.UNMANAGED})])
+def test_plan_d2_prune_never_deletes_an_unmanaged_project(policy: Policy) -> None:
+    live = live_of(live_project(), live_project(2, "Theirs"), live_export(parent=2))
+    plan = planned(desired_of(WEB), live, policy)
+    assert (plan.empty, plan.refusals) == (True, ())
+    assert {item.name for item in plan.unmanaged} == {"Theirs", "Lake"}
+
+
+@pytest.mark.parametrize("policy", [GIT, TRUE])
+@pytest.mark.parametrize("declared", [True, False])
+def test_plan_d7_an_environment_without_a_resource_deletes_nothing(
+    policy: Policy, *, declared: bool
+) -> None:
+    base = desired_of(WEB, export())
+    last = (export(state=State.ABSENT, parent=None),) if declared else ()
+    plan = planned(desired_of(*last), live_of(live_project(), live_export()), policy, base=base)
+    assert not plan.empty
+    assert rules(plan) == ([] if declared else ["nothing-declared"])
+    if not declared:
+        assert "state: absent" in (plan.refusals[0].allow or "")
+
+
+def test_deletions_by_their_project_cost_no_calls() -> None:
+    base = desired_of(WEB, OLD, *(in_old(f"e{n}") for n in range(9)))
+    with_nine = plan_of(GIT, (), base, *(f"E{n}" for n in range(9)))
+    empty = plan_of(GIT, (), desired_of(WEB, OLD))
+    assert calls_of(with_nine, KINDS) == calls_of(empty, KINDS) == 4
+
+
+def test_the_address_of_an_unmanaged_object_is_in_the_violation() -> None:
+    (refusal,) = plan_of(GIT, (), desired_of(WEB, OLD), "A", "B").refusals
+    assert "'A' (id e0)" in refusal.message
+    assert "'B' (id e1)" in refusal.message
+    assert refusal.addresses == (Address("project", "old"),)
+
+
+def test_a_saved_deletion_of_a_project_needs_every_deletion_in_it() -> None:
+    """Held before: `--shared` does not delete a project with an export that was modified."""
+    base = desired_of(WEB, OLD, in_old("a"), in_old("b"))
+    saved, modified = plan_of(GIT, (), base, "A", "B"), live_old("A", "B")
+    (a, b), web = modified.of("batch_export"), modified.of("project")
+    live = live_of(*web, replace(a, body={**a.body, "interval": "day"}), b)
+    now = plan_of(GIT, (), base, live=live)
+    shared = compare(saved, now, live=live, desired=desired_of(WEB), kinds=KINDS, mask=str).plan
+    assert [change.id for change in shared.sending] == ["batch_export.b:delete"]
