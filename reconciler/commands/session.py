@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from platform import python_version
 from typing import TypeVar
@@ -26,10 +26,10 @@ from reconciler.errors import (
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Refusal
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.plan_redaction import redact_event
-from reconciler.model.policy import Policy
+from reconciler.model.policy import Policy, Prune
 from reconciler.model.redaction import Mask
 from reconciler.model.wording import several
 from reconciler.planning.base import Base
@@ -71,7 +71,7 @@ class Session(Struct, frozen=True):
 
         Raises InvalidConfiguration with all diagnostics.
         """
-        loaded, base = load_workspace(
+        loaded, base, head = load_workspace(
             options,
             runtime.environ,
             interactive=runtime.interactive,
@@ -83,7 +83,7 @@ class Session(Struct, frozen=True):
             secrets.resolve_effortless(loaded.connection.api_key, for_api_key=True)
         for ref in loaded.desired.secret_users:
             secrets.resolve_effortless(ref)
-        history = WorkspaceHistory.of(options.folder, loaded, runtime.environ)
+        history = WorkspaceHistory.of(options.folder, loaded, runtime.environ, head)
         session = cls(options, loaded, secrets, runtime, history)
         session.note(f"reconciler {__version__}, Python {python_version()}, {sys.platform}")
         session.note(
@@ -234,7 +234,18 @@ class Session(Struct, frozen=True):
 
         # Planning creates many values and no cycles, so collecting garbage only costs time.
         with collector_paused():
-            return self.judged(make)
+            plan = self.judged(make)
+        return replace(plan, refusals=(*plan.refusals, *self._unsafe()))
+
+    def _unsafe(self) -> Iterator[Refusal]:
+        """Yield a violation if `prune: true` may delete what files declare that are left out."""
+        history, policy = self.history, self.loaded.own_policy
+        prunes = Prune.UNMANAGED in policy.prune.values()
+        if prunes and history is not None and history.left_out:
+            files = several(len(history.left_out), "file")
+            message = f"`prune: true`, but this sparse checkout leaves out {files} of the workspace"
+            allow = "check out all files: git sparse-checkout disable"
+            yield Refusal("sparse-checkout", message, (), policy.marks.get("prune"), allow)
 
     def judged(self, make: Callable[[Policy], Plan]) -> Plan:
         """Return the plan of the own policy, with violations of the stricter one that applies."""

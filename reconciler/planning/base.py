@@ -28,6 +28,10 @@ class Base(Struct, frozen=True):
     kept, notes
         Removed resources that `prune: git` must not delete, each with the reason, and notes on the
         base for the reader of the plan.
+    remarks
+        What a reader should know about the choice of the base.
+    uncommitted
+        Whether the loaded files differ from HEAD.
     """
 
     desired: Desired
@@ -38,6 +42,8 @@ class Base(Struct, frozen=True):
     time: datetime | None = None
     kept: Mapping[Address, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
+    remarks: tuple[str, ...] = ()
+    uncommitted: bool = False
 
 
 class Version(Struct, frozen=True):

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
-from reconciler.errors import LoadingStopped, ReconcilerError
+from reconciler.errors import FilesChanged, LoadingStopped, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.client_options import ClientOptions
 from reconciler.model.connection import Connection, SecretSettings
@@ -34,7 +34,7 @@ from reconciler.workspace.foreign import Recognition
 from reconciler.workspace.inputs import converted
 from reconciler.workspace.layers import EnvironmentContext, resolve
 from reconciler.workspace.parsed_files import ParsedFiles
-from reconciler.workspace.patterns import resource_globs
+from reconciler.workspace.patterns import files_by_glob, resource_globs
 from reconciler.workspace.references import References
 from reconciler.workspace.resource_files import ResourceFiles
 from reconciler.workspace.settings import Deciding
@@ -49,6 +49,7 @@ from reconciler.workspace.sources import (
 from reconciler.workspace.variables import point_at_variables, report_unused, variable_places
 from reconciler.workspace.workspace_file import (
     Workspace,
+    branch_of,
     chosen_environment,
     mark_prefix_of,
     policy_of,
@@ -99,6 +100,8 @@ class Loaded(Struct, frozen=True):
         The files that a pattern selects and that are not resource files.
     mark_prefix
         The configured prefix of references of applied commits, None for the default.
+    branch
+        The branch that the environment is deployed from, None for the default branch.
     client
         How requests are made.
     """
@@ -119,6 +122,7 @@ class Loaded(Struct, frozen=True):
     documents: tuple[Document, ...] = ()
     skipped: frozenset[str] = frozenset()
     mark_prefix: str | None = None
+    branch: str | None = None
     client: ClientOptions = field(default_factory=ClientOptions)
     after_merge: tuple[Refusal, ...] = ()
     merge_hint: str = ""
@@ -164,11 +168,13 @@ def load(  # noqa: PLR0913 - what is read, and how
     Raises:
         InvalidConfiguration: with all diagnostics of the run.
         BadUsage: an unknown environment, or several and none selected.
+        FilesChanged: the files changed meanwhile.
         GitUnavailable: the trusted base cannot be read, or its files have errors.
 
     """
     problems = DiagnosticCollector(strict=strict, lenient=lenient)
-    source = ReadSource(DraftSource(FolderSource(folder), drafts or {}))
+    on_disk, drafts = FolderSource(folder), drafts or {}
+    source = ReadSource(DraftSource(on_disk, drafts))
     loader = _Loader(folder, source, kinds, environ, problems, base=base, parsed=parsed)
     texts: Mapping[str, Document] = {}
     loaded = None
@@ -181,6 +187,9 @@ def load(  # noqa: PLR0913 - what is read, and how
                 loaded = loader.resolve(files, name)
                 loader.check_variables(files)
         diagnostics = with_lines(problems.in_order(), texts)
+    globs = loaded.globs if loaded is not None and not problems.failed else ()
+    if not on_disk.is_unchanged(files_by_glob(on_disk, globs).values(), drafts):
+        raise FilesChanged("the files changed while they were loaded")
     if problems.failed or loaded is None:
         raise InvalidConfiguration(diagnostics)
     reported = {diagnostic.at.file for diagnostic in diagnostics if diagnostic.at is not None}
@@ -352,6 +361,8 @@ class _Loader(Struct, frozen=True):
         connected = decided.connected
         if not isinstance(connected, Unconnected):
             desired = desired.of_service(connected.base_url, connected.organization)
+        elif connected.is_untrusted:
+            self.problems.note("untrusted-setting", connected.message, hint=connected.hint)
         settings = deciding.after_merge(decided, desired, references)
         point_at_variables(self.problems, since, files.documents, references.places)
         return Loaded(
@@ -374,6 +385,7 @@ class _Loader(Struct, frozen=True):
             globs=resource_globs(workspace),
             skipped=files.skipped,
             mark_prefix=mark_prefix_of(workspace, self.problems),
+            branch=branch_of(workspace, environment, self.problems),
             client=settings.client,
             after_merge=settings.after_merge,
             merge_hint=deciding.merge_hint,

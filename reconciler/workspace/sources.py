@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -47,6 +47,7 @@ class FolderSource:
                 f"folder {folder} does not exist", hint="use -C to name the workspace folder"
             )
         _check_place(folder)
+        self._seen: dict[str, tuple[int, ...]] = {}
 
     @cached_property
     def _root(self) -> Path:
@@ -99,6 +100,7 @@ class FolderSource:
 
         Links out of the folder, and to hidden files, are not followed.
         """
+        self._seen.setdefault(name, self._state(name))
         try:
             plain = self._plain_file(name)
             if plain is not None:
@@ -124,6 +126,21 @@ class FolderSource:
                 raise _looping(name) from None
             # A name may be too long, or contain a NUL.
             return None
+
+    def is_unchanged(self, selected: Iterable[Iterable[str]], drafts: Collection[str]) -> bool:
+        """Return whether the files are as they were when read, and all that are selected were.
+
+        `drafts` were read in place of files.
+        """
+        unread = {name for names in selected for name in names} - self._seen.keys() - {*drafts}
+        return not unread and all(self._state(name) == was for name, was in self._seen.items())
+
+    def _state(self, name: str) -> tuple[int, ...]:
+        """Return what differs after a change of a file, empty for one that does not exist."""
+        with suppress(OSError, ValueError):
+            about = (self.folder / name).stat()
+            return (about.st_size, about.st_mtime_ns, about.st_ino)
+        return ()
 
     def _plain_file(self, name: str) -> bytes | None:
         """Return the content of a regular file if no link leads to it, which is the usual case."""

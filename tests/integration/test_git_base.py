@@ -176,7 +176,7 @@ def test_what_was_declared_anywhere_in_the_range_and_is_gone_is_removed(repo: Re
 def test_the_branch_is_shown_and_is_not_in_the_plan_id(repo: Repo) -> None:
     repo.commit(a={})
     repo.git.run("switch", "--quiet", "-c", "team/feature")
-    shown = f"→ team/feature&#64;&#8203;{repo.git.head()[:7]} · plan "
+    shown = f"→ team/feature&#64;&#8203;{repo.git.head()[:7]} · committed removals"
     assert shown in repo.run("plan", "--format", "markdown").out
     by_git = json.loads(repo.run("plan", "--format", "json").out)
     assert by_git["source"]["head_ref"] == "team/feature"
