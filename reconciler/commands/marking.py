@@ -71,7 +71,7 @@ def mark(session: Session) -> str:
 def record(session: Session) -> None:
     """Record HEAD as what was applied here, under the conditions of a mark, if no remote exists.
 
-    Nobody asked for it, so nothing is reported: the next plan starts from the former commit.
+    No user asked for it, so a problem is not reported: the next plan starts from the former commit.
     """
     with suppress(ReconcilerError):
         history = session.required_history()

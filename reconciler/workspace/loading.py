@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
-from reconciler.errors import FilesChanged, LoadingStopped, ReconcilerError
+from reconciler.errors import LoadingStopped, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.client_options import ClientOptions
 from reconciler.model.connection import Connection, SecretSettings
@@ -98,10 +98,8 @@ class Loaded(Struct, frozen=True):
         The parsed files without errors and warnings.
     skipped
         The files that a pattern selects and that are not resource files.
-    mark_prefix
-        The configured prefix of references of applied commits, None for the default.
-    branch
-        The branch that the environment is deployed from, None for the default branch.
+    mark_prefix, branch
+        The configured prefix of applied commits, and branch of the environment, None by default.
     client
         How requests are made.
     """
@@ -168,13 +166,12 @@ def load(  # noqa: PLR0913 - what is read, and how
     Raises:
         InvalidConfiguration: with all diagnostics of the run.
         BadUsage: an unknown environment, or several and none selected.
-        FilesChanged: the files changed meanwhile.
         GitUnavailable: the trusted base cannot be read, or its files have errors.
 
     """
     problems = DiagnosticCollector(strict=strict, lenient=lenient)
-    on_disk, drafts = FolderSource(folder), drafts or {}
-    source = ReadSource(DraftSource(on_disk, drafts))
+    on_disk = FolderSource(folder)
+    source = ReadSource(DraftSource(on_disk, drafts or {}))
     loader = _Loader(folder, source, kinds, environ, problems, base=base, parsed=parsed)
     texts: Mapping[str, Document] = {}
     loaded = None
@@ -188,8 +185,7 @@ def load(  # noqa: PLR0913 - what is read, and how
                 loader.check_variables(files)
         diagnostics = with_lines(problems.in_order(), texts)
     globs = loaded.globs if loaded is not None and not problems.failed else ()
-    if not on_disk.is_unchanged(files_by_glob(on_disk, globs).values(), drafts):
-        raise FilesChanged("the files changed while they were loaded")
+    on_disk.check_unchanged(files_by_glob(on_disk, globs).values(), drafts)
     if problems.failed or loaded is None:
         raise InvalidConfiguration(diagnostics)
     reported = {diagnostic.at.file for diagnostic in diagnostics if diagnostic.at is not None}
@@ -265,8 +261,7 @@ def load_at(
 class _Files(Struct, frozen=True):
     """The parsed files of a workspace, before an environment is selected.
 
-    `documents` are all of them by name, the workspace file included. `skipped` are other files that
-    a pattern selects.
+    `documents` are all by name, the workspace file included, `skipped` others that are selected.
     """
 
     workspace: Workspace
@@ -361,8 +356,6 @@ class _Loader(Struct, frozen=True):
         connected = decided.connected
         if not isinstance(connected, Unconnected):
             desired = desired.of_service(connected.base_url, connected.organization)
-        elif connected.is_untrusted:
-            self.problems.note("untrusted-setting", connected.message, hint=connected.hint)
         settings = deciding.after_merge(decided, desired, references)
         point_at_variables(self.problems, since, files.documents, references.places)
         return Loaded(

@@ -141,10 +141,13 @@ class Deciding(Struct, frozen=True):
         if not loaded.problems.failed:
             base.check(problems)
         changes = changed_connection(self.own, self.environment, own, trusted)
+        connected = self._explained(own, trusted.connected, base)
+        if isinstance(connected, Unconnected) and connected.is_untrusted:
+            loaded.problems.note("untrusted-setting", connected.message, hint=connected.hint)
         return Settings(
             policy=policy.stricter(self.allowed),
             own_policy=policy,
-            connected=self._explained(own, trusted.connected, base),
+            connected=connected,
             client=client,
             literals=references.literals or {},
             after_merge=tuple(changes),

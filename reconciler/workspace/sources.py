@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import Protocol
 
-from reconciler.errors import ReconcilerError, UnreadableFile
+from reconciler.errors import FilesChanged, ReconcilerError, UnreadableFile
 from reconciler.model.wording import printable
 from reconciler.providers.file import is_hidden
 from reconciler.workspace.limits import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FOLDER_DEPTH
@@ -127,13 +127,16 @@ class FolderSource:
             # A name may be too long, or contain a NUL.
             return None
 
-    def is_unchanged(self, selected: Iterable[Iterable[str]], drafts: Collection[str]) -> bool:
-        """Return whether the files are as they were when read, and all that are selected were.
+    def check_unchanged(
+        self, selected: Iterable[Iterable[str]], drafts: Collection[str] | None
+    ) -> None:
+        """Raise FilesChanged if a file is not as it was when read, or was added to the selected.
 
         `drafts` were read in place of files.
         """
-        unread = {name for names in selected for name in names} - self._seen.keys() - {*drafts}
-        return not unread and all(self._state(name) == was for name, was in self._seen.items())
+        names = {name for some in selected for name in some} - {*(drafts or ())}
+        if any(self._state(name) != self._seen.get(name) for name in names | self._seen.keys()):
+            raise FilesChanged("the files changed while they were loaded")
 
     def _state(self, name: str) -> tuple[int, ...]:
         """Return what differs after a change of a file, empty for one that does not exist."""

@@ -102,8 +102,8 @@ def trusted_base(
 ) -> TrustedBase | None:
     """Return the trusted base, None where the loaded files decide themselves.
 
-    They do on a terminal, and in a folder without a repository or with one of its own, which nobody
-    else can change; never in a CI job.
+    They do on a terminal, and in a folder without a repository, or in one that has nothing of
+    others; never in a CI job.
 
     Raises GitUnavailable, and BadUsage for an invalid RECONCILER_TRUST_REF.
     """

@@ -455,6 +455,20 @@ def test_a_pull_request_names_what_a_rebase_would_delete(repo: Repo) -> None:
     assert "1 to delete" in repo.run("plan", environ=before(start)).out
 
 
+def test_a_pull_request_behind_its_target_names_what_a_rebase_would_delete(repo: Repo) -> None:
+    repo.commit(a={})
+    repo.git.run("switch", "--quiet", "-c", "feature")
+    repo.commit(a={}, on_the_way={})
+    repo.commit(a={})
+    repo.git.run("switch", "--quiet", "main")
+    write(repo.folder.parent, {"elsewhere": "x"})
+    repo.commit(a={})
+    repo.git.run("switch", "--quiet", "--detach")
+    repo.git.run("merge", "--quiet", "--no-ff", "-m", "merge", "feature")
+    environ = {"CI": "true", "GITHUB_BASE_REF": "main"}
+    assert "batch_export.on_the_way" in repo.notes(environ=environ)["declared-on-the-way"]
+
+
 def test_a_shallow_clone_is_an_error_and_not_an_empty_base(repo: Repo, tmp_path: Path) -> None:
     first = repo.commit(a={}, b={})
     repo.commit(a={})

@@ -15,13 +15,11 @@ import pytest
 from reconciler.commands.history import WorkspaceHistory
 from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds
-from reconciler.model.address import Address
 from reconciler.planning.base import Base, History
 from reconciler.workspace.loading import load
 from tests.support.cli import write
 from tests.support.git import Git
 
-OLD = Address("batch_export", "old")
 ZEROS = "0" * 40
 
 
@@ -93,10 +91,13 @@ def history_of(state: State) -> WorkspaceHistory:
     return WorkspaceHistory.of(folder, loaded, state.environ) or pytest.fail("no repository")
 
 
-def removes(state: State) -> set[str]:
-    """Return the keys of the resources that count as removed."""
-    history = History.of(state.base(), all_kinds())
-    return {item.address.key for item, _ in history.removed(history_of(state).loaded.desired)}
+def base_and_removed(state: State) -> tuple[str, set[str]]:
+    """Return the commit of the base, and the keys of the resources that count as removed."""
+    workspace = history_of(state)
+    base = workspace.base(None)
+    assert base is not None
+    removed = History.of(base, all_kinds()).removed(workspace.loaded.desired)
+    return base.commit, {item.address.key for item, _ in removed}
 
 
 @pytest.fixture
@@ -215,10 +216,14 @@ def amended(state: State) -> str:
 
 
 def merged_main(state: State) -> str:
+    """The branch merges main, which removed another export meanwhile."""
+    write(state.origin.folder, {"more.yaml": files("of_main")["exports.yaml"]})
+    state.origin.commit("more")
     state.clone()
     state.branch()
     state.remove()
     state.git.run("switch", "--quiet", "main")
+    state.git.run("rm", "--quiet", "more.yaml")
     tip = state.other()
     state.push("main")
     state.git.run("switch", "--quiet", "feature")
@@ -320,6 +325,12 @@ def long_lived_branch(state: State) -> str:
     return tip
 
 
+def long_lived_branch_that_is_not_fetched(state: State) -> str:
+    long_lived_branch(state)
+    state.git.run("update-ref", "-d", "refs/remotes/origin/release/prod")
+    return state.git.head()
+
+
 HEADS = "+refs/heads/*:refs/remotes/origin/*"
 DEFAULT = {"repository": {"default_branch": "main"}}
 
@@ -328,6 +339,18 @@ def github_push(state: State) -> str:
     main_after_a_push(state)
     state.checkout(HEADS, branch="main")
     state.event("push", {"before": state.start, **DEFAULT})
+    return state.start
+
+
+def github_push_with_a_mark(state: State) -> str:
+    """The run for an earlier push failed."""
+    github_push(state)
+    state.git.run("update-ref", "refs/reconciler/default", state.start)
+    write(state.git.folder, {"other.txt": "x"})
+    before = state.git.head()
+    state.git.commit("later")
+    state.git.run("update-ref", "refs/remotes/origin/main", "HEAD")
+    state.event("push", {"before": before, **DEFAULT})
     return state.start
 
 
@@ -464,6 +487,7 @@ SEEN: tuple[Callable[[State], str], ...] = (
     local_record_and_a_mark,
     long_lived_branch,
     github_push,
+    github_push_with_a_mark,
     github_pull_request,
     github_merge_queue,
     github_first_push,
@@ -478,6 +502,7 @@ UNKNOWN: tuple[Callable[[State], str], ...] = (
     single_branch,
     no_remote_on_main,
     local_record_and_a_remote,
+    long_lived_branch_that_is_not_fetched,
     github_schedule,
 )
 """States in which nothing says what was applied: the base is HEAD, and the plan says so."""
@@ -494,7 +519,7 @@ def name_of(case: Callable[[State], object]) -> str:
 @pytest.mark.parametrize("make", SEEN, ids=name_of)
 def test_plan_o2_a_pending_deletion_is_seen(state: State, make: Callable[[State], str]) -> None:
     expected = make(state)
-    assert (state.base().commit, removes(state)) == (expected, {"old"})
+    assert base_and_removed(state) == (expected, {"old"})
 
 
 @pytest.mark.parametrize("make", UNKNOWN, ids=name_of)
@@ -502,7 +527,7 @@ def test_plan_o2_without_a_record_head_is_the_base(
     state: State, make: Callable[[State], str]
 ) -> None:
     expected = make(state)
-    assert (state.base().commit, removes(state)) == (expected, set())
+    assert base_and_removed(state) == (expected, set())
 
 
 @pytest.mark.parametrize("make", ERRORS, ids=name_of)
@@ -513,3 +538,11 @@ def test_a_base_that_the_clone_lacks_is_an_error(
     with pytest.raises(GitUnavailable) as raised:
         state.base()
     assert "fetch-depth: 0" in (raised.value.hint or "")
+
+
+def test_a_branch_that_is_not_fetched_is_named_with_the_command(state: State) -> None:
+    long_lived_branch_that_is_not_fetched(state)
+    assert state.base().remarks == (
+        "committed removals and rotations count as applied",
+        "release/prod is not known in this clone: git fetch origin release/prod",
+    )

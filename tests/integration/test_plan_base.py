@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +20,7 @@ LOCAL = "refs/reconciler-local"
 
 def lines(text: str) -> list[str]:
     """Return the lines of the base in a plan as text."""
-    head = text.split("\n\n")[0].splitlines()
+    head = text.split("\n\n", maxsplit=1)[0].splitlines()
     first = next(number for number, line in enumerate(head) if line.startswith("Base"))
     return [line[12:] for line in head[first:] if line.startswith(("Base", " " * 12))]
 

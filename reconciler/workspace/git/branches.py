@@ -75,14 +75,14 @@ def base_branches(
             return {trusted.ref: trusted.commit}
     names = (HEAD, "main", "master") if name is None else (name,)
     patterns = [f"{place}/{part}" for part in names for place in (f"{_REMOTES}*", "refs/heads")]
-    found: dict[str, tuple[str, str]] = {}
+    defaults: dict[str, tuple[str, str]] = {}
     own: dict[str, str] | None = None
     for ref, target, tip, is_current in repository.references(patterns):
         remote = ref.removeprefix(_REMOTES).partition("/")[0]
         if not ref.startswith(_REMOTES):
             own = ({} if is_current else {ref: tip}) if own is None else own
         elif not ref.endswith(f"/{HEAD}"):
-            found.setdefault(remote, (ref, tip))
+            defaults.setdefault(remote, (ref, tip))
         elif _is_branch_of(ref, target):
-            found[remote] = (target, tip)
-    return dict(found.values()) or own or {}
+            defaults[remote] = (target, tip)
+    return dict(defaults.values()) or own or {}

@@ -42,8 +42,8 @@ class Range(Struct, frozen=True, dict=True):
                 f"this shallow clone lacks commits between the base {base.id[:7]} and HEAD",
                 hint=shallow_hint(),
             )
-        found = (commit for end in ends for commit in repository.commits_since(base.id, end))
-        commits = {commit.id: commit for commit in (base, *found)}
+        after = (commit for end in ends for commit in repository.commits_since(base.id, end))
+        commits = {commit.id: commit for commit in (base, *after)}
         # An end that does not contain the base, such as a first commit that was amended.
         commits |= {end: repository.described(end) for end in ends if end not in commits}
         trees = dict(zip(commits, repository.trees([*commits]), strict=True))

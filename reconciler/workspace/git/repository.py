@@ -95,8 +95,8 @@ class Repository(Struct, frozen=True):
 
     def tip(self, ref: str) -> str | None:
         """Return the id of the commit of a reference with exactly this full name."""
-        found = self.references([ref])
-        return next((commit for name, _, commit, _ in found if name == ref), None)
+        references = self.references([ref])
+        return next((commit for name, _, commit, _ in references if name == ref), None)
 
     @property
     def is_alone(self) -> bool:

@@ -276,6 +276,23 @@ def test_the_range_has_first_parent_commits_that_touch_the_workspace(git: Git) -
     assert (commits.base.id, commits.base.time.isoformat()) == (base, "2026-01-01T12:00:00+00:00")
 
 
+def test_the_range_of_a_branch_that_merged_main_begins_with_the_merge(git: Git) -> None:
+    write(git.folder, {"w/a.yaml": "0"})
+    git.commit("base")
+    git.run("switch", "--quiet", "-c", "feature")
+    write(git.folder, {"w/b.yaml": "feature"})
+    git.commit("before the merge")
+    git.run("switch", "--quiet", "main")
+    write(git.folder, {"elsewhere": "1"})
+    tip = git.commit("main")
+    git.run("switch", "--quiet", "feature")
+    git.run("merge", "--quiet", "--no-ff", "-m", "merge", "main")
+    write(git.folder, {"elsewhere": "2"})
+    git.commit("outside")
+    # The merge changes the workspace of the base, but not that of its first parent.
+    assert range_of(git, "w", tip) == ["merge"]
+
+
 def test_the_range_of_a_rollback_starts_with_what_was_applied(git: Git) -> None:
     base = git.commit("base", day=1)
     write(git.folder, {"a": "1"})
