@@ -30,6 +30,7 @@ class ReconcilerError(Exception):
     ├── GitUnavailable              1   a git base that cannot be read
     ├── UnreadableFile              1   a file that exists and cannot be read
     ├── LoadingStopped              1   too many errors, or values, to load the files
+    ├── FilesChanged                1   the files or HEAD changed while they were loaded
     ├── StalePlan                   4
     ├── RefusedByPolicy             5
     ├── Interrupted                 130
@@ -107,6 +108,10 @@ class UnreadableFile(ReconcilerError):
 
 class LoadingStopped(ReconcilerError):
     """Loading stopped, since its errors or its values would fill the memory. It is reported."""
+
+
+class FilesChanged(ReconcilerError):
+    """The files or HEAD changed while the files were loaded."""
 
 
 class GitUnavailable(ReconcilerError):

@@ -14,7 +14,7 @@ from reconciler.applying import execute
 from reconciler.applying.bus import Bus
 from reconciler.client import Transport
 from reconciler.commands.lock import only_apply
-from reconciler.commands.marking import check_before, mark
+from reconciler.commands.marking import check_before, mark, record
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.recording import Outputs, recording
@@ -75,6 +75,12 @@ class ApplyRequest(Struct, frozen=True):
     rollback: bool = False
     outputs: Outputs = field(default_factory=Outputs)
     make: MakePlan | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it applies all that the configuration says, and verifies it."""
+        other = self.undo is not None or self.shared or self.make is not None
+        return self.verify and not other and not self.plan.no_base
 
     @property
     def asks(self) -> bool:
@@ -165,7 +171,7 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         applied = Applied(
             plan, ended, verification, transport.calls, planned.left_out, problems=bus.problems
         )
-        return _marked(applied, session) if request.mark else applied
+        return _recorded(applied, session, request)
 
 
 def _check_options(request: ApplyRequest) -> None:
@@ -173,7 +179,7 @@ def _check_options(request: ApplyRequest) -> None:
         raise BadUsage("--shared and --undo require a saved plan: apply FILE")
     if request.plan_file is not None and request.plan_id is not None:
         raise BadUsage("--plan-id and PLAN_FILE exclude each other")
-    if request.mark and (request.undo is not None or request.shared or not request.verify):
+    if request.mark and not (request.is_whole or request.plan.no_base):
         raise BadUsage(
             "--mark records a complete, verified apply; omit --undo, --shared and --no-verify"
         )
@@ -272,11 +278,16 @@ async def _verification(
     return await verify(session, transport, again, report)
 
 
-def _marked(applied: Applied, session: Session) -> Applied:
+def _recorded(applied: Applied, session: Session, request: ApplyRequest) -> Applied:
     """Record the applied commit after a complete run whose second plan is empty."""
-    if not (applied.plan.empty or applied.verification.passed):
+    plan, unclear = applied.plan, _not_deleted(applied.plan, session)
+    if not (plan.empty or applied.verification.passed):
         return applied
-    if unclear := _not_deleted(applied.plan, session):
+    if not request.mark:
+        if request.is_whole and not (unclear or plan.selection.partial):
+            record(session)
+        return applied
+    if unclear:
         return replace(applied, mark_problem=unclear)
     try:
         return replace(applied, marked=mark(session))

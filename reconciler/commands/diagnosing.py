@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from reconciler.commands.diagnosing_access import access_checks
 from reconciler.commands.diagnosing_network import network_checks
+from reconciler.commands.loading import deciding_base
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
@@ -28,7 +29,6 @@ from reconciler.model.wording import several
 from reconciler.version import __version__
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.sources import WORKSPACE_FILE
-from reconciler.workspace.trust import trusted_base
 
 _QUICK = ClientOptions(timeout=10.0, max_wait=5.0, retry_for=0.0)
 _NO_FILES = {WORKSPACE_FILE: "version: 1\n"}
@@ -115,9 +115,7 @@ def _guarded(
 def _trusted(options: WorkspaceOptions, runtime: Runtime) -> Iterator[Check]:
     """Check which files decide where the key is sent."""
     name = "trusted base"
-    base = None
-    if not options.trust_workspace:
-        base = trusted_base(options.folder, runtime.environ, interactive=runtime.interactive)
+    base = deciding_base(options, runtime.environ, interactive=runtime.interactive)
     if base is None:
         yield Check.fine(name, "the files of this folder decide where the key is sent")
     elif base.problem:

@@ -16,10 +16,11 @@ from reconciler.model.address import Address
 from reconciler.model.plan import Note
 from reconciler.model.policy import Prune
 from reconciler.model.resource import Desired
-from reconciler.model.wording import listed, printable, shortened
+from reconciler.model.wording import listed, printable, several, shortened
 from reconciler.planning.base import Base
-from reconciler.workspace.git.applied import Applied, applied_commit, applied_ref, trusted_branch
+from reconciler.workspace.git.applied import Applied, applied_commit, applied_ref, local_ref
 from reconciler.workspace.git.base import BaseCommit, base_of_ref, default_base
+from reconciler.workspace.git.branches import base_branches
 from reconciler.workspace.git.ci import head_branch_of, target_of
 from reconciler.workspace.git.range import Range
 from reconciler.workspace.git.repository import HEAD, Commit, Repository
@@ -35,24 +36,28 @@ _LONGEST_REF = 80
 
 # Without slots, since cached properties need a dict.
 class WorkspaceHistory(Struct, frozen=True, dict=True):
-    """The history of a loaded workspace. Methods raise GitUnavailable if git fails."""
+    """The history of a loaded workspace. Methods raise GitUnavailable if git fails.
+
+    `at` is the commit of HEAD while it was loaded, if that is known.
+    """
 
     repository: Repository
     folder: Path
     loaded: Loaded
     environ: Mapping[str, str]
+    at: Commit | None = None
 
     @classmethod
     def of(
-        cls, folder: Path, loaded: Loaded, environ: Mapping[str, str]
+        cls, folder: Path, loaded: Loaded, environ: Mapping[str, str], at: Commit | None = None
     ) -> WorkspaceHistory | None:
         """Return the history of a workspace, None outside of a repository."""
         repository = Repository.containing(folder)
-        return cls(repository, folder, loaded, environ) if repository is not None else None
+        return cls(repository, folder, loaded, environ, at) if repository is not None else None
 
     @cached_property
     def _head(self) -> Commit | None:
-        return self.repository.head()
+        return self.at or self.repository.head()
 
     @property
     def head(self) -> str | None:
@@ -72,17 +77,29 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         return applied_ref(self.repository, environment, prefix=self.loaded.mark_prefix)
 
     @cached_property
+    def local_ref(self) -> str | None:
+        """The full name of the reference of the local record, None where a remote exists."""
+        return local_ref(self.repository, self.loaded.desired)
+
+    @cached_property
     def applied(self) -> Applied | None:
-        """The applied commit of the environment, None if none is recorded here."""
-        if self.head is None:
-            return None
-        return applied_commit(self.repository, self.ref, self.head, self.environ)
+        """The applied commit of the environment: its mark, or else the local record, if any."""
+        mark = applied_commit(self.repository, self.ref, self.head, self.environ)
+        return mark or applied_commit(self.repository, self.local_ref, self.head, self.environ)
+
+    @cached_property
+    def left_out(self) -> frozenset[str]:
+        """The files of the workspace that a sparse checkout leaves out."""
+        return self.repository.left_out()
+
+    @cached_property
+    def _branches(self) -> Mapping[str, str]:
+        return base_branches(self.repository, self.environ, self.loaded.branch)
 
     def uncommitted(self) -> list[str]:
         """Return the files of the workspace that differ from HEAD, sorted."""
-        if self.head is None:
-            return sorted(self.loaded.files)
-        return self._differing(self._source_at(self.head))
+        (tree,) = self.repository.trees([self.head or HEAD])
+        return self._differing(GitSource(Blobs(self.repository), tree))
 
     def base(self, ref: str | None) -> Base | None:
         """Return the base that a reference names, or the default one; None before a commit."""
@@ -92,15 +109,17 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             return None
         applied = self.applied
         used = applied if applied is not None and applied.outside is None else None
-        base = default_base(
-            self.repository, self.head, used.commit if used is not None else None, self.environ
-        )
-        if used is not None:
-            base = replace(base, ref=self.repository.short_name(used.ref))
+        base = self._base_of(used, self.head)
         notes = tuple(_notes(applied, base.id)) if applied is not None else ()
-        return self._with_branch(
-            self._up_to_head(base, first_to=self._rolled_back(used), notes=notes)
-        )
+        return self._with_branch(self._up_to_head(base, applied=used, notes=notes))
+
+    def _base_of(self, applied: Applied | None, head: str) -> BaseCommit:
+        """Return the base of an applied commit, or the default one without it."""
+        if applied is None:
+            return default_base(self.repository, head, self.environ, self._branches)
+        # The very first commit may have been amended.
+        base = self.repository.merge_base(head, applied.commit) or applied.commit
+        return BaseCommit(base, self.repository.short_name(applied.ref))
 
     def _with_branch(self, base: Base) -> Base:
         """Return the base, with a note on what only earlier commits of a pull request declare.
@@ -114,7 +133,8 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         branch = self.repository.commit(f"{HEAD}^2")
         if branch is None:
             return base
-        start = self.repository.described(base.commit)
+        fork = self.repository.merge_base(base.commit, branch)
+        start = self.repository.described(fork or base.commit)
         earlier = self._loaded(Range.between(self.repository, start, (branch,)), ())
         declared = {address for desired in earlier.later for address in desired.resources}
         for known in (self.loaded.desired, base.desired, *base.later):
@@ -130,13 +150,44 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         return replace(base, notes=(*base.notes, Note("declared-on-the-way", text)))
 
     def _up_to_head(
-        self, base: BaseCommit, *, first_to: Sequence[str] = (), notes: tuple[Note, ...] = ()
+        self, base: BaseCommit, *, applied: Applied | None = None, notes: tuple[Note, ...] = ()
     ) -> Base:
-        """Return the base at a commit, with the commits up to some others, then up to HEAD."""
+        """Return the base at a commit, with the commits up to the applied one, then up to HEAD."""
         head = self._head
         start = self.repository.described(base.id) if head is None or head.id != base.id else head
-        commits = Range.between(self.repository, start, (*first_to, self.head or base.id))
-        return replace(self._loaded(commits, notes), ref=base.ref)
+        ends = (*self._rolled_back(applied), self.head or base.id)
+        commits = Range.between(self.repository, start, ends)
+        differing = self._differing(commits.source(ends[-1]))
+        uncommitted = any(name not in self.left_out for name in differing)
+        remarks = tuple(self._remarks(base, applied))
+        merged = self._is_merged(base.id, applied)
+        if not merged:
+            text = "the default branch does not contain the base: no difference counts as drift"
+            notes = (*notes, Note("base-not-merged", text))
+        loaded = self._loaded(commits, notes)
+        return replace(
+            loaded, ref=base.ref, remarks=remarks, uncommitted=uncommitted, merged=merged
+        )
+
+    def _is_merged(self, base: str, applied: Applied | None) -> bool:
+        """Return whether the default branch contains the base, or this clone recorded it."""
+        is_record = applied is not None and applied.ref == self.local_ref
+        tips = self._branches.values()
+        return is_record or not tips or any(self.repository.is_ancestor(base, tip) for tip in tips)
+
+    def _remarks(self, base: BaseCommit, applied: Applied | None) -> Iterator[str]:
+        """Yield what a reader should know about the base itself."""
+        head, repository = self.head, self.repository
+        if base.id == head and applied is None:
+            yield "committed removals and rotations count as applied"
+        if applied is None and not self._branches and repository.remotes:
+            name = self.loaded.branch
+            fix = f"git fetch origin {name}" if name else "git remote set-head origin -a"
+            yield f"{name or 'the default branch'} is not known in this clone: {fix}"
+        for ref, tip in self._branches.items():
+            if tip != head and (behind := repository.count_since(head or HEAD, tip)):
+                name = repository.short_name(ref)
+                yield f"HEAD is {several(behind, 'commit')} behind {name}"
 
     def _rolled_back(self, applied: Applied | None) -> list[str]:
         """Return the applied commit if HEAD lacks it, so that its commits count as applied.
@@ -167,11 +218,6 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             commits_listed = listed(invalid, _MOST_LISTED)
             text = f"left out of the base, since their files have errors: {commits_listed}"
             notes = (*notes, Note("invalid-commits", text))
-        branch = trusted_branch(self.repository, self.environ)
-        merged = branch is None or self.repository.is_ancestor(commits.base.id, branch.commit)
-        if not merged:
-            text = "the default branch does not contain the base: no difference counts as drift"
-            notes = (*notes, Note("base-not-merged", text))
         desired, *later = configurations
         return Base(
             desired=desired,
@@ -181,7 +227,6 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             time=commits.base.time,
             kept=dict(self._kept(configurations)),
             notes=notes,
-            merged=merged,
         )
 
     def _configuration(self, source: GitSource, snapshots: Snapshots) -> Desired:
@@ -217,14 +262,12 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             others = (name for name, keys in unloaded.items() if needed <= keys)
             if address in loaded.declared:
                 yield address, f"its `environments` leave out {loaded.desired.environment}"
+            elif file in self.left_out:
+                yield address, f"this sparse checkout leaves out its file {file}"
             elif file and file not in loaded.files and (self.folder / file).exists():
                 yield address, f"its file {file} exists but is not loaded"
             elif (other := next(others, None)) is not None:
                 yield address, f"{other} contains it but is not loaded"
-
-    def _source_at(self, commit: str) -> GitSource:
-        (tree,) = self.repository.trees([commit])
-        return GitSource(Blobs(self.repository), tree)
 
     def _differing(self, source: GitSource) -> list[str]:
         """Return the files that the workspace and a source do not have in common, sorted."""
@@ -256,5 +299,5 @@ def _notes(applied: Applied, base: str) -> Iterator[Note]:
         yield Note(
             "applied-commit-not-in-head",
             f"the applied commit {commit} ({applied.ref}) is not an ancestor of HEAD; the base is "
-            f"their merge base {base[:7]}",
+            f"{base[:7]}",
         )

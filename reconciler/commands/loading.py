@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from reconciler.commands.options import WorkspaceOptions
+from reconciler.errors import FilesChanged, GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.workspace.loading import Loaded, load
 
 if TYPE_CHECKING:
+    from reconciler.workspace.git.repository import Commit, Repository
     from reconciler.workspace.parsed_files import ParsedFiles
     from reconciler.workspace.trust import TrustedBase
+
+_MOST_READINGS = 3
 
 
 def load_workspace(
@@ -21,28 +26,52 @@ def load_workspace(
     interactive: bool,
     drafts: Mapping[str, str] | None = None,
     parsed: ParsedFiles | None = None,
-) -> tuple[Loaded, TrustedBase | None]:
-    """Return the workspace for one environment, and the trusted base that decided with it.
+) -> tuple[Loaded, TrustedBase | None, Commit | None]:
+    """Return the workspace for one environment, the trusted base that decided with it, and HEAD.
 
     `interactive`: a person runs the command. `drafts` are texts that replace or add files, by path.
-    `parsed` are files to share with other environments.
+    `parsed` are files to share with other environments. If the files or HEAD change meanwhile, as
+    when another branch is checked out, the files are loaded again.
 
-    Raises InvalidConfiguration with all diagnostics, GitUnavailable.
+    Raises InvalidConfiguration with all diagnostics, FilesChanged, GitUnavailable.
     """
+    from reconciler.workspace.git.repository import Repository
+
+    base = deciding_base(options, environ, interactive=interactive)
+    repository = Repository.containing(options.folder)
+    for _ in range(_MOST_READINGS):
+        head = _head(repository)
+        with suppress(FilesChanged):
+            loaded = load(
+                options.folder,
+                kinds=all_kinds(),
+                environment=options.environment,
+                environ=environ,
+                strict=options.strict,
+                drafts=drafts,
+                lenient=options.lenient,
+                base=base,
+                parsed=parsed,
+            )
+            if _head(repository) == head:
+                return loaded, base, head
+    hint = "run it again when git and editors have finished"
+    raise FilesChanged("the files or HEAD changed while the files were loaded", hint=hint)
+
+
+def deciding_base(
+    options: WorkspaceOptions, environ: Mapping[str, str], *, interactive: bool
+) -> TrustedBase | None:
+    """Return the trusted base, None where the loaded files decide themselves."""
     from reconciler.workspace.trust import trusted_base
 
-    base = None
-    if not options.trust_workspace:
-        base = trusted_base(options.folder, environ, interactive=interactive)
-    loaded = load(
-        options.folder,
-        kinds=all_kinds(),
-        environment=options.environment,
-        environ=environ,
-        strict=options.strict,
-        drafts=drafts,
-        lenient=options.lenient,
-        base=base,
-        parsed=parsed,
-    )
-    return loaded, base
+    if options.trust_workspace:
+        return None
+    return trusted_base(options.folder, environ, interactive=interactive)
+
+
+def _head(repository: Repository | None) -> Commit | None:
+    """Return the commit of HEAD, None if it is unknown: git may not be installed."""
+    with suppress(GitUnavailable):
+        return repository.head() if repository is not None else None
+    return None

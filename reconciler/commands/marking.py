@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from reconciler.commands.history import WorkspaceHistory
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, GitUnavailable, ReconcilerError, StalePlan
 from reconciler.model.plan_options import Selection
 from reconciler.model.wording import listed
-from reconciler.workspace.git.applied import REMOTE, fetch_command, trusted_branch
+from reconciler.workspace.git.branches import REMOTE, trusted_branch
 
 _MOST_LISTED = 5
 
@@ -49,20 +51,33 @@ def mark(session: Session) -> str:
     """
     history = session.required_history()
     repository, applied = history.repository, history.applied
-    former = applied.commit if applied is not None else None
+    former = applied.commit if applied is not None and applied.ref == history.ref else None
     head = _head(history)
     if former == head:
         return history.ref
-    if repository.has_remote(REMOTE):
+    if REMOTE in repository.remotes:
         try:
             repository.push(REMOTE, history.ref, head, former)
         except GitUnavailable as error:
+            fetch = f"git fetch {REMOTE} '+{history.ref}:{history.ref}'"
             raise GitUnavailable(
                 f"applied, but the applied commit {head[:7]} was not recorded: {error.message}",
-                hint=f"fetch with `{fetch_command(history.ref)}`, and apply again",
+                hint=f"fetch with `{fetch}`, and apply again",
             ) from None
     repository.update_ref(history.ref, head, former)
     return history.ref
+
+
+def record(session: Session) -> None:
+    """Record HEAD as what was applied here, under the conditions of a mark, if no remote exists.
+
+    No user asked for it, so a problem is not reported: the next plan starts from the former commit.
+    """
+    with suppress(ReconcilerError):
+        history = session.required_history()
+        if (ref := history.local_ref) is not None:
+            _check_markable(history)
+            history.repository.update_ref(ref, _head(history), history.repository.tip(ref))
 
 
 def _check_markable(history: WorkspaceHistory) -> None:
@@ -83,7 +98,8 @@ def _check_markable(history: WorkspaceHistory) -> None:
 
 def _check_direction(history: WorkspaceHistory | None) -> None:
     applied = history.applied if history is not None else None
-    if applied is not None and applied.outside is None and not applied.is_ancestor:
+    is_mark = applied is not None and history is not None and applied.ref == history.ref
+    if applied is not None and is_mark and applied.outside is None and not applied.is_ancestor:
         raise StalePlan(
             f"the applied commit {applied.commit[:7]} ({applied.ref}) is not an ancestor of HEAD; "
             "nothing was sent",

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from reconciler.commands.files import read_file
+from reconciler.commands.loading import deciding_base
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Mark
@@ -25,7 +26,6 @@ from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.settings import Deciding
 from reconciler.workspace.source_lines import with_lines
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
-from reconciler.workspace.trust import TrustedBase, trusted_base
 from reconciler.workspace.workspace_file import Workspace, policy_of, read_workspace
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
@@ -91,7 +91,9 @@ class _RulesOf:
         self._file = _of_file(request.rules) if request.rules is not None else None
         if self._file is None:
             self._own, self._raw = _workspace(request.workspace.folder)
-            self._base = _base(request.workspace, runtime)
+            self._base = deciding_base(
+                request.workspace, runtime.environ, interactive=runtime.interactive
+            )
 
     def plan(self, plan: Plan) -> _RuleSet:
         """Return the rules for a plan."""
@@ -105,12 +107,6 @@ class _RulesOf:
         own = policy_of(self._own, environment, kinds)
         deciding = Deciding.of(self._own, self._raw, self._base, kinds, environment)
         return own.stricter(deciding.allowed)
-
-
-def _base(options: WorkspaceOptions, runtime: Runtime) -> TrustedBase | None:
-    if options.trust_workspace:
-        return None
-    return trusted_base(options.folder, runtime.environ, interactive=runtime.interactive)
 
 
 def _workspace(folder: Path) -> tuple[Workspace, bytes | None]:

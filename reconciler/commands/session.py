@@ -26,10 +26,10 @@ from reconciler.errors import (
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Refusal
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.plan_redaction import redact_event
-from reconciler.model.policy import POSSIBLE_DUPLICATE, Policy
+from reconciler.model.policy import POSSIBLE_DUPLICATE, Policy, Prune
 from reconciler.model.redaction import Mask
 from reconciler.model.wording import several
 from reconciler.planning.base import Base
@@ -72,7 +72,7 @@ class Session(Struct, frozen=True):
 
         Raises InvalidConfiguration with all diagnostics.
         """
-        loaded, base = load_workspace(
+        loaded, base, head = load_workspace(
             options,
             runtime.environ,
             interactive=runtime.interactive,
@@ -84,7 +84,7 @@ class Session(Struct, frozen=True):
             secrets.resolve_effortless(loaded.connection.api_key, for_api_key=True)
         for ref in loaded.desired.secret_users:
             secrets.resolve_effortless(ref)
-        history = WorkspaceHistory.of(options.folder, loaded, runtime.environ)
+        history = WorkspaceHistory.of(options.folder, loaded, runtime.environ, head)
         session = cls(options, loaded, secrets, runtime, history)
         session.note(f"reconciler {__version__}, Python {python_version()}, {sys.platform}")
         session.note(
@@ -232,7 +232,7 @@ class Session(Struct, frozen=True):
             if doubles and context.has_environments:
                 elsewhere = frozenset(self.claimed_elsewhere(live))
                 plan = self._planned(live, replace(context, elsewhere=elsewhere))
-            return plan
+        return replace(plan, refusals=(*plan.refusals, *self._unsafe()))
 
     def _planned(self, live: Live, context: PlanContext) -> Plan:
         options = context.options
@@ -255,7 +255,7 @@ class Session(Struct, frozen=True):
         for name in self.loaded.environments:
             with suppress(ReconcilerError):
                 options = replace(self.options, environment=name, strict=False)
-                other, _ = load_workspace(
+                other, *_ = load_workspace(
                     options,
                     self.runtime.environ,
                     interactive=self.runtime.interactive,
@@ -267,6 +267,16 @@ class Session(Struct, frozen=True):
                     matching = match(theirs, live, policy=Policy(), kinds=all_kinds())
                     objects = (pair.live for pair in matching.matches.values())
                     yield from ((item.kind, item.id) for item in objects if item is not None)
+
+    def _unsafe(self) -> Iterator[Refusal]:
+        """Yield a violation if `prune: true` may delete what files declare that are left out."""
+        history, policy = self.history, self.loaded.own_policy
+        prunes = Prune.UNMANAGED in policy.prune.values()
+        if prunes and history is not None and history.left_out:
+            files = several(len(history.left_out), "file")
+            message = f"`prune: true`, but this sparse checkout leaves out {files} of the workspace"
+            allow = "check out all files: git sparse-checkout disable"
+            yield Refusal("sparse-checkout", message, (), policy.marks.get("prune"), allow)
 
     def judged(self, make: Callable[[Policy], Plan]) -> Plan:
         """Return the plan of the own policy, with violations of the stricter one that applies."""

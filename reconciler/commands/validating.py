@@ -21,7 +21,7 @@ def validate(
     if options.environment is None:
         return load_all(options.folder, kinds=all_kinds(), environ=environ, strict=options.strict)
     try:
-        loaded, _ = load_workspace(options, environ, interactive=interactive)
+        loaded, *_ = load_workspace(options, environ, interactive=interactive)
     except InvalidConfiguration as invalid:
         return invalid.diagnostics
     return loaded.diagnostics

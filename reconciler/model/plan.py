@@ -62,6 +62,8 @@ class PlanSource(Struct, frozen=True):
     `base` is the git commit of the base, if any, `base_ref` the short name of the reference that
     leads to it, `base_commits` the number of commits since then, `base_time` its time (ISO 8601),
     `head` the commit that was planned and `head_ref` its branch, which is untrusted text.
+    `base_remarks` are what a reader should know about the choice of the base. `uncommitted`: the
+    files that were planned differ from `head`.
     """
 
     environment: str
@@ -77,6 +79,8 @@ class PlanSource(Struct, frozen=True):
     head_ref: str | None = None
     undoes: str | None = None
     """The id of the plan that this one undoes."""
+    base_remarks: tuple[str, ...] = ()
+    uncommitted: bool = False
 
 
 # With a dict, since cached properties need one.

@@ -16,9 +16,8 @@ class Trusted(Struct, frozen=True):
         Whether the policy allows `${secret:exec:…}`.
     strict
         Whether the files that are loaded do not decide themselves: a command without a terminal.
-    branch
-        The full name of the trusted branch that the values come from, None for the loaded files
-        or if there is none.
+    reason
+        Why what only the loaded files have does not count, if it does not.
     """
 
     env: frozenset[str] = frozenset()
@@ -26,4 +25,9 @@ class Trusted(Struct, frozen=True):
     secret_files: tuple[str, ...] = ()
     allow_exec: bool = False
     strict: bool = False
-    branch: str | None = None
+    reason: str = ""
+
+
+def untrusted(setting: str, reason: str) -> str:
+    """Return the message for a setting of the loaded files that does not count."""
+    return f"{setting} cannot be trusted here: {reason}"

@@ -31,6 +31,10 @@ class Base(Struct, frozen=True):
     merged
         Whether the default branch contains the commit. One that it lacks may be a commit of the
         change that is planned, so it does not decide what drifted.
+    remarks
+        What a reader should know about the choice of the base.
+    uncommitted
+        Whether the loaded files differ from HEAD.
     """
 
     desired: Desired
@@ -42,6 +46,8 @@ class Base(Struct, frozen=True):
     kept: Mapping[Address, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     merged: bool = True
+    remarks: tuple[str, ...] = ()
+    uncommitted: bool = False
 
 
 class Version(Struct, frozen=True):

@@ -128,6 +128,8 @@ def _source(desired: Desired, live: Live, context: PlanContext) -> PlanSource:
         base_time=_iso(base.time) if base is not None and base.time is not None else None,
         head=context.head,
         head_ref=context.head_ref,
+        base_remarks=base.remarks if base is not None else (),
+        uncommitted=base is not None and base.uncommitted,
     )
 
 

@@ -10,7 +10,7 @@ from reconciler.model.field_origin import FieldOrigin
 from reconciler.model.reference import with_default
 from reconciler.model.secret_names import looks_secret
 from reconciler.model.suggestion import nearest
-from reconciler.model.trust import Trusted
+from reconciler.model.trust import untrusted
 from reconciler.model.values import JSON, SecretSource
 from reconciler.providers.provider import FillContext, Provider, SecretContext
 
@@ -74,18 +74,14 @@ def _refused_as_unlisted(name: str, context: FillContext) -> tuple[str, str, str
         return None
     if context.of_commit and not trusted.strict and name in context.declared.env:
         return None
-    message = f"environment variable {name} is not listed in `env:`"
-    if trusted.strict:
+    if trusted.strict and name in context.declared.env:
         hint = (
-            f"merge `env: [{name}]` to it first, use a variable {PLAIN_PREFIX}…, or trust these "
+            f"merge it to the trusted branch first, use a variable {PLAIN_PREFIX}…, or trust these "
             "files with --trust-workspace"
         )
-        return "unlisted-variable", f"{message} of {_branch(trusted)}", hint
+        return "unlisted-variable", untrusted(f"`env: [{name}]`", trusted.reason), hint
+    message = f"environment variable {name} is not listed in `env:`"
     return "unlisted-variable", message, _how_to_list("env", name, trusted.env)
-
-
-def _branch(trusted: Trusted) -> str:
-    return trusted.branch or "the trusted branch"
 
 
 def _how_to_list(key: str, name: str, listed: frozenset[str]) -> str:
@@ -178,8 +174,8 @@ def _look_up(source: SecretSource, context: SecretContext) -> str:
     allowed = name.startswith(SECRET_PREFIX) or context.for_api_key or name in trusted.secrets
     if trusted.strict and not allowed:
         raise SecretUnavailable(
-            f"secret {source} is not listed in `secrets:` of {_branch(trusted)}",
-            hint=f"merge `secrets: [{name}]` to it first, or trust these files with "
+            untrusted(f"`secrets: [{name}]`", trusted.reason),
+            hint="merge it to the trusted branch first, or trust these files with "
             "--trust-workspace",
         )
     value = context.environ.get(name)

@@ -48,6 +48,9 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
     """
     document = document_of(plan)
     commands: dict[str, list[Command]] = defaultdict(list)
+    if plan.source.base_ref == "HEAD":
+        words = (f"base {document.base}", *document.remarks)
+        commands["warning"].append(Command("warning", {"title": "git base"}, words))
     for violation in violations_of(plan):
         command = _of_diagnostic(violation, options)
         commands[command.name].append(command)

@@ -16,7 +16,6 @@ from reconciler.render.page import marked, page, text
 from reconciler.render.plan.document import Document, document_of, unmanaged_count
 from reconciler.render.plan.entries import Entry
 from reconciler.render.plan.fields import FieldLine, field_lines
-from reconciler.render.plan.header import head_as_text
 from reconciler.render.plan.projects import project_of
 from reconciler.render.plan.remarks import Remark
 from reconciler.render.plan.words import SEVERITIES, SIGNS, counted, title
@@ -63,12 +62,11 @@ def _ids(document: Document) -> Mapping[str, str]:
 
 def _header(document: Document, name: str, options: RenderOptions) -> Iterator[str]:
     plan = document.plan
-    head = head_as_text(plan.source) if plan.source.base is not None else ""
-    versions = f"{document.base} → {head}" if head else f"Base {document.base}"
     undoes = f"undoes {document.undoes}" if document.undoes else ""
     counts = "No changes. Live state matches the configuration." if plan.empty else document.summary
     yield f"<header><h1>{text(name)}</h1>\n<p>{text(document.environment)}</p>\n"
-    yield f"<p>{text(' · '.join(filter(None, (versions, document.id, undoes))))}</p>\n"
+    parts = (document.versions, *document.remarks, document.id, undoes)
+    yield f"<p>{text(' · '.join(filter(None, parts)))}</p>\n"
     yield f"<p><strong>{text(counts)}</strong></p>\n"
     yield f"<p>{text(options.cost)}</p>\n" if options.cost else ""
     yield "</header>\n"

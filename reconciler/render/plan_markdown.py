@@ -21,7 +21,6 @@ from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.document import Document, document_of, unmanaged_count
 from reconciler.render.plan.entries import Entry
 from reconciler.render.plan.fields import FieldLine, LineKind, field_lines
-from reconciler.render.plan.header import head_as_text
 from reconciler.render.plan.remarks import Remark
 from reconciler.render.plan.words import (
     SIGNS,
@@ -107,12 +106,11 @@ def _title(document: Document) -> str:
 def _source(document: Document, options: RenderOptions) -> str:
     """Return what the plan was made from, where it applies, and what it takes."""
     source = document.plan.source
-    head = head_as_text(source) if source.base is not None else ""
-    versions = f"{document.base} → {head}" if head else f"base {document.base}"
     where = document.environment.removeprefix(printable(f"{source.environment} · "))
     counts = resources(document.plan)
     undoes = f"undoes {document.undoes}" if document.undoes else ""
-    parts = (versions, document.id, undoes, where, counts, options.cost)
+    versions = (document.versions, *document.remarks)
+    parts = (*versions, document.id, undoes, where, counts, options.cost)
     return inline(shortened(" · ".join(filter(None, parts)), _LONGEST_LINE))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.connection import Connection, is_loopback
@@ -36,13 +36,15 @@ _VARIABLES = {"base_url": "RECONCILER_BASE_URL", "organization": "RECONCILER_ORG
 class Unconnected(Struct, frozen=True):
     """Why an environment has no connection, and the fix. `disagrees`: a file and a variable do.
 
-    `variables` are those that would set what is missing.
+    `missing` are the settings that are missing, with their variables. `is_untrusted`: the loaded
+    files have them.
     """
 
     message: str
     hint: str
     disagrees: bool = False
-    variables: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+    is_untrusted: bool = False
 
 
 Connected: TypeAlias = Connection | Unconnected
@@ -153,7 +155,7 @@ def _missing(workspace: Workspace, environment: str, environ: Mapping[str, str])
         f"environment {environment} has {names}",
         f"set {', '.join(missing.values())}, or add {', '.join(missing)} to the environment in "
         f"reconciler.yaml{keys}",
-        variables=tuple(missing.values()),
+        missing=missing,
     )
 
 

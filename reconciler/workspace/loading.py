@@ -34,7 +34,7 @@ from reconciler.workspace.foreign import Recognition
 from reconciler.workspace.inputs import converted
 from reconciler.workspace.layers import EnvironmentContext, resolve
 from reconciler.workspace.parsed_files import ParsedFiles
-from reconciler.workspace.patterns import resource_globs
+from reconciler.workspace.patterns import files_by_glob, resource_globs
 from reconciler.workspace.references import References
 from reconciler.workspace.resource_files import ResourceFiles
 from reconciler.workspace.settings import Deciding
@@ -49,6 +49,7 @@ from reconciler.workspace.sources import (
 from reconciler.workspace.variables import point_at_variables, report_unused, variable_places
 from reconciler.workspace.workspace_file import (
     Workspace,
+    branch_of,
     chosen_environment,
     mark_prefix_of,
     policy_of,
@@ -97,8 +98,8 @@ class Loaded(Struct, frozen=True):
         The parsed files without errors and warnings.
     skipped
         The files that a pattern selects and that are not resource files.
-    mark_prefix
-        The configured prefix of references of applied commits, None for the default.
+    mark_prefix, branch
+        The configured prefix of applied commits, and branch of the environment, None by default.
     client
         How requests are made.
     """
@@ -119,6 +120,7 @@ class Loaded(Struct, frozen=True):
     documents: tuple[Document, ...] = ()
     skipped: frozenset[str] = frozenset()
     mark_prefix: str | None = None
+    branch: str | None = None
     client: ClientOptions = field(default_factory=ClientOptions)
     after_merge: tuple[Refusal, ...] = ()
     merge_hint: str = ""
@@ -168,7 +170,8 @@ def load(  # noqa: PLR0913 - what is read, and how
 
     """
     problems = DiagnosticCollector(strict=strict, lenient=lenient)
-    source = ReadSource(DraftSource(FolderSource(folder), drafts or {}))
+    on_disk = FolderSource(folder)
+    source = ReadSource(DraftSource(on_disk, drafts or {}))
     loader = _Loader(folder, source, kinds, environ, problems, base=base, parsed=parsed)
     texts: Mapping[str, Document] = {}
     loaded = None
@@ -181,6 +184,8 @@ def load(  # noqa: PLR0913 - what is read, and how
                 loaded = loader.resolve(files, name)
                 loader.check_variables(files)
         diagnostics = with_lines(problems.in_order(), texts)
+    globs = loaded.globs if loaded is not None and not problems.failed else ()
+    on_disk.check_unchanged(files_by_glob(on_disk, globs).values(), drafts)
     if problems.failed or loaded is None:
         raise InvalidConfiguration(diagnostics)
     reported = {diagnostic.at.file for diagnostic in diagnostics if diagnostic.at is not None}
@@ -258,8 +263,7 @@ def load_at(
 class _Files(Struct, frozen=True):
     """The parsed files of a workspace, before an environment is selected.
 
-    `documents` are all of them by name, the workspace file included. `skipped` are other files that
-    a pattern selects.
+    `documents` are all by name, the workspace file included, `skipped` others that are selected.
     """
 
     workspace: Workspace
@@ -376,6 +380,7 @@ class _Loader(Struct, frozen=True):
             globs=resource_globs(workspace),
             skipped=files.skipped,
             mark_prefix=mark_prefix_of(workspace, self.problems),
+            branch=branch_of(workspace, environment, self.problems),
             client=settings.client,
             after_merge=settings.after_merge,
             merge_hint=deciding.merge_hint,

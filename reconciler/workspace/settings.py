@@ -14,7 +14,7 @@ from reconciler.model.client_options import ClientOptions
 from reconciler.model.kind import Kind
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
-from reconciler.model.trust import Trusted
+from reconciler.model.trust import Trusted, untrusted
 from reconciler.model.values import SecretSource, SecretValue
 from reconciler.model.wording import listed, several
 from reconciler.providers.env import SECRET_PREFIX
@@ -101,8 +101,9 @@ class Deciding(Struct, frozen=True):
     def lists(self) -> Trusted:
         """Return what references may read."""
         declared = declared_names(self.trusted.value, allow_exec=self.allowed.allow_exec_secrets)
-        branch = self.base.branch if self.base is not None else None
-        return replace(declared, strict=self.base is not None, branch=branch)
+        if self.base is None:
+            return declared
+        return replace(declared, strict=True, reason=self.base.reason)
 
     def settings(self, references: References) -> Settings:
         """Return the settings. `references` are those of the loaded files and collect their errors.
@@ -140,29 +141,32 @@ class Deciding(Struct, frozen=True):
         if not loaded.problems.failed:
             base.check(problems)
         changes = changed_connection(self.own, self.environment, own, trusted)
+        connected = self._explained(own, trusted.connected, base)
+        if isinstance(connected, Unconnected) and connected.is_untrusted:
+            loaded.problems.note("untrusted-setting", connected.message, hint=connected.hint)
         return Settings(
             policy=policy.stricter(self.allowed),
             own_policy=policy,
-            connected=self._explained(own.connected, trusted.connected, base),
+            connected=connected,
             client=client,
             literals=references.literals or {},
             after_merge=tuple(changes),
         )
 
-    def _explained(self, own: Connected, connection: Connected, base: TrustedBase) -> Connected:
+    def _explained(self, own: Configured, connection: Connected, base: TrustedBase) -> Connected:
         """Return the connection, or why there is none, with what to do about it."""
-        if isinstance(own, Unconnected) and own.disagrees:
-            return own
-        if not isinstance(connection, Unconnected) or connection.disagrees or own == connection:
+        if isinstance(own.connected, Unconnected) and own.connected.disagrees:
+            return own.connected
+        missing = connection.missing if isinstance(connection, Unconnected) else {}
+        names = [f"`{name}`" for name in missing if name in own.written]
+        if not names:
             return connection
-        them = "it" if len(connection.variables) == 1 else "them"
-        has = f"set {them}" if declares(self.trusted, self.environment) else "declare it"
-        variables = ", ".join(connection.variables) or "the variables"
-        return Unconnected(
-            f"{connection.message}; {base.problem or f'{base.name} does not {has}'}",
-            f"{base.fix or 'merge it first'}, set {variables}, or trust the files of this folder "
-            "with --trust-workspace",
-        )
+        message = untrusted(f"{listed(names, 3)} of environment {self.environment}", base.reason)
+        ways = [base.fix or "merge it first", "trust the files of this folder: --trust-workspace"]
+        # Outside of jobs they are probably those of the user.
+        first, last = ways if base.in_job else ways[::-1]
+        hint = f"{first}, set {', '.join(missing.values())}, or {last}"
+        return Unconnected(message, hint, is_untrusted=True)
 
     def after_merge(self, settings: Settings, desired: Desired, loaded: References) -> Settings:
         """Return the settings with all that the loaded files change, and the way to allow it."""

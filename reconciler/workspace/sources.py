@@ -6,14 +6,14 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import Protocol
 
-from reconciler.errors import ReconcilerError, UnreadableFile
+from reconciler.errors import FilesChanged, ReconcilerError, UnreadableFile
 from reconciler.model.wording import printable
 from reconciler.providers.file import is_hidden
 from reconciler.workspace.limits import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FOLDER_DEPTH
@@ -47,6 +47,7 @@ class FolderSource:
                 f"folder {folder} does not exist", hint="use -C to name the workspace folder"
             )
         _check_place(folder)
+        self._seen: dict[str, tuple[int, ...]] = {}
 
     @cached_property
     def _root(self) -> Path:
@@ -99,6 +100,7 @@ class FolderSource:
 
         Links out of the folder, and to hidden files, are not followed.
         """
+        self._seen.setdefault(name, self._state(name))
         try:
             plain = self._plain_file(name)
             if plain is not None:
@@ -124,6 +126,24 @@ class FolderSource:
                 raise _looping(name) from None
             # A name may be too long, or contain a NUL.
             return None
+
+    def check_unchanged(
+        self, selected: Iterable[Iterable[str]], drafts: Collection[str] | None
+    ) -> None:
+        """Raise FilesChanged if a file is not as it was when read, or was added to the selected.
+
+        `drafts` were read in place of files.
+        """
+        names = {name for some in selected for name in some} - {*(drafts or ())}
+        if any(self._state(name) != self._seen.get(name) for name in names | self._seen.keys()):
+            raise FilesChanged("the files changed while they were loaded")
+
+    def _state(self, name: str) -> tuple[int, ...]:
+        """Return what differs after a change of a file, empty for one that does not exist."""
+        with suppress(OSError, ValueError):
+            about = (self.folder / name).stat()
+            return (about.st_size, about.st_mtime_ns, about.st_ino)
+        return ()
 
     def _plain_file(self, name: str) -> bytes | None:
         """Return the content of a regular file if no link leads to it, which is the usual case."""

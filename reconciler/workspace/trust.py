@@ -16,7 +16,8 @@ from msgspec import Struct
 from reconciler.diagnostics import DiagnosticCollector, Level
 from reconciler.errors import GitMissing, GitUnavailable
 from reconciler.model.wording import quoted
-from reconciler.workspace.git.applied import TrustedBranch, trusted_branch
+from reconciler.providers.env import API_KEY
+from reconciler.workspace.git.branches import TrustedBranch, trusted_branch
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.git.source import Blobs, GitSource
@@ -25,6 +26,7 @@ from reconciler.workspace.workspace_file import Workspace, read_workspace
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.strictness import AMBIGUOUS
 
+_BESIDE_KEY = ("RECONCILER_BASE_URL", "RECONCILER_ORGANIZATION")
 _FETCH = "fetch the default branch (fetch-depth: 0 in the checkout step)"
 
 
@@ -57,6 +59,11 @@ class TrustedBase(Struct, frozen=True):
     def name(self) -> str:
         """The branch in words."""
         return self.branch or "the trusted branch"
+
+    @property
+    def reason(self) -> str:
+        """Why a setting that only the loaded files have does not count."""
+        return self.problem or f"{self.branch} at {(self.commit or '')[:7]} does not set this"
 
     def workspace(self, own: Workspace, raw: bytes | None) -> Workspace:
         """Return the workspace file of the tip: the own one if it is the same, empty without one.
@@ -95,7 +102,8 @@ def trusted_base(
 ) -> TrustedBase | None:
     """Return the trusted base, None where the loaded files decide themselves.
 
-    They do on a terminal, and in a folder without a repository; never in a CI job.
+    They do on a terminal, and in a folder without a repository, or in one that has nothing of
+    others; never in a CI job.
 
     Raises GitUnavailable, and BadUsage for an invalid RECONCILER_TRUST_REF.
     """
@@ -110,9 +118,13 @@ def trusted_base(
         fix = "move the workspace to the outer repository"
     else:
         try:
-            return _of_branch(
-                folder, repository, trusted_branch(repository, environ), in_job=in_job
-            )
+            branch = trusted_branch(repository, environ)
+            if branch is not None or in_job or not repository.is_alone:
+                return _of_branch(folder, repository, branch, in_job=in_job)
+            if not environ.get(API_KEY) or all(map(environ.get, _BESIDE_KEY)):
+                return None
+            problem = f"{API_KEY} is set, but not {' and '.join(_BESIDE_KEY)}"
+            fix = f"set both next to the key, or unset {API_KEY}"
         except GitMissing:
             problem, fix = "git is not installed", "install git"
     return TrustedBase(in_job=in_job, problem=problem, fix=fix)

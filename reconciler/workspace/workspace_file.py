@@ -28,8 +28,8 @@ from reconciler.workspace.yaml.loader import Parse, parse
 IMPLICIT_ENVIRONMENT = "default"
 _MISNAMED = "reconciler.yml"
 
-_REF_PREFIX = re.compile(r"refs(/[A-Za-z0-9_][A-Za-z0-9_-]*)+")
-_OTHER_REFS = ("refs/heads/", "refs/remotes/")
+_REF_PREFIX = re.compile(r"(?!refs/(heads|remotes)/)refs(/[A-Za-z0-9_][A-Za-z0-9_-]*)+")
+_BRANCH = re.compile(r"(?!refs/)\w[\w-]*([./]\w[\w-]*)*", re.ASCII)
 
 
 class Workspace(Struct, frozen=True):
@@ -163,17 +163,24 @@ def policy_of(workspace: Workspace, environment: str, kinds: Sequence[Kind]) -> 
 
 def mark_prefix_of(workspace: Workspace, problems: DiagnosticCollector) -> str | None:
     """Return the prefix of references of applied commits, None for the default."""
-    path = ("mark", "ref")
-    prefix = value_at(workspace.value, path)
-    if not isinstance(prefix, str) or isinstance(prefix, Unknown):
+    return _git_name(workspace, ("mark", "ref"), _REF_PREFIX, problems)
+
+
+def branch_of(workspace: Workspace, environment: str, problems: DiagnosticCollector) -> str | None:
+    """Return the branch that an environment is deployed from, None for the default branch."""
+    return _git_name(workspace, ("environments", environment, "branch"), _BRANCH, problems)
+
+
+def _git_name(
+    workspace: Workspace, path: Path, pattern: re.Pattern[str], problems: DiagnosticCollector
+) -> str | None:
+    name = value_at(workspace.value, path)
+    if not isinstance(name, str) or isinstance(name, Unknown):
         return None
-    if not _REF_PREFIX.fullmatch(prefix) or prefix.startswith(_OTHER_REFS):
-        problems.error(
-            "bad-ref",
-            f"invalid prefix of git references '{prefix}'",
-            at=workspace.mark(path),
-        )
-    return prefix
+    if not pattern.fullmatch(name):
+        what = "name of a git branch" if pattern is _BRANCH else "prefix of git references"
+        problems.error("bad-ref", f"invalid {what} '{name}'", at=workspace.mark(path))
+    return name
 
 
 def declares(workspace: Workspace, environment: str) -> bool:

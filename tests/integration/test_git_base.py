@@ -176,7 +176,7 @@ def test_what_was_declared_anywhere_in_the_range_and_is_gone_is_removed(repo: Re
 def test_the_branch_is_shown_and_is_not_in_the_plan_id(repo: Repo) -> None:
     repo.commit(a={})
     repo.git.run("switch", "--quiet", "-c", "team/feature")
-    shown = f"→ team/feature&#64;&#8203;{repo.git.head()[:7]} · plan "
+    shown = f"→ team/feature&#64;&#8203;{repo.git.head()[:7]} · committed removals"
     assert shown in repo.run("plan", "--format", "markdown").out
     by_git = json.loads(repo.run("plan", "--format", "json").out)
     assert by_git["source"]["head_ref"] == "team/feature"
@@ -453,6 +453,20 @@ def test_a_pull_request_names_what_a_rebase_would_delete(repo: Repo) -> None:
     repo.git.run("switch", "--quiet", "main")
     repo.git.run("merge", "--quiet", "--ff-only", "feature")
     assert "1 to delete" in repo.run("plan", environ=before(start)).out
+
+
+def test_a_pull_request_behind_its_target_names_what_a_rebase_would_delete(repo: Repo) -> None:
+    repo.commit(a={})
+    repo.git.run("switch", "--quiet", "-c", "feature")
+    repo.commit(a={}, on_the_way={})
+    repo.commit(a={})
+    repo.git.run("switch", "--quiet", "main")
+    write(repo.folder.parent, {"elsewhere": "x"})
+    repo.commit(a={})
+    repo.git.run("switch", "--quiet", "--detach")
+    repo.git.run("merge", "--quiet", "--no-ff", "-m", "merge", "feature")
+    environ = {"CI": "true", "GITHUB_BASE_REF": "main"}
+    assert "batch_export.on_the_way" in repo.notes(environ=environ)["declared-on-the-way"]
 
 
 def test_a_shallow_clone_is_an_error_and_not_an_empty_base(repo: Repo, tmp_path: Path) -> None:

@@ -167,7 +167,8 @@ def test_security_2_the_organization_and_the_key_come_from_the_trusted_branch(jo
     job.propose({"reconciler.yaml": "env: [GITHUB_SHA]\n" + text})
     ran = job.plan(GITHUB_SHA="c4n4ry", OTHER="c4n4ry-key")
     assert "c4n4ry" not in ran.out
-    assert "not listed in `env:` of refs/remotes/origin/main" in ran.err
+    read = f"refs/remotes/origin/main at {job.git.head('origin/main')[:7]} does not set this"
+    assert f"`env: [GITHUB_SHA]` cannot be trusted here: {read}" in ran.err
 
 
 def test_security_2_a_file_that_disagrees_with_the_variables_is_an_error(job: Job) -> None:
@@ -248,7 +249,8 @@ def test_security_25_a_workspace_that_is_not_on_the_trusted_branch_has_no_connec
     job.propose({"../new/reconciler.yaml": job.settings(base_url=job.evil.url)})
     ran = reconciler("plan", "-C", job.git.folder / "new", environ=job.environ())
     assert ran.code == 1
-    assert "refs/remotes/origin/main does not declare it" in ran.err
+    named = "`base_url`, `organization`, `api_key` of environment prod cannot be trusted here"
+    assert f"{named}: refs/remotes/origin/main at " in ran.err
     assert "--trust-workspace" in ran.err
     assert job.evil.requests == []
 
@@ -265,7 +267,7 @@ def test_what_only_the_files_of_this_folder_set_is_missing_on_the_trusted_branch
     job.propose({"reconciler.yaml": f"version: 1\nenvironments: {json.dumps({'prod': entry})}\n"})
     here = job.plan()
     assert here.code == 1
-    assert "no `api_key`; refs/remotes/origin/main does not set it\n" in here.err
+    assert "error: `api_key` of environment prod cannot be trusted here: refs/" in here.err
     assert "hint: merge it first, set RECONCILER_API_KEY, or trust the files" in here.err
 
 
@@ -480,5 +482,90 @@ def test_the_environment_is_decided_by_its_own_policy_on_the_trusted_branch(job:
     job.propose({"reconciler.yaml": text})
     ran = job.plan("-e", "other")
     assert ran.code == 1
-    assert "refs/remotes/origin/main does not declare it" in ran.err
+    assert "of environment other cannot be trusted here" in ran.err
     assert job.plan("-e", "prod").code == 0
+
+
+LOCAL = "RECONCILER_BASE_URL", "RECONCILER_ORGANIZATION", "RECONCILER_API_KEY"
+
+
+def alone(job: Job) -> None:
+    """Leave only the repository of the user: no remote, and nothing that was fetched."""
+    job.git.run("remote", "remove", "origin")
+    (job.git.folder / ".git/FETCH_HEAD").unlink(missing_ok=True)
+
+
+def with_a_remote(job: Job) -> None:
+    job.git.run("remote", "add", "origin", "https://git.example/x.git")
+
+
+def with_a_branch_of_a_remote(job: Job) -> None:
+    job.git.run("update-ref", "refs/remotes/other/feature", "HEAD")
+
+
+def after_a_fetch(job: Job) -> None:
+    job.git.run("fetch", "--quiet", str(job.origin.folder), "main")
+
+
+def shallow(job: Job) -> None:
+    write(job.git.folder / ".git", {"shallow": f"{job.git.head()}\n"})
+
+
+def nested(job: Job) -> None:
+    Git.init(job.git.folder.parent)
+
+
+def nothing(_: Job) -> None:
+    pass
+
+
+NO_BRANCH = "the default branch is not in this clone"
+
+
+@pytest.mark.parametrize(
+    ("change", "names", "more", "reason"),
+    [
+        (nothing, (), {}, ""),
+        (nothing, LOCAL, {}, ""),
+        (nothing, LOCAL[:2], {}, ""),
+        (nothing, LOCAL[2:], {}, "RECONCILER_API_KEY is set, but not RECONCILER_BASE_URL and"),
+        (nothing, LOCAL[1:], {}, "RECONCILER_API_KEY is set, but not RECONCILER_BASE_URL and"),
+        (nothing, (), {"CI": "true"}, NO_BRANCH),
+        (nothing, (), {"RECONCILER_TRUST_REF": "refs/heads/main"}, "refs/heads/main at "),
+        (with_a_remote, (), {}, NO_BRANCH),
+        (with_a_branch_of_a_remote, (), {}, NO_BRANCH),
+        (after_a_fetch, (), {}, NO_BRANCH),
+        (shallow, (), {}, NO_BRANCH),
+        (nested, (), {}, "this repository is inside another one"),
+    ],
+)
+def test_experience_2_the_files_decide_in_a_repository_that_nobody_else_can_change(
+    job: Job, change: Any, names: tuple[str, ...], more: dict[str, str], reason: str
+) -> None:
+    """Otherwise `plan`, `doctor` and `validate` say the same: which field, why, which branch."""
+    write(job.folder, {"reconciler.yaml": "version: 1\nenvironments: {prod: {}}\n"})
+    job.git.commit("before")
+    text = job.settings()
+    if "CI" in more or "RECONCILER_TRUST_REF" not in more:
+        write(job.folder, {"reconciler.yaml": text})
+        job.git.commit("own")
+    alone(job)
+    change(job)
+    write(job.folder, {"reconciler.yaml": text})
+    given = {name: value for name, value in job.running.environ().items() if name in names}
+    environ = {KEY: job.running.api_key, **given, **more}
+    words = ("-C", job.folder, "-e", "prod")
+    planned = reconciler("plan", *words, "--no-base", environ=environ)
+    assert planned.code == (1 if reason else 0), planned.err
+    if not reason:
+        return
+    first = planned.err.splitlines()[0].removeprefix("error: ")
+    assert first.startswith("`")
+    assert f"of environment prod cannot be trusted here: {reason}" in first
+    assert "--trust-workspace" in planned.err
+    checked = reconciler("doctor", *words, "--format", "json", environ=environ)
+    results = {check["name"]: check["result"] for check in json.loads(checked.out)["checks"]}
+    assert results["connection"] == first
+    validated = reconciler("validate", *words, environ=environ)
+    assert validated.code == 0
+    assert f"note: {first} [untrusted-setting]" in " ".join(validated.out.split())

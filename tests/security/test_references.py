@@ -225,11 +225,11 @@ def test_security_4_a_secret_that_is_not_listed_is_an_error(
 
 def test_security_4_a_secret_that_the_trusted_branch_does_not_list_is_not_resolved() -> None:
     environ = {"NEW": SECRET, "OLD": "an-old-value", "RECONCILER_SECRET_X": "prefixed"}
-    trusted = Trusted(secrets=frozenset({"OLD"}), strict=True, branch="refs/remotes/origin/main")
+    trusted = Trusted(secrets=frozenset({"OLD"}), strict=True, reason="main does not")
     resolver = SecretResolver(SecretSettings(".", trusted=trusted), environ)
     assert resolver.resolve(SecretRef.of("env", "OLD")).reveal() == "an-old-value"
     assert resolver.resolve(SecretRef.of("env", "RECONCILER_SECRET_X")).reveal() == "prefixed"
-    with pytest.raises(SecretUnavailable, match="refs/remotes/origin/main"):
+    with pytest.raises(SecretUnavailable, match="here: main does not"):
         resolver.resolve(SecretRef.of("env", "NEW"))
     # The API key is no entry of the list, and does not open it for resources.
     assert resolver.resolve(SecretRef.of("env", "NEW"), for_api_key=True).reveal() == SECRET

@@ -23,6 +23,8 @@ from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged
 from reconciler.model.plan_options import Selection
 
 FORMAT_VERSION: Final = 1
+_IF_GIVEN: Final = {"head_ref": None, "base_remarks": (), "uncommitted": False}
+"""Fields of a source that are absent if they have these values."""
 
 
 class SourceForm(Form, frozen=True, kw_only=True):
@@ -52,15 +54,21 @@ class SourceForm(Form, frozen=True, kw_only=True):
     """Branch of that commit, as git or the CI job names it. Absent if unknown."""
     undoes: str | None
     """Id of the plan that this one undoes, null for any other plan."""
+    base_remarks: tuple[str, ...] | UnsetType = UNSET
+    """What a reader should know about the choice of the base. Absent if nothing."""
+    uncommitted: bool | UnsetType = UNSET
+    """Whether the files that were planned differ from those of `head`. Absent if they do not."""
 
     @classmethod
     def of(cls, source: PlanSource) -> SourceForm:
         """Return the form of a source."""
-        return copied(cls, source, head_ref=source.head_ref or UNSET)
+        given = {name: getattr(source, name) or UNSET for name in _IF_GIVEN}
+        return copied(cls, source, **given)
 
     def value(self) -> PlanSource:
         """Return the source."""
-        return copied(PlanSource, self, head_ref=self.head_ref or None)
+        given = {name: getattr(self, name) or absent for name, absent in _IF_GIVEN.items()}
+        return copied(PlanSource, self, **given)
 
 
 class SummaryForm(Form, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from reconciler.render.plan.header import (
     environment_as_text,
     plan_as_id,
     undone_as_text,
+    versions_as_text,
 )
 from reconciler.render.plan.projects import ProjectRow, rows_of
 from reconciler.render.plan.remarks import Remark
@@ -33,14 +34,17 @@ class Document(Struct, frozen=True):
     """The sections of a plan. A section without content is empty.
 
     `entries` are the changes in the order in which they are applied, `drift` those that only set
-    back what changed outside of the configuration. `loosened` is what the files permit now and did
-    not at the git base, or no longer manage. `unmanaged` is the number of unmanaged objects,
+    back what changed outside of the configuration. `versions` are the base and what is planned,
+    `remarks` those on the base. `loosened` is what the files permit now and did not at the git
+    base, or no longer manage. `unmanaged` is the number of unmanaged objects,
     `unmanaged_objects` has a line for each of them.
     """
 
     plan: Plan
     environment: str
     base: str
+    versions: str
+    remarks: tuple[str, ...]
     id: str
     undoes: str
     summary: str
@@ -97,6 +101,8 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
         plan=plan,
         environment=environment_as_text(plan.source, full=verbose),
         base=base_as_text(plan),
+        versions=versions_as_text(plan),
+        remarks=tuple(map(printable, plan.source.base_remarks)),
         id=plan_as_id(plan),
         undoes=undone_as_text(plan),
         summary=summary(plan),

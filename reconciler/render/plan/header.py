@@ -33,25 +33,30 @@ def base_as_text(plan: Plan) -> str:
     if source.base is None:
         requested = any(Reason.REQUESTED in change.reasons for change in plan.effective)
         return _NOT_USED if requested else _NO_BASE
-    base = base_name(source)
-    if not source.base_commits:
-        return base
+    name = base_name(source)
+    if source.base == source.head:
+        return f"{name} (HEAD)"
     age = _age(source.base_time or "", plan.created_at)
     distance = several(source.base_commits, "commit")
-    return f"{base} ({distance}, {age})" if age else f"{base} ({distance})"
+    return f"{name} ({distance}, {age})" if age else f"{name} ({distance})"
+
+
+def versions_as_text(plan: Plan) -> str:
+    """Return `origin/main@1a2b3c4 (3 commits) → feature@9f8e7d6`, `base …` without a HEAD."""
+    base, head = base_as_text(plan), _named(plan.source.head_ref, plan.source.head)
+    uncommitted = " + uncommitted" if plan.source.uncommitted else ""
+    return f"{base} → {head}{uncommitted}" if head else f"base {base}"
 
 
 def base_name(source: PlanSource) -> str:
     """Return `origin/main@1a2b3c4`, the commit alone without a reference."""
-    commit = printable((source.base or "")[:_SHORT_COMMIT])
-    return f"{printable(source.base_ref)}@{commit}" if source.base_ref else commit
+    return _named(source.head_ref if source.base_ref == "HEAD" else source.base_ref, source.base)
 
 
-def head_as_text(source: PlanSource) -> str:
-    """Return `feature@9f8e7d6`, the commit alone without a branch, "" if it is unknown."""
-    commit = printable((source.head or "")[:_SHORT_COMMIT])
-    branch = shortened(printable(source.head_ref or ""), _LONGEST_BRANCH)
-    return f"{branch}@{commit}" if branch and commit else commit
+def _named(ref: str | None, commit: str | None) -> str:
+    short = printable((commit or "")[:_SHORT_COMMIT])
+    branch = shortened(printable(ref or ""), _LONGEST_BRANCH)
+    return f"{branch}@{short}" if branch and short else short
 
 
 def plan_as_id(plan: Plan) -> str:

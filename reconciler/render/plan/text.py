@@ -52,13 +52,14 @@ def unverified_as_text(left: Plan | None) -> str:
 
 def _header(document: Document, style: Style) -> Iterator[str]:
     yield from wrapped(document.environment, "Environment ", style, Colour.DIM, indent=12)
-    if not document.plan.empty:
-        base = f"{document.base} · {document.id}"
-        yield from wrapped(base, "Base        ", style, Colour.DIM, indent=12)
-        if document.undoes:
-            yield from wrapped(document.undoes, "Undoes      ", style, Colour.DIM, indent=12)
-    elif document.plan.source.base is None:
-        yield from wrapped(document.base, "Base        ", style, Colour.DIM, indent=12)
+    plan = document.plan
+    base = document.versions if plan.source.uncommitted else document.base
+    first = base if plan.empty else f"{base} · {document.id}"
+    yield from wrapped(first, "Base        ", style, Colour.DIM, indent=12)
+    for remark in document.remarks:
+        yield from wrapped(remark, " " * 12, style, Colour.DIM, indent=12)
+    if document.undoes and not plan.empty:
+        yield from wrapped(document.undoes, "Undoes      ", style, Colour.DIM, indent=12)
 
 
 def _drift(document: Document, options: RenderOptions) -> Iterator[Iterator[str]]:

@@ -10,14 +10,15 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from reconciler.errors import BadUsage, GitUnavailable
-from reconciler.model.wording import quoted
+from reconciler.errors import GitUnavailable
+from reconciler.model.resource import Desired
 from reconciler.workspace.git.base import shallow_hint
-from reconciler.workspace.git.ci import TRUST_VARIABLE, default_branch_of
-from reconciler.workspace.git.repository import HEAD, Repository
+from reconciler.workspace.git.branches import trusted_branch
+from reconciler.workspace.git.repository import Repository
+from reconciler.workspace.sources import content_id
 
 DEFAULT_PREFIX = "refs/reconciler"
-REMOTE = "origin"
+_LOCAL_PREFIX = "refs/reconciler-local"
 
 
 class Applied(Struct, frozen=True):
@@ -31,11 +32,6 @@ class Applied(Struct, frozen=True):
     is_ancestor: bool
     outside: str | None
 
-    @property
-    def fetch(self) -> str:
-        """The command that fetches the reference."""
-        return fetch_command(self.ref)
-
 
 def applied_ref(repository: Repository, environment: str, *, prefix: str | None) -> str:
     """Return the full name of the reference of an environment."""
@@ -43,20 +39,27 @@ def applied_ref(repository: Repository, environment: str, *, prefix: str | None)
     return "/".join([*path, _part(environment)])
 
 
-def fetch_command(ref: str) -> str:
-    """Return the command that fetches a reference of an applied commit."""
-    return f"git fetch {REMOTE} '+{ref}:{ref}'"
+def local_ref(repository: Repository, desired: Desired) -> str | None:
+    """Return the full name of the local record of an environment, None where a remote exists.
+
+    It differs by service, so that what was applied to a copy does not count.
+    """
+    if repository.remotes:
+        return None
+    service = content_id(f"{desired.base_url} {desired.organization}".encode())[:8]
+    parts = map(_part, (service, *_parts(repository), desired.environment))
+    return "/".join((_LOCAL_PREFIX, *parts))
 
 
 def applied_commit(
-    repository: Repository, ref: str, head: str, environ: Mapping[str, str]
+    repository: Repository, ref: str | None, head: str | None, environ: Mapping[str, str]
 ) -> Applied | None:
-    """Return the applied commit that a reference names, None if it does not exist.
+    """Return the applied commit that a reference names, None if it or HEAD does not exist.
 
     Raises GitUnavailable if a shallow clone lacks the history to judge it.
     """
-    commit = repository.commit(ref)
-    if commit is None:
+    commit = repository.commit(ref) if ref is not None else None
+    if ref is None or head is None or commit is None:
         return None
     trusted = trusted_branch(repository, environ)
     is_ancestor = repository.is_ancestor(commit, head)
@@ -68,49 +71,6 @@ def applied_commit(
         )
     outside = trusted.ref if trusted is not None and is_outside else None
     return Applied(ref, commit, is_ancestor, outside)
-
-
-class TrustedBranch(Struct, frozen=True):
-    """The full name of the trusted branch, and the commit at its tip."""
-
-    ref: str
-    commit: str
-
-
-def trusted_branch(repository: Repository, environ: Mapping[str, str]) -> TrustedBranch | None:
-    """Return the trusted branch, None if it is unknown here.
-
-    Raises GitUnavailable if the one of the environment variable does not exist.
-    """
-    named = environ.get(TRUST_VARIABLE)
-    if named and not named.startswith("refs/"):
-        raise BadUsage(
-            f"{TRUST_VARIABLE} is {quoted(named)}, not a full name",
-            hint="use one such as refs/remotes/origin/main",
-        )
-    ref = named or default_branch_of(environ) or _default_branch(repository)
-    tip = repository.tip(ref) if ref is not None else None
-    if ref is not None and tip is not None:
-        return TrustedBranch(ref, tip)
-    if named:
-        raise GitUnavailable(
-            f"the trusted branch {quoted(named)} of {TRUST_VARIABLE} does not exist",
-            hint=f"fetch it, or correct {TRUST_VARIABLE}",
-        )
-    return None
-
-
-def _default_branch(repository: Repository) -> str | None:
-    """Return the branch that HEAD of origin names, None if this clone does not know it.
-
-    Whoever can push may make a branch of the name HEAD, which a fetch stores in its place, or a tag
-    of its full name. Both name a commit and no branch.
-    """
-    branches = f"refs/remotes/{REMOTE}/"
-    head = f"{branches}{HEAD}"
-    named = repository.symbolic_target(head)
-    is_branch = named is not None and named != head and named.startswith(branches)
-    return named if is_branch else None
 
 
 def _parts(repository: Repository) -> list[str]:

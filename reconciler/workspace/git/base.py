@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from reconciler.errors import GitUnavailable
 from reconciler.model.wording import quoted
-from reconciler.workspace.git.ci import before_push_of, target_of
+from reconciler.workspace.git.ci import before_push_of, is_job, target_of
 from reconciler.workspace.git.repository import HEAD, Repository
 
 _UPSTREAM = "@{upstream}"
@@ -34,23 +34,36 @@ def base_of_ref(repository: Repository, head: str | None, ref: str) -> BaseCommi
 
 
 def default_base(
-    repository: Repository, head: str, applied: str | None, environ: Mapping[str, str]
+    repository: Repository, head: str, environ: Mapping[str, str], branches: Mapping[str, str]
 ) -> BaseCommit:
-    """Return the base if none is named.
+    """Return the base if none is named or recorded.
 
-    It is the merge base of HEAD and the first of these that exists: the applied commit, the target
-    of the pull request, the commit before the push, the upstream branch, HEAD.
+    It is the merge base of HEAD and the first of these that exists: the target of the pull request,
+    the commit before the push, the nearest of `branches`, outside of jobs the upstream branch. It
+    is HEAD without any, or if they contain it.
 
     Raises GitUnavailable if a commit that the CI job names cannot be read.
     """
-    named = applied or target_of(environ) or before_push_of(environ)
+    named = target_of(environ) or before_push_of(environ)
     if named is not None:
         return _merge_base(repository, head, named)
-    upstream = repository.commit(_UPSTREAM)
-    base = repository.merge_base(head, upstream) if upstream is not None else None
-    if base is None:
-        return BaseCommit(head, HEAD)
-    return BaseCommit(base, repository.short_name(_UPSTREAM))
+    nearest = _nearest(repository, head, branches)
+    if nearest is None and branches and repository.is_shallow:
+        return _merge_base(repository, head, next(iter(branches)))  # Which raises.
+    if nearest is None and not is_job(environ):
+        upstream = repository.commit(_UPSTREAM)
+        nearest = _nearest(repository, head, {_UPSTREAM: upstream} if upstream else {})
+    return nearest if nearest is not None and nearest.id != head else BaseCommit(head, HEAD)
+
+
+def _nearest(repository: Repository, head: str, branches: Mapping[str, str]) -> BaseCommit | None:
+    """Return the merge base with one of some branches that is nearest to HEAD, None without any."""
+    nearest = None
+    for ref, tip in branches.items():
+        base = repository.merge_base(head, tip)
+        if base is not None and (nearest is None or repository.is_ancestor(nearest.id, base)):
+            nearest = BaseCommit(base, repository.short_name(ref))
+    return nearest
 
 
 def _commit_of_ref(repository: Repository, ref: str) -> BaseCommit:
@@ -74,6 +87,7 @@ def shallow_hint() -> str:
 
 
 def _merge_base(repository: Repository, head: str, ref: str) -> BaseCommit:
+    """Return the merge base of HEAD and a reference. Raises GitUnavailable without one."""
     named = _commit_of_ref(repository, ref)
     base = repository.merge_base(head, named.id)
     if base is None:
@@ -86,6 +100,6 @@ def _fetch_hint(repository: Repository, ref: str) -> str:
     if repository.is_shallow:
         return shallow_hint()
     remote, _, branch = ref.removeprefix(_REMOTES).partition("/")
-    if branch and _REVISION.isdisjoint(branch) and repository.has_remote(remote):
+    if branch and _REVISION.isdisjoint(branch) and remote in repository.remotes:
         return f"fetch it: git fetch {remote} {branch}"
     return "use a commit, tag or branch of this clone, or fetch it"

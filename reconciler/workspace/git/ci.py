@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import orjson
+
+from reconciler.model.values import value_at
 
 TRUST_VARIABLE = "RECONCILER_TRUST_REF"
 _REMOTE = "refs/remotes/origin/"
@@ -36,11 +37,14 @@ def is_job(environ: Mapping[str, str]) -> bool:
 
 
 def target_of(environ: Mapping[str, str]) -> str | None:
-    """Return the target branch of a pull request, or its merge base, None for other jobs."""
+    """Return the target of a pull request or merge queue, a branch or commit, None otherwise."""
     if not is_job(environ):
         return None
     candidates = (
         _branch(environ.get("GITHUB_BASE_REF")),
+        _of_github_event(environ, "merge_group", "base_sha"),
+        # In a merge train, and where the host merges before it starts the job.
+        environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_SHA"),
         environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"),
         _branch(environ.get("BITBUCKET_PR_DESTINATION_BRANCH")),
         _branch(environ.get("BUILDKITE_PULL_REQUEST_BASE_BRANCH")),
@@ -67,15 +71,14 @@ def before_push_of(environ: Mapping[str, str]) -> str | None:
         return None
     before = environ.get("CI_COMMIT_BEFORE_SHA")
     if environ.get("GITHUB_EVENT_NAME") == "push":
-        before = _github_event(environ).get("before")
-    return before if isinstance(before, str) and before and not _ZEROS.match(before) else None
+        before = _of_github_event(environ, "before")
+    return before if before and not _ZEROS.match(before) else None
 
 
 def default_branch_of(environ: Mapping[str, str]) -> str | None:
     """Return the default branch of the repository at its host, as far as the job knows it."""
-    repository = _github_event(environ).get("repository")
-    name = repository.get("default_branch") if isinstance(repository, dict) else None
-    return _branch(name if isinstance(name, str) else environ.get("CI_DEFAULT_BRANCH"))
+    name = _of_github_event(environ, "repository", "default_branch")
+    return _branch(name or environ.get("CI_DEFAULT_BRANCH"))
 
 
 def _branch(name: str | None) -> str | None:
@@ -83,11 +86,12 @@ def _branch(name: str | None) -> str | None:
     return f"{_REMOTE}{name}" if name else None
 
 
-def _github_event(environ: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the event of a job, empty if it cannot be read."""
-    path = environ.get("GITHUB_EVENT_PATH")
+def _of_github_event(environ: Mapping[str, str], *path: str) -> str | None:
+    """Return a text in the event of a job, None without it or if it cannot be read."""
+    file = environ.get("GITHUB_EVENT_PATH")
     try:
-        event = orjson.loads(Path(path).read_bytes()) if path else None
+        event = orjson.loads(Path(file).read_bytes()) if file else None
     except (OSError, orjson.JSONDecodeError):
-        return {}
-    return event if isinstance(event, dict) else {}
+        return None
+    value = value_at(event, path)
+    return value if isinstance(value, str) else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -12,12 +14,17 @@ from reconciler.workspace.git.repository import Commit, Repository
 from reconciler.workspace.git.source import Blobs, GitSource
 
 
-class Range(Struct, frozen=True):
-    """The base, and the later first-parent commits that touch the workspace, oldest first."""
+# Without slots, since cached properties need a dict.
+class Range(Struct, frozen=True, dict=True):
+    """The base, and the later first-parent commits that change the workspace, oldest first.
+
+    `trees` are those of the workspace in all commits of the range, by commit.
+    """
 
     repository: Repository
     base: Commit
     later: tuple[Commit, ...]
+    trees: Mapping[str, str | None]
 
     @classmethod
     def between(cls, repository: Repository, base: Commit, ends: Sequence[str]) -> Range:
@@ -35,18 +42,32 @@ class Range(Struct, frozen=True):
                 f"this shallow clone lacks commits between the base {base.id[:7]} and HEAD",
                 hint=shallow_hint(),
             )
-        later = {
-            commit.id: commit for end in ends for commit in repository.commits_since(base.id, end)
-        }
-        return cls(repository, base, tuple(later.values()))
+        after = (commit for end in ends for commit in repository.commits_since(base.id, end))
+        commits = {commit.id: commit for commit in (base, *after)}
+        # An end that does not contain the base, such as a first commit that was amended.
+        commits |= {end: repository.described(end) for end in ends if end not in commits}
+        trees = dict(zip(commits, repository.trees([*commits]), strict=True))
+        # Git would leave out a merge whose first parent, left out too, has the same tree.
+        later = [
+            commit
+            for former, commit in pairwise(commits.values())
+            if trees[commit.id] != trees[former.id]
+        ]
+        return cls(repository, base, tuple(later), trees)
+
+    @cached_property
+    def _sources(self) -> Mapping[str | None, GitSource]:
+        blobs = Blobs(self.repository)
+        return {tree: GitSource(blobs, tree) for tree in self.trees.values()}
+
+    def source(self, commit: str) -> GitSource:
+        """Return the files at a commit of the range."""
+        return self._sources[self.trees[commit]]
 
     def sources(self) -> Iterator[tuple[Commit, GitSource]]:
         """Yield the files at the base, then at every later commit with other files."""
-        commits = (self.base, *self.later)
-        blobs = Blobs(self.repository)
-        trees = self.repository.trees([commit.id for commit in commits])
-        seen: set[str | None] = set()
-        for commit, tree in zip(commits, trees, strict=True):
-            if tree not in seen:
-                seen.add(tree)
-                yield commit, GitSource(blobs, tree)
+        first: dict[str | None, Commit] = {}
+        for commit in (self.base, *self.later):
+            first.setdefault(self.trees[commit.id], commit)
+        for tree, commit in first.items():
+            yield commit, self._sources[tree]

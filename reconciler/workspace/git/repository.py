@@ -95,14 +95,17 @@ class Repository(Struct, frozen=True):
 
     def tip(self, ref: str) -> str | None:
         """Return the id of the commit of a reference with exactly this full name."""
-        # rev-parse also looks below refs/tags and refs/heads, and for-each-ref below the name.
-        form = "--format=%(refname) %(objecttype) %(objectname)"
-        listed = _checked(self._run("for-each-ref", form, "--", ref)).stdout
-        for line in os.fsdecode(listed).splitlines():
-            name, kind, named = line.rsplit(" ", 2)
-            if name == ref:
-                return named if kind == "commit" else self.commit(named)
-        return None
+        references = self.references([ref])
+        return next((commit for name, _, commit, _ in references if name == ref), None)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nothing in it came from another repository, as far as it shows."""
+        ended = self._run("rev-parse", "--git-dir", "--git-common-dir")
+        files = (Path(self.root, folder, "FETCH_HEAD") for folder in _line(ended).splitlines())
+        if ended.returncode or self.is_nested or any(file.exists() for file in files):
+            return False
+        return not (self.is_shallow or self.remotes or any(self.references(["refs/remotes"])))
 
     @property
     def is_nested(self) -> bool:
@@ -111,14 +114,6 @@ class Repository(Struct, frozen=True):
         link = git.read_text(errors="replace") if git.is_file() else ""
         inside = any((parent / ".git").exists() for parent in self.root.parents)
         return inside or _SUBMODULE.search(link) is not None
-
-    def file(self, commit: str, name: str) -> bytes | None:
-        """Return a file of the workspace in a commit, None if it does not exist.
-
-        Raises GitUnavailable for a link or a folder.
-        """
-        blob = self.blob(commit, name)
-        return self.blobs([blob])[blob] if blob is not None else None
 
     def blob(self, commit: str, name: str) -> str | None:
         """Return the id of the content of a file of the workspace in a commit.
@@ -145,6 +140,20 @@ class Repository(Struct, frozen=True):
         ended = self._run(*_ONE_COMMIT, HEAD, "--")
         return next(_commits(ended)) if ended.returncode == 0 else None
 
+    def references(self, patterns: Sequence[str]) -> Iterator[tuple[str, str, str, bool]]:
+        """Yield the references to commits that full names or globs select, sorted by name.
+
+        Each with the one that it refers to or "", its commit, and whether it is checked out.
+        """
+        # rev-parse also looks below refs/tags and refs/heads, and for-each-ref below the name.
+        form = "--format=%(refname) %(symref) %(objecttype) %(objectname) %(HEAD)"
+        listed = _checked(self._run("for-each-ref", form, "--", *patterns)).stdout
+        for line in os.fsdecode(listed).splitlines():
+            name, target, kind, named, current = line.split(" ", 4)
+            commit = named if kind == "commit" else self.commit(named)
+            if commit is not None:
+                yield name, target, commit, current == "*"
+
     def branch(self) -> str | None:
         """Return the short name of the branch that is checked out, None for a detached HEAD."""
         name = self.symbolic_target(HEAD) or HEAD
@@ -159,10 +168,7 @@ class Repository(Struct, frozen=True):
 
     def is_ancestor(self, ancestor: str, commit: str) -> bool:
         """Return whether a commit is an ancestor of another one, or the same."""
-        ended = self._run("merge-base", "--is-ancestor", ancestor, commit)
-        if ended.returncode != 1:
-            _checked(ended)
-        return ended.returncode == 0
+        return self.merge_base(ancestor, commit) == ancestor
 
     @property
     def is_shallow(self) -> bool:
@@ -184,10 +190,19 @@ class Repository(Struct, frozen=True):
         return next(_commits(_checked(self._run(*_ONE_COMMIT, commit, "--"))))
 
     def commits_since(self, base: str, head: str) -> list[Commit]:
-        """Return the first-parent commits after `base` that touch the workspace, oldest first."""
+        """Return the first-parent commits after `base` that contain it, oldest first.
+
+        Without those that do not contain it, a branch into which main was merged would remove what
+        main removed before.
+        """
+        order = ["--first-parent", "--ancestry-path", "--timestamp", "--reverse"]
+        return list(_commits(_checked(self._run("rev-list", *order, f"{base}..{head}"))))
+
+    def count_since(self, base: str, head: str) -> int:
+        """Return the number of first-parent commits after `base` that touch the workspace."""
         below = ["--", self.path] if self.path else ["--"]
-        order = ["--first-parent", "--timestamp", "--reverse"]
-        return list(_commits(_checked(self._run("rev-list", *order, f"{base}..{head}", *below))))
+        count = ["--count", "--first-parent", f"{base}..{head}"]
+        return int(_line(_checked(self._run("rev-list", *count, *below))))
 
     def roots_since(self, base: str, head: str) -> list[str]:
         """Return the first-parent commits after `base` that have no parent in this clone."""
@@ -214,6 +229,14 @@ class Repository(Struct, frozen=True):
             if kind == "blob":
                 entries[os.fsdecode(path)] = Entry(blob, mode == _LINK)
         return entries
+
+    def left_out(self) -> frozenset[str]:
+        """Return the files of the workspace that a sparse checkout leaves out."""
+        below = ["--", self.path] if self.path else []
+        listed = os.fsdecode(_checked(self._run("ls-files", "-t", "-z", *below)).stdout)
+        inside = f"S {self.path}/" if self.path else "S "
+        names = (name.removeprefix(inside) for name in listed.split("\0") if name[:2] == "S ")
+        return frozenset(names)
 
     def sizes(self, ids: Iterable[str]) -> Mapping[str, int]:
         """Return the sizes of blobs in bytes by id."""
@@ -250,9 +273,11 @@ class Repository(Struct, frozen=True):
         old = former or "0" * len(commit)
         _checked(self._run("update-ref", "--no-deref", ref, commit, old))
 
-    def has_remote(self, remote: str) -> bool:
-        """Return whether the repository has a remote of this name."""
-        return self._run("config", "--get", f"remote.{remote}.url").returncode == 0
+    @property
+    def remotes(self) -> Sequence[str]:
+        """The names of the remotes."""
+        names = self._run("config", "--name-only", "--get-regexp", r"^remote\..*\.url$").stdout
+        return [name[len("remote.") : -len(".url")] for name in os.fsdecode(names).splitlines()]
 
     def push(self, remote: str, ref: str, commit: str, former: str | None) -> None:
         """Move a reference of a remote, if it still has its former commit."""

@@ -123,7 +123,10 @@ def test_the_base_is_one_line_with_reference_commits_and_age() -> None:
     assert base(plan, base_time="2026-01-10T11:00:00Z").endswith("(14 commits, 2 hours)")
     assert base(plan, base_time="2026-01-10T12:58:00Z").endswith("(14 commits, 2 minutes)")
     assert base(plan, base_time="yesterday").endswith("(14 commits)")
-    assert base(plan, base_commits=0) == "origin/main@1a2b3c4"
+    assert base(plan, base_commits=0) == "origin/main@1a2b3c4 (0 commits, 9 days)"
+    at_head = {"base_ref": "HEAD", "head": "1a2b3c4d5e6f", "head_ref": "main"}
+    assert base(plan, **at_head) == "main@1a2b3c4 (HEAD)"
+    assert base(plan, **{**at_head, "head_ref": None}) == "1a2b3c4 (HEAD)"
     assert base(plan, base=None).startswith("none: ")
 
 

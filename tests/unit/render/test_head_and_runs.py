@@ -64,9 +64,10 @@ def with_head(plan: Plan, branch: str | None) -> Plan:
 def test_the_comment_and_the_page_show_the_branch_of_the_head() -> None:
     plan = with_head(updated(), "feature")
     comment = plan_as_markdown(plan)
-    assert "main&#64;&#8203;c0ffee0 → feature&#64;&#8203;9f8e7d6 · plan " in comment
-    assert "main@c0ffee0 → feature@9f8e7d6 · plan " in Page(plan_as_html(plan)).text
-    assert "main&#64;&#8203;c0ffee0 → 9f8e7d6 · plan " in plan_as_markdown(with_head(plan, None))
+    base = "main&#64;&#8203;c0ffee0 (0 commits)"
+    assert f"{base} → feature&#64;&#8203;9f8e7d6 · plan " in comment
+    assert "main@c0ffee0 (0 commits) → feature@9f8e7d6 · plan " in Page(plan_as_html(plan)).text
+    assert f"{base} → 9f8e7d6 · plan " in plan_as_markdown(with_head(plan, None))
     assert plan_id(with_head(plan, "other")) == plan_id(plan)
 
 

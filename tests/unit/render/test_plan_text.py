@@ -305,6 +305,7 @@ def test_nothing_to_do_is_one_line_below_the_header() -> None:
     plan = planned(desired_of(project(), export()), live, base=desired_of(project(), export()))
     assert plan_as_text(plan, RenderOptions(Style(width=120))) == (
         "Environment staging · https://x.example · organization org\n"
+        "Base        c0ffee (0 commits)\n"
         "No changes. Live state matches the configuration (2 resources; 1 unmanaged, list with "
         "--show-unmanaged).\n"
     )

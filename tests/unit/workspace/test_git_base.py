@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,13 +12,9 @@ from reconciler.commands.history import WorkspaceHistory
 from reconciler.errors import BadUsage, GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.workspace.git.applied import (
-    TrustedBranch,
-    applied_commit,
-    applied_ref,
-    trusted_branch,
-)
+from reconciler.workspace.git.applied import applied_commit, applied_ref
 from reconciler.workspace.git.base import BaseCommit, base_of_ref, default_base
+from reconciler.workspace.git.branches import TrustedBranch, base_branches, trusted_branch
 from reconciler.workspace.git.ci import before_push_of, head_branch_of, target_of
 from reconciler.workspace.git.range import Range
 from reconciler.workspace.git.repository import Repository
@@ -45,8 +41,15 @@ def between(repository: Repository, base: str, ends: Sequence[str]) -> Range:
     return Range.between(repository, repository.described(base), ends)
 
 
-def chosen(git: Git, environ: dict[str, str] | None = None, applied: str | None = None) -> str:
-    return default_base(repository_of(git), git.head(), applied, environ or {}).id
+def default_of(repository: Repository, environ: Mapping[str, str]) -> BaseCommit:
+    head = repository.head()
+    assert head is not None
+    branches = base_branches(repository, environ, None)
+    return default_base(repository, head.id, environ, branches)
+
+
+def chosen(git: Git, environ: dict[str, str] | None = None) -> str:
+    return default_of(repository_of(git), environ or {}).id
 
 
 def test_the_base_has_the_name_of_the_reference_that_leads_to_it(git: Git, tmp_path: Path) -> None:
@@ -56,12 +59,13 @@ def test_the_base_has_the_name_of_the_reference_that_leads_to_it(git: Git, tmp_p
     names = {"main": "main", "v1": "v1", "refs/tags/v1": "v1", "HEAD": "HEAD"}
     names |= {commit: None, commit[:8]: None, "main^0": None}
     assert {ref: base_of_ref(repository, commit, ref).ref for ref in names} == names
-    assert default_base(repository, commit, None, {}).ref == "HEAD"
-    assert default_base(repository, commit, commit, {}).ref is None
-    clone = repository_of(git.clone(tmp_path / "clone"))
-    assert default_base(clone, commit, None, {}).ref == "origin/main"
+    assert default_of(repository, {}).ref == "HEAD"
+    clone = git.clone(tmp_path / "clone")
+    assert default_of(repository_of(clone), {}).ref == "HEAD"
+    clone.commit("later")
+    assert default_of(repository_of(clone), {}).ref == "origin/main"
     pull_request = {"CI": "1", "GITHUB_BASE_REF": "main"}
-    assert default_base(clone, commit, None, pull_request).ref == "origin/main"
+    assert default_of(repository_of(clone), pull_request).ref == "origin/main"
 
 
 def test_the_default_base_is_head_without_an_upstream_branch(git: Git) -> None:
@@ -158,11 +162,6 @@ def test_only_a_branch_that_is_checked_out_has_a_name(git: Git) -> None:
     assert repository.branch() == "team/feature"
     git.run("switch", "--quiet", "--detach", commit)
     assert repository.branch() is None
-
-
-def test_the_applied_commit_comes_before_what_ci_names(git: Git) -> None:
-    first, second, _ = (git.commit(name) for name in ("one", "two", "three"))
-    assert chosen(git, {"CI": "1", "CI_COMMIT_BEFORE_SHA": second}, applied=first) == first
 
 
 def test_a_base_that_ci_names_and_that_is_missing_is_an_error(git: Git) -> None:
@@ -277,6 +276,23 @@ def test_the_range_has_first_parent_commits_that_touch_the_workspace(git: Git) -
     assert (commits.base.id, commits.base.time.isoformat()) == (base, "2026-01-01T12:00:00+00:00")
 
 
+def test_the_range_of_a_branch_that_merged_main_begins_with_the_merge(git: Git) -> None:
+    write(git.folder, {"w/a.yaml": "0"})
+    git.commit("base")
+    git.run("switch", "--quiet", "-c", "feature")
+    write(git.folder, {"w/b.yaml": "feature"})
+    git.commit("before the merge")
+    git.run("switch", "--quiet", "main")
+    write(git.folder, {"elsewhere": "1"})
+    tip = git.commit("main")
+    git.run("switch", "--quiet", "feature")
+    git.run("merge", "--quiet", "--no-ff", "-m", "merge", "main")
+    write(git.folder, {"elsewhere": "2"})
+    git.commit("outside")
+    # The merge changes the workspace of the base, but not that of its first parent.
+    assert range_of(git, "w", tip) == ["merge"]
+
+
 def test_the_range_of_a_rollback_starts_with_what_was_applied(git: Git) -> None:
     base = git.commit("base", day=1)
     write(git.folder, {"a": "1"})
@@ -337,7 +353,7 @@ def test_files_that_are_as_at_the_base_are_not_read_from_git(git: Git) -> None:
     assert base is not None
     assert base.desired is history.loaded.desired
     assert not [words for words in seen.commands if "--batch" in words]
-    assert len(seen.commands) == len({tuple(words) for words in seen.commands}) == 4
+    assert len(seen.commands) == len({tuple(words) for words in seen.commands}) == 5
 
 
 @pytest.mark.parametrize(
