@@ -1,6 +1,7 @@
 """Which fields of a live object a file can contain, and which are secrets.
 
-Reads what the schemas say for import: `x-credentials`, `x-not-imported`, `x-server-keys`.
+Reads what the schemas say for import: `x-credentials`, `x-initial`, `x-not-imported` and
+`x-server-keys`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def without_unimportable(
     kept: dict[str, JSON] = {}
     for name, value in values.items():
         node = properties.get(name, {})
-        initial = "default" in node and canonical_text(value) == canonical_text(node["default"])
+        initial = canonical_text(value) == canonical_text(
+            node.get("default", node.get("x-initial"))
+        )
         if ("x-not-imported" in node or initial) and (name,) not in explicit:
             continue
         own = node.get("x-server-keys", ())

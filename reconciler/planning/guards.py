@@ -22,7 +22,7 @@ from reconciler.model.other_tools import OTHER_TOOL, other_tool_of
 from reconciler.model.plan import Refusal, Unmanaged
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import POSSIBLE_DUPLICATE, Policy
-from reconciler.model.resource import Resource, State
+from reconciler.model.resource import Resource
 from reconciler.model.rule import KnownRefusal, Objection, RuleContext
 from reconciler.model.wording import listed, printable, quoted, several
 from reconciler.planning.base import Base
@@ -123,11 +123,8 @@ def _staying(context: GuardContext) -> Iterator[tuple[Change, Obstacle | None, s
     """Yield what does not leave an object to delete, or is put into it, with its name."""
     deletions = [change for change in context.changes if change.action is Action.DELETE]
     parents = {(change.address.kind, change.live_id or ""): change for change in deletions}
-    leaving = parents.keys() | {
-        (change.address.kind, change.live_id or "")
-        for change in context.changes
-        if change.old_parent_id not in (None, change.parent_id)
-    }
+    moved = [item for item in context.changes if item.old_parent_id not in (None, item.parent_id)]
+    leaving = {(change.address.kind, change.live_id) for change in (*deletions, *moved)}
     kept = context.base.kept if context.base is not None else {}
     known = dict(obstacles(context.matching, context.pruned, kept)) if parents else {}
     for kind in context.kinds if parents else ():
@@ -136,10 +133,10 @@ def _staying(context: GuardContext) -> Iterator[tuple[Change, Obstacle | None, s
             if parent is not None and (kind.name, item.id) not in leaving:
                 name = f"{kind.name} {quoted(item.name)} (id {printable(item.id)})"
                 yield parent, known.get((kind.name, item.id)), name
-    for match in context.matching.matches.values():
+    created = [change for change in context.changes if change.action is Action.CREATE]
+    for match in (context.matching.matches[change.address] for change in (*created, *moved)):
         parent = parents.get((match.kind.parent or "", match.parent_id or ""))
-        arrives = match.resource.state is State.PRESENT and (match.live is None or match.moved)
-        if parent is not None and arrives:
+        if parent is not None:
             yield parent, of_declared(match), f"{match.kind.name} {quoted(match.resource.name)}"
 
 

@@ -21,21 +21,21 @@ def obstacles(
     matching: Matching, pruned: Iterable[PrunedObject], kept: Mapping[Address, str]
 ) -> Iterator[tuple[tuple[str, str], Obstacle]]:
     """Yield by kind and id which objects are no unmanaged ones, the strongest reason last."""
-    found = [(item.live, _NOT_SELECTED) for item in pruned]
+    known = [(item.live, _NOT_SELECTED) for item in pruned]
     # Protected resources come first, so that an object of two keys is protected if either is.
     for unclear in reversed(matching.unclear):
         address = unclear.resource.address
         ambiguous = ("ambiguous-inside", f"which may be {address}", f"declare {address} with `id:`")
         obstacle = _of_removed(unclear.resource, kept) or ambiguous
-        found += [(live, obstacle) for live in unclear.objects]
+        known += [(live, obstacle) for live in unclear.objects]
     for match in matching.removed.values():
         if match.live is not None and (removed := _of_removed(match.resource, kept)) is not None:
-            found.append((match.live, removed))
+            known.append((match.live, removed))
     for match in matching.matches.values():
-        found += [(live, of_declared(match)) for live in (match.live, match.new) if live]
+        known += [(live, of_declared(match)) for live in (match.live, match.new) if live]
     ignored = ("ignore", "which matches `policy.ignore`", "narrow the glob in `policy.ignore`")
-    found += [(live, ignored) for live in matching.ignored]
-    return (((live.kind, live.id), obstacle) for live, obstacle in found)
+    known += [(live, ignored) for live in matching.ignored]
+    return (((live.kind, live.id), obstacle) for live, obstacle in known)
 
 
 def of_declared(match: Match) -> Obstacle:

@@ -330,7 +330,12 @@ LOOSE = "policy: {prune: true, max_deletes: 9, allow_project_deletion: true}\n"
 
 
 def test_security_25_a_loosened_policy_is_a_danger_and_apply_refuses_it(job: Job) -> None:
-    job.merge({"reconciler.yaml": job.settings("policy: {max_deletes: 0}\n"), "web.yaml": WEB})
+    web = "projects: {web: {name: Default project}}\n"
+    body = {"name": "Lake", "interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+    exports = f"/api/projects/{job.running.project_id}/batch_exports/"
+    job.running.call("POST", exports, body).raise_for_status()
+    job.running.clear_requests()
+    job.merge({"reconciler.yaml": job.settings("policy: {max_deletes: 0}\n"), "web.yaml": web})
     job.propose({"reconciler.yaml": job.settings(LOOSE)})
     planned = job.document()
     deleted = [change for change in planned["changes"] if change["action"] == "delete"]

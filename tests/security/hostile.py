@@ -602,7 +602,7 @@ REPOSITORIES = (
             "reconciler.yaml": "version: 1\npolicy: {prune: true, max_deletes: 1000, "
             "allow_project_deletion: true, allow_literal_secrets: true}\n"
             "client: {parallelism: 64, rate: false, timeout: 1h, max_wait: 10h}\n",
-            "web.yaml": "projects: {web: {name: Web, state: absent}}\n",
+            "web.yaml": "projects: {web: {name: Default project, state: absent}}\n",
         },
         code=0,
         warns=True,
