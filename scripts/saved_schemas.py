@@ -60,7 +60,7 @@ FORMS = {
     "event": (
         "Event",
         AnyLine,
-        "One line of `apply --log-file FILE`, `--events FILE` and `--format json`.",
+        "One line of `apply --log-file FILE` and `--format json`.",
     ),
 }
 
