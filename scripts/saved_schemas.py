@@ -35,7 +35,6 @@ from reconciler.model.codec.projects import (  # noqa: E402
     ProjectDetailsForm,
     ProjectReportForm,
 )
-from reconciler.model.codec.rehearsal import RehearsalForm  # noqa: E402
 from reconciler.model.codec.runs import LogReportForm, RunReportForm  # noqa: E402
 from reconciler.model.codec.status import StatusReportForm  # noqa: E402
 from reconciler.model.term import Term  # noqa: E402
@@ -55,14 +54,13 @@ FORMS = {
     "gaps": ("Gaps", GapReportForm, None),
     "backfill": ("Backfill", BackfillPlanForm, None),
     "compare": ("Compare", ComparisonForm, None),
-    "rehearse": ("Rehearse", RehearsalForm, None),
     "preflight": ("Preflight", PreflightReportForm, None),
     "projects": ("Projects", ProjectReportForm, None),
     "project_details": ("Project details", ProjectDetailsForm, None),
     "event": (
         "Event",
         AnyLine,
-        "One line of `apply --log-file FILE`, `--events FILE` and `--format json`.",
+        "One line of `apply --log-file FILE` and `--format json`.",
     ),
 }
 

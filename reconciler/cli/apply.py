@@ -78,7 +78,6 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
 @option("--shared", is_flag=True, help="Apply what PLAN_FILE and the plan of now have in common.")
 @file_option("--undo", "The file that PLAN_FILE undoes, as for `plan --undo`.")
 @log_option("--log-file", "Append an audit log: JSON lines, one for each request and change.")
-@log_option("--events", "Append the same lines to a file for programs.")
 @option(
     "--format",
     "output_format",
@@ -91,7 +90,6 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
 def execute(
     *,
     log_file: Path | None,
-    events: Path | None,
     output_format: str,
     show_unmanaged: bool,
     summary: bool,
@@ -116,7 +114,7 @@ def execute(
     is_file = file is not None and file.is_file()
     backfills = saved_backfills(read_file(file), file) if is_file else None
     if backfills is not None:
-        outputs = Outputs(log_file, events)
+        outputs = Outputs(log_file)
         return started(
             BackfillRequest(workspace_of(options), saved=backfills, outputs=outputs),
             is_json=is_json,
@@ -124,7 +122,7 @@ def execute(
     request = ApplyRequest(
         plan_request(options),
         can_ask=sys.stdin.isatty() and not is_json,
-        outputs=Outputs(log_file, events, ByteOutput() if is_json else None),
+        outputs=Outputs(log_file, ByteOutput() if is_json else None),
         **{name: options[name] for name in names},
     )
     listener = progress()

@@ -81,16 +81,6 @@ class Command(HasCommonOptions):
         self.examples = examples
         self.page = page
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, and export its trace if one is wanted."""
-        # Only a command that runs may be traced, not --version and --help.
-        from reconciler.cli.tracing import traced
-
-        with traced(self.name or "") as running:
-            result = super().invoke(ctx)
-            running.exit_code = int(result or 0)
-        return result
-
     def records(self, ctx: click.Context) -> Mapping[str, Sequence[tuple[str, str]]]:
         """Return the names and descriptions of parameters by heading.
 

@@ -20,7 +20,6 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Plan and apply": {
         "plan": "show what would change",
         "apply": "apply a plan after showing it",
-        "rehearse": "apply the plan to a copy of the service",
         "drift": "show what changed in live state, and who changed it",
         "show": "show a saved plan, or a resource with its origins",
         "audit": "show who applied what, from an audit log",

@@ -28,16 +28,15 @@ from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_result
 from reconciler.commands.options import are_several
 from reconciler.commands.plan_request import PlanRequest
-from reconciler.errors import BadUsage, ExitCode
+from reconciler.errors import BadUsage
 from reconciler.model.wording import printable
-from reconciler.render.formats import DEFAULT, writer_of
+from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
     from reconciler.commands.planning import PlanResult
     from reconciler.commands.runtime import Runtime
     from reconciler.model.plan import Plan
-    from reconciler.model.rehearsal import Rehearsal
 
 EXAMPLES = (
     ("plan", "Show what would change"),
@@ -67,7 +66,6 @@ EXAMPLES = (
 @file_option("--undo", "Plan the reversal of a saved plan or an audit log.")
 @client_options
 @option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
-@option("--rehearse", "rehearsed", is_flag=True, help="Also apply it to a copy of the service.")
 def execute(
     environment: tuple[str, ...],
     output_format: str,
@@ -75,7 +73,6 @@ def execute(
     *,
     undo: Path | None,
     detailed_exitcode: bool,
-    rehearsed: bool,
     **options: Any,
 ) -> int:
     """Show what would change to make live state match the configuration. Changes nothing.
@@ -86,11 +83,6 @@ def execute(
     from reconciler.cli.running import cost_of, run_shown, runtime
     from reconciler.commands.files import path_in_repository
 
-    if rehearsed and (are_several(environment) or undo is not None or output_format != DEFAULT):
-        raise BadUsage(
-            "--rehearse takes one environment and excludes --undo and other formats than text",
-            hint="use `reconciler rehearse` for JSON",
-        )
     if are_several(environment):
         if undo is not None or out == STDOUT:
             option_name = "--undo" if undo is not None else "--out -"
@@ -111,19 +103,11 @@ def execute(
             request, environment, output_format, how, out=out, detailed=detailed_exitcode
         )
 
-    result, rehearsal = run_shown(
-        lambda world: _planned(request, undo, world, rehearsed=rehearsed), runtime()
-    )
+    result = run_shown(lambda world: _planned(request, undo, world), runtime())
     print_warnings(result.diagnostics)
     _show(result.plan, output_format, replace(how, cost=cost_of(result)), out)
     write_note(f"{result.calls} API calls\n")
-    if rehearsal is not None and not result.plan.empty:
-        from reconciler.render.rehearsal import rehearsal_as_text
-
-        show = write_message if out == STDOUT else write_result
-        show(f"\n{rehearsal_as_text(rehearsal, how)}")
-    code = rehearsal.exit_code if rehearsal is not None else ExitCode.FINE
-    return code or exit_code_of_plan(result.plan, detailed=detailed_exitcode)
+    return exit_code_of_plan(result.plan, detailed=detailed_exitcode)
 
 
 def _show(plan: Plan, output_format: str, how: RenderOptions, out: Path | None) -> None:
@@ -151,19 +135,11 @@ def _save(plan: Plan, out: Path) -> None:
     write_note(f"saved to {file}; apply it with: reconciler apply {file}\n")
 
 
-async def _planned(
-    request: PlanRequest, undo: Path | None, world: Runtime, *, rehearsed: bool
-) -> tuple[PlanResult, Rehearsal | None]:
-    """Return the plan, and how it would be applied if that is wanted."""
+async def _planned(request: PlanRequest, undo: Path | None, world: Runtime) -> PlanResult:
     if undo is not None:
         from reconciler.commands.undoing import plan_undo
 
-        return await plan_undo(request, undo, world), None
-    if not rehearsed:
-        from reconciler.commands.planning import plan
+        return await plan_undo(request, undo, world)
+    from reconciler.commands.planning import plan
 
-        return await plan(request, world), None
-    from reconciler.commands.rehearsing import RehearseRequest, rehearse
-
-    result = await rehearse(RehearseRequest(request), world)
-    return result.planned, result.rehearsal
+    return await plan(request, world)

@@ -15,13 +15,13 @@ from reconciler.cli.output import print_warnings, style_of
 from reconciler.cli.signals import run
 from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.commands.plan_request import PlanRequest
-from reconciler.errors import BadUsage, ExitCode
+from reconciler.errors import ExitCode
 from reconciler.model.wording import printable
 
 EXAMPLES = (
     ("pull --diff", "Show what would change in the files"),
     ("pull orders", "Keep the live values of one resource"),
-    ("pull -e production --commit", "Write drift into the files, one commit for each resource"),
+    ("pull -e production", "Write all drift of an environment into the files"),
 )
 
 
@@ -30,7 +30,6 @@ EXAMPLES = (
 @workspace_options
 @base_option
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; print a patch.")
-@option("--commit", is_flag=True, help="Commit to git, one commit for each resource.")
 @option(
     "--format",
     "output_format",
@@ -45,7 +44,6 @@ def execute(
     *,
     output_format: str,
     diff: bool,
-    commit: bool,
     base: str | None,
     **options: Any,
 ) -> ExitCode:
@@ -60,8 +58,6 @@ def execute(
     from reconciler.commands.pulling import PullRequest, pull
     from reconciler.render.drift import pull_summary, pulled_as_json, pulled_as_text
 
-    if diff and commit:
-        raise BadUsage("--diff and --commit exclude each other")
     world = runtime()
     listener = progress()
 
@@ -74,7 +70,6 @@ def execute(
         PlanRequest(workspace_of(options), base=base),
         names,
         write=not diff,
-        commit=commit,
         ask=ask if world.interactive else None,
     )
     result = run(shown(pull(request, replace(world, listen=listener)), listener))

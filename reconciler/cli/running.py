@@ -18,7 +18,6 @@ from reconciler.cli.output import is_interactive, width_of
 from reconciler.cli.settings import current
 from reconciler.cli.signals import run
 from reconciler.cli.streams import write_message, write_note
-from reconciler.cli.tracing import trace_listener
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.runtime import Runtime
 from reconciler.render.durations import estimate_as_text
@@ -62,7 +61,6 @@ def progress() -> Progress:
         width=width_of(sys.stderr),
         verbose=settings.verbose or settings.debug,
         debug=settings.debug,
-        forward=trace_listener(),
     )
 
 

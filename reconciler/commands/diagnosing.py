@@ -196,7 +196,7 @@ def _extra(_: WorkspaceOptions, __: Runtime) -> Iterator[Check]:
     ]
     missing = [package for package in needed if not _is_installed(package)]
     if missing:
-        fix = "pip install 'posthog-reconciler[emulator]', for `demo`, `emulator` and `rehearse`"
+        fix = "pip install 'posthog-reconciler[emulator]', for `demo` and `emulator`"
         yield Check.warning(name, f"not installed: {', '.join(missing)}", fix)
     else:
         yield Check.fine(name, "installed")

@@ -11,7 +11,6 @@ from reconciler.authoring.editing import Edit
 from reconciler.authoring.placing import Place, Placing
 from reconciler.authoring.writing import write_files
 from reconciler.authoring.yaml_text import reads_back
-from reconciler.commands.committing import Committer
 from reconciler.commands.drifting import required_base, selected
 from reconciler.commands.edited_files import edited_texts, file_changes, placing_of
 from reconciler.commands.plan_request import PlanRequest
@@ -46,14 +45,13 @@ Ask = Callable[[str], Awaitable[bool]]
 class PullRequest(Struct, frozen=True):
     """What to write: the drift of the resources that `names` select, all without names.
 
-    Without `write`, nothing is changed. `commit`: one commit a resource.
+    Without `write`, nothing is changed.
     `ask` is None without a terminal: then values that come from a reference are written.
     """
 
     plan: PlanRequest
     names: tuple[str, ...] = ()
     write: bool = True
-    commit: bool = False
     ask: Ask | None = None
 
 
@@ -86,7 +84,7 @@ async def pull(request: PullRequest, runtime: Runtime) -> PullResult:
 
     Raises:
         InvalidConfiguration, AmbiguousIdentity, ServiceError, GitUnavailable.
-        ReconcilerError: a place cannot be edited safely, or a file has uncommitted changes.
+        ReconcilerError: a place cannot be edited safely.
 
     """
     session = Session.open(request.plan.workspace, runtime)
@@ -97,7 +95,8 @@ async def pull(request: PullRequest, runtime: Runtime) -> PullResult:
     pulling = _Pulling(session, live, base, request)
     pulled = await pulling.pulled(selected(drift_of(plan, base), plan, request.names))
     if request.write:
-        pulled = replace(pulled, commits=pulling.save(pulled), written=True)
+        write_files(session.options.folder, pulled.texts)
+        pulled = replace(pulled, written=True)
     return PullResult(pulled, session.loaded.diagnostics, calls)
 
 
@@ -239,29 +238,6 @@ class _Pulling:
         return {
             (change.address, field.path) for change in plan.effective for field in change.fields
         }
-
-    def save(self, pulled: Pulled) -> dict[Address, str]:
-        """Write the files, with one commit a resource if asked. Return the commits by address."""
-        folder = self.session.options.folder
-        if not self.request.commit or not pulled.texts:
-            write_files(folder, pulled.texts)
-            return {}
-        committer = Committer.of(folder)
-        committer.check_clean(pulled.texts)
-        commits, done = {}, list[_Value]()
-        for address in dict.fromkeys(value.address for value in self.values):
-            own = [value for value in self.values if value.address == address]
-            done += own
-            texts = self._texts(done)
-            files = {place.document.file for value in own for place in value.places}
-            write_files(folder, {file: texts[file] for file in sorted(files)})
-            commits[address] = committer.commit(sorted(files), self._message(address, own))
-        return commits
-
-    def _message(self, address: Address, values: Iterable[_Value]) -> str:
-        environment = self.session.loaded.desired.environment
-        paths = "".join(f"- {path_text(value.field.path)}\n" for value in values)
-        return f"{address}: take live values of {environment}\n\n{paths}"
 
 
 def _live_value(kind: Kind, live: LiveObject, change: FieldChange) -> JSON:

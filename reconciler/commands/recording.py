@@ -1,4 +1,4 @@
-"""The outputs of a run: progress, the audit log, and files or a stream of events."""
+"""The outputs of a run: progress, the audit log, and a stream of events."""
 
 from __future__ import annotations
 
@@ -31,27 +31,24 @@ _JOB_URLS = ("CI_JOB_URL", "BUILDKITE_BUILD_URL", "CIRCLE_BUILD_URL", "BUILD_URL
 
 
 class Outputs(Struct, frozen=True):
-    """Where the events of a run go, besides progress: two files and a stream.
+    """Where the events of a run go, besides progress: the audit log and a stream.
 
     `reason` is why a person started it.
     """
 
     log_file: Path | None = None
-    events_file: Path | None = None
     stream: ByteStream | None = None
     reason: str | None = None
 
 
 @contextmanager
 def recording(outputs: Outputs, runtime: Runtime, mask: Mask) -> Iterator[Bus]:
-    """Yield the listener of a run. Raises ReconcilerError if a file can't be opened."""
-    files = {"the audit log": outputs.log_file, "the events file": outputs.events_file}
+    """Yield the listener of a run. Raises ReconcilerError if the log can't be opened."""
     with ExitStack() as stack:
         listeners = []
-        for name, path in files.items():
-            if path is not None:
-                log = stack.enter_context(closing(AuditLog(path)))
-                listeners.append(Output(f"{name} {path}", log, required=True))
+        if outputs.log_file is not None:
+            log = stack.enter_context(closing(AuditLog(outputs.log_file)))
+            listeners.append(Output(f"the audit log {outputs.log_file}", log, required=True))
         if outputs.stream is not None:
             write = partial(write_line, outputs.stream)
             listeners.append(Output("the standard output", write, required=True))

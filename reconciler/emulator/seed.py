@@ -15,7 +15,6 @@ A seed is YAML or JSON:
               - name: Events            # any export field, secrets in the config included
                 interval: hour
                 destination: {type: NoOp, config: {}}
-                copied: true            # an answer of the service: stored without checks, no runs
     users:
       - {id: 1, first_name: Ada, last_name: L, email: ada@example.com}
     keys:
@@ -109,10 +108,8 @@ def _plant(world: World, seed: Mapping[str, Any]) -> None:
                 for index, export in enumerate(project.get("batch_exports", ()))
             ]
             store.add_exports(exports)
-            if not any(export.get("copied") for export in project.get("batch_exports", ())):
-                # The schedules begin now: no runs are made for the past. Copies do not run until
-                # they are changed, since their intervals may be unknown.
-                store.begin_schedules(project_id, iso(now), now.timestamp())
+            # The schedules begin now: no runs are made for the past.
+            store.begin_schedules(project_id, iso(now), now.timestamp())
     _plant_keys(world, seed, iso(born))
 
 
@@ -148,10 +145,7 @@ def _export(
     fields: ExportFields, export: Mapping[str, Any], project: int, now: str, index: int
 ) -> StoredExport:
     identity = export.get("id") or str(uuid5(_NAMESPACE, f"{project}/{index}"))
-    if export.get("copied"):
-        body = fields.copied(export)
-    else:
-        body = fields.checked({"interval": "hour", **export}, Write(project, planted=True))
+    body = fields.checked({"interval": "hour", **export}, Write(project, planted=True))
     body |= {
         "created_at": export.get("created_at", now),
         "last_updated_at": export.get("last_updated_at", now),

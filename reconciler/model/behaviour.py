@@ -1,4 +1,4 @@
-"""What a kind does besides its fields: rules, operations, and copies of its objects."""
+"""What a kind does besides its fields: rules and operations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from datetime import datetime
 from msgspec import Struct, field
 
 from reconciler.model.change import Consequence
-from reconciler.model.copied import Copied
 from reconciler.model.operation import Operation
 from reconciler.model.rule import KnownRefusal, Rule
 from reconciler.model.values import JSONObject, Path
@@ -43,8 +42,6 @@ class Behaviour(Struct, frozen=True):
 
     backfill_warnings
         Return the consequences of backfilling an object, by its live body.
-    copied
-        Return an object of a copy of the service, by its live body and what a plan sends to it.
     overlap
         When an object would double the work of another one.
     """
@@ -53,5 +50,4 @@ class Behaviour(Struct, frozen=True):
     rules: tuple[Rule, ...] = ()
     refusals: tuple[KnownRefusal, ...] = ()
     backfill_warnings: Callable[[JSONObject], tuple[Consequence, ...]] = _no_warnings
-    copied: Callable[[JSONObject, JSONObject], Copied] = Copied.plain
     overlap: Overlap = field(default_factory=Overlap)

@@ -113,10 +113,7 @@ class LeftOut(Struct, frozen=True):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pulled:
-    """Drift that was written into the files, or would be if not `written`.
-
-    `commits` are the ids of the commits that were made, by address.
-    """
+    """Drift that was written into the files, or would be if not `written`."""
 
     drift: Drift
     placed: tuple[Placed, ...]
@@ -124,4 +121,3 @@ class Pulled:
     texts: Mapping[str, str] = dataclasses.field(repr=False)
     changes: Mapping[str, FileChange] = dataclasses.field(repr=False)
     written: bool = True
-    commits: Mapping[Address, str] = dataclasses.field(default_factory=dict)

@@ -83,7 +83,7 @@ def pulled_as_text(pulled: Pulled, style: Style, *, diff: bool) -> str:
     """Return the unified difference of the files, or what is written where."""
     if diff:
         return differences_as_text(pulled.changes, style)
-    return "".join(f"{_placed(item, pulled)}\n" for item in pulled.placed)
+    return "".join(f"{_placed(item)}\n" for item in pulled.placed)
 
 
 def pulled_as_json(pulled: Pulled) -> str:
@@ -111,21 +111,17 @@ def pull_summary(pulled: Pulled) -> str:
     ]
     verb = "Wrote" if pulled.written else "Would write"
     where = several(len(pulled.texts), "file")
-    commits = f", {several(len(pulled.commits), 'commit')}" if pulled.commits else ""
     if pulled.placed:
-        lines.append(f"{verb} {several(len(pulled.placed), 'value')} to {where}{commits}")
+        lines.append(f"{verb} {several(len(pulled.placed), 'value')} to {where}")
     elif not lines:
         lines.append("No drift. Live state has not changed since the base.")
     return "".join(f"{line}\n" for line in lines)
 
 
-def _placed(item: Placed, pulled: Pulled) -> str:
+def _placed(item: Placed) -> str:
     stays = f" ({printable(item.replaces)} stays for other environments)" if item.replaces else ""
-    commit = pulled.commits.get(item.address, "")
-    return (
-        f"{item.at}: {item.address} {printable(path_text(item.path))} -> {printable(item.layer)}"
-        f"{stays}{f' [{commit[:7]}]' if commit else ''}"
-    )
+    place = f"{item.at}: {item.address} {printable(path_text(item.path))}"
+    return f"{place} -> {printable(item.layer)}{stays}"
 
 
 def _base(drift: Drift) -> str:

@@ -15,7 +15,6 @@ from reconciler.model.event import (
     Ended,
     Event,
     Failed,
-    Listener,
     Noted,
     Planned,
     Reading,
@@ -137,7 +136,7 @@ class Progress(Struct):
     On a terminal (`live`) the status is the last line and is overwritten. Elsewhere it is a line
     every few seconds and whenever a wait begins. `verbose` writes a line for each request,
     and `debug` one for each wait and for what was loaded and decided, too.
-    `clock` returns monotonic seconds. `forward` gets every event, too.
+    `clock` returns monotonic seconds.
     """
 
     write: Callable[[str], None]
@@ -146,7 +145,6 @@ class Progress(Struct):
     width: int = DEFAULT_WIDTH
     verbose: bool = False
     debug: bool = False
-    forward: Listener | None = None
     _shown_at: float = 0.0
     _status: Status = field(default_factory=Status)
     _visible: bool = False
@@ -158,8 +156,6 @@ class Progress(Struct):
 
     def __call__(self, event: Event) -> None:
         """Take note of an event, and write its lines and the status if it is due."""
-        if self.forward is not None:
-            self.forward(event)
         now = self.clock()
         begins = self._status.update(event, now)
         line = "" if self._is_counted(event) else event_as_text(event)

@@ -140,10 +140,6 @@ class Loaded(Struct, frozen=True):
             raise ReconcilerError(self.connected.message, hint=self.connected.hint)
         return self.connected
 
-    def connected_to(self, connection: Connection) -> Loaded:
-        """Return the same workspace for another service, which has no client options."""
-        return replace(self, connected=connection, client=ClientOptions())
-
 
 def load(  # noqa: PLR0913 - what is read, and how
     folder: Path,

@@ -37,7 +37,6 @@ from reconciler.planning.planner import PlanContext, make_plan
 from reconciler.planning.undo import AppliedPlan, undo_plan
 from reconciler.render.annotations import plan_as_github
 from reconciler.render.code_quality import plan_as_gitlab
-from reconciler.render.junit import plan_as_junit
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_html import plan_as_html
@@ -57,7 +56,6 @@ OTHERS: dict[str, Callable[[Plan], str]] = {
     "plan.html": lambda plan: plan_as_html(plan).partition("<body>")[2].partition("<script>")[0],
     "plan.github": lambda plan: plan_as_github(plan, RenderOptions(root="infra")),
     "plan.gitlab.json": plan_as_gitlab,
-    "plan.junit.xml": plan_as_junit,
 }
 _EXPORT = {
     "team_id": 1,

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from reconciler.errors import ReconcilerError
 from reconciler.model.schema_files import schema
 from reconciler.model.values import path_text
 from reconciler.render.drift import pull_summary, pulled_as_json, pulled_as_text
@@ -251,33 +250,6 @@ def test_a_conflict_is_left_out(applied: Applied) -> None:
     assert "conflict" in pulled.left_out[0].reason
 
 
-def test_each_resource_gets_a_commit(applied: Applied) -> None:
-    applied.change("Only", interval="day")
-    applied.change("Shared", interval="week")
-    write(applied.folder, {"other.txt": "not part of it"})
-    applied.git.run("add", "other.txt")
-    applied.git.run("config", "user.name", "T")
-    applied.git.run("config", "user.email", "t@t.example")
-    pulled = applied.pull(commit=True, **PRODUCTION).pulled
-    assert len(pulled.commits) == 2
-    subjects = applied.git.run("log", "--format=%s", "-2").splitlines()
-    assert sorted(subjects) == [
-        "batch_export.only: take live values of production",
-        "batch_export.shared: take live values of production",
-    ]
-    assert applied.git.run("status", "--porcelain") == "A  other.txt"
-    assert plan_is_empty(applied, "production", "staging")
-
-
-def test_a_file_with_uncommitted_changes_is_not_committed(applied: Applied) -> None:
-    applied.change("Only", interval="day")
-    text = f"{FILE}# unfinished\n"
-    write(applied.folder, {"resources.yaml": text})
-    with pytest.raises(ReconcilerError, match=r"uncommitted changes: resources\.yaml"):
-        applied.pull(commit=True, **PRODUCTION)
-    assert applied.text("resources.yaml") == text
-
-
 COUNT = 200 if LONG else 16
 
 
@@ -378,7 +350,6 @@ def test_the_command_writes_and_reports(applied: Applied) -> None:
     again = applied.run("pull", "--format", "json", **PRODUCTION)
     assert (again.code, json.loads(again.out)["placed"]) == (0, [])
     assert "No drift." in again.err
-    assert applied.run("pull", "--diff", "--commit", **PRODUCTION).code == 64
     applied.running.call("DELETE", applied.path_of("Shared")).raise_for_status()
     gone = applied.run("pull", **PRODUCTION)
     assert gone.code == 3

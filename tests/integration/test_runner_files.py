@@ -91,7 +91,7 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     assert f"{tmp_path} can't be written: " in ran.err
 
 
-@pytest.mark.parametrize("output_format", ["text", "markdown", "html", "gitlab", "junit", "sarif"])
+@pytest.mark.parametrize("output_format", ["text", "markdown", "html", "gitlab", "sarif"])
 def test_other_formats_write_no_files_of_the_runner(tmp_path: Path, output_format: str) -> None:
     file = saved(tmp_path)
     environ = {"GITHUB_OUTPUT": str(tmp_path / "outputs")}

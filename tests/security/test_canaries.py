@@ -205,9 +205,9 @@ def _hunt(hunt: Hunt) -> None:
         for output_format in ("text", "json", "sarif", "github"):
             hunt.run("validate", "--format", output_format)
     hunt.fail("PATCH")
-    log, events = str(hunt.folder / "audit.jsonl"), str(hunt.folder / "events.jsonl")
+    log = str(hunt.folder / "audit.jsonl")
     apply = ("apply", "--auto-approve", "--no-base", "--rotate-secrets", "--log-file", log)
-    assert hunt.run(*apply, "--events", events, "--verbose").code == 3
+    assert hunt.run(*apply, "--verbose").code == 3
     hunt.fail("PATCH", f"Could not parse {hunt.secret} as a password", echo=False)
     assert hunt.run(*apply, "--format", "json").code == 3
     if LONG and hunt.source != "exec":

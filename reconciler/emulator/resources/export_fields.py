@@ -88,17 +88,6 @@ class ExportFields:
         _check_http(checked)
         return checked
 
-    def copied(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields to store for an answer of the service, which is not checked.
-
-        Its destination may contain secrets, which answers lack.
-        """
-        dialect = self._world.dialect
-        body = {name: answer[name] for name in self._checks if name in answer}
-        schema = answer.get("schema") or {}
-        query = answer.get(dialect.query_field) or schema.get("hogql_query")
-        return body | ({"query": query} if query else {})
-
     def _destination(self, sent: Any, write: Write) -> dict[str, Any]:
         if write.stored is None:
             return self.destinations.created(sent, project=write.project, planted=write.planted)
@@ -250,11 +239,7 @@ class ExportFields:
     def _schema(self, query: str | None) -> dict[str, Any] | None:
         if query is None or self._world.dialect.query_shown:
             return None
-        try:
-            printed, fields = rewritten(query)
-        except BadQuery:
-            # A copied query, which the service has rewritten already.
-            printed, fields = query, []
+        printed, fields = rewritten(query)
         return {"fields": fields, "values": {}, "hogql_query": printed}
 
     def _computed(self, body: Mapping[str, Any]) -> dict[str, Any]:

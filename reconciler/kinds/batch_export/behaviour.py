@@ -6,7 +6,6 @@ from datetime import datetime
 
 from reconciler.kinds.batch_export.backfill_warnings import backfill_warnings
 from reconciler.kinds.batch_export.consequences import RULES
-from reconciler.kinds.batch_export.copies import copied_export
 from reconciler.kinds.batch_export.facts import moment
 from reconciler.kinds.batch_export.operations import OPERATIONS
 from reconciler.kinds.batch_export.refusals import REFUSALS
@@ -36,6 +35,5 @@ BEHAVIOUR = Behaviour(
     rules=tuple(RULES.consequences),
     refusals=tuple(REFUSALS.refusals),
     backfill_warnings=backfill_warnings,
-    copied=copied_export,
     overlap=_OVERLAP,
 )

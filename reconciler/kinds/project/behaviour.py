@@ -1,16 +1,15 @@
-"""The behaviour of projects: consequences of changes, known refusals, operations, copies."""
+"""The behaviour of projects: consequences of changes, known refusals, operations."""
 
 from __future__ import annotations
 
 from reconciler.model.action import Action
 from reconciler.model.behaviour import Behaviour
 from reconciler.model.change import Severity
-from reconciler.model.copied import Copied
 from reconciler.model.dialect import Dialect
 from reconciler.model.operation import Operation
 from reconciler.model.request import Repeat
 from reconciler.model.rule import Objection, Outcome, RuleContext, Rules
-from reconciler.model.values import MISSING, JSONObject
+from reconciler.model.values import MISSING
 from reconciler.model.wording import quoted, several
 
 RULES = Rules()
@@ -185,21 +184,8 @@ _OPERATIONS = (
     ),
 )
 
-_TOKENS = frozenset({"api_token", "secret_api_token", "live_events_token"})
-
-
-def _copied(body: JSONObject, sent: JSONObject) -> Copied:
-    """Return a project of a copy, without tokens, and with the dashboard that a plan shows."""
-    stored = {name: value for name, value in body.items() if name not in _TOKENS}
-    dashboard = sent.get("primary_dashboard")
-    if dashboard is None:
-        return Copied(stored)
-    return Copied({**stored, "dashboards": [dashboard]}, assumed=(f"dashboard {dashboard}",))
-
-
 BEHAVIOUR = Behaviour(
     operations=_OPERATIONS,
     rules=tuple(RULES.consequences),
     refusals=tuple(RULES.refusals),
-    copied=_copied,
 )

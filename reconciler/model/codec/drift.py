@@ -10,6 +10,7 @@ from reconciler.model.drift import Drift, DriftedField, DriftedObject, Pulled
 from reconciler.model.values import JSON, MISSING, path_text
 
 FORMAT_VERSION: Literal[1] = 1
+PULL_VERSION: Literal[2] = 2
 
 
 class AttributionForm(Form, frozen=True, kw_only=True):
@@ -129,20 +130,18 @@ class LeftOutForm(Form, frozen=True, kw_only=True):
 class PulledForm(Form, frozen=True, kw_only=True):
     """What `pull` writes."""
 
-    format_version: Literal[1]
+    format_version: Literal[2]
     environment: str
     written: bool
     files: tuple[str, ...]
     placed: tuple[PlacedForm, ...]
     left_out: tuple[LeftOutForm, ...]
-    commits: dict[str, str]
-    """By address."""
 
     @classmethod
     def of(cls, pulled: Pulled) -> PulledForm:
         """Return the form of a result."""
         return cls(
-            format_version=FORMAT_VERSION,
+            format_version=PULL_VERSION,
             environment=pulled.drift.source.environment,
             written=pulled.written,
             files=tuple(pulled.texts),
@@ -160,7 +159,6 @@ class PulledForm(Form, frozen=True, kw_only=True):
                 copied(LeftOutForm, item, address=str(item.address), path=path_text(item.path))
                 for item in pulled.left_out
             ),
-            commits={str(address): commit for address, commit in pulled.commits.items()},
         )
 
 

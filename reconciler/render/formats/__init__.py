@@ -16,7 +16,6 @@ Result: TypeAlias = Literal[
     "diagnostics",
     "resolved",
     "imported",
-    "rehearsal",
     "audit",
     "backfills",
     "gaps",

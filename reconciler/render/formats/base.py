@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from reconciler.model.planned import EnvironmentPlan
     from reconciler.model.preflight import PreflightReport
     from reconciler.model.project_report import ProjectDetails, ProjectReport
-    from reconciler.model.rehearsal import Rehearsal
     from reconciler.model.resolved import ResolvedResource
     from reconciler.model.run_report import LogReport, RunReport
     from reconciler.model.status import StatusReport
@@ -56,7 +55,6 @@ class Format(Struct, frozen=True):
     preflight: Writer[PreflightReport] | None = None
     projects: Writer[ProjectReport] | None = None
     project_details: Writer[ProjectDetails] | None = None
-    rehearsal: Writer[Rehearsal] | None = None
 
 
 class Later:

@@ -71,7 +71,6 @@ FORMAT = Format(
     preflight=Later("preflight", "preflight_as_json"),
     projects=Later("projects", "projects_as_json"),
     project_details=Later("projects", "project_as_json"),
-    rehearsal=Later("rehearsal", "rehearsal_as_json"),
     compared=Later("compared", "compared_as_json"),
     plans=Later("plans", "plans_as_json"),
 )

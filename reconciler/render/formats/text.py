@@ -57,7 +57,6 @@ FORMAT = Format(
     preflight=Later("preflight", "preflight_as_text"),
     projects=Later("projects", "projects_as_text"),
     project_details=Later("projects", "project_as_text"),
-    rehearsal=Later("rehearsal", "rehearsal_as_text"),
     compared=Later("compared", "compared_as_text"),
     plans=Later("plans", "plans_as_text"),
 )

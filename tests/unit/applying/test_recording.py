@@ -10,7 +10,6 @@ import pytest
 
 from reconciler.commands.recording import Outputs, recording, run_info
 from reconciler.commands.runtime import Runtime
-from reconciler.errors import ReconcilerError
 from reconciler.model.event import Ended, Event, Planned, Report
 from tests.support.worlds import NOW, desired_of, live_of, planned, project
 
@@ -64,9 +63,9 @@ def test_every_run_has_another_id() -> None:
     assert run_info({}).id != run_info({}).id
 
 
-def test_files_and_a_stream_get_the_same_lines(tmp_path: Path) -> None:
+def test_the_log_and_a_stream_get_the_same_lines(tmp_path: Path) -> None:
     stream, seen = io.BytesIO(), list[Event]()
-    outputs = Outputs(tmp_path / "audit.jsonl", tmp_path / "events.jsonl", stream)
+    outputs = Outputs(tmp_path / "audit.jsonl", stream)
     runtime = Runtime(environ=GITHUB, now=lambda: NOW, listen=seen.append)
     with recording(outputs, runtime, str) as bus:
         bus(Planned(PLAN))
@@ -77,11 +76,3 @@ def test_files_and_a_stream_get_the_same_lines(tmp_path: Path) -> None:
     assert first["started_by"]["actor"] == "ada"
     assert (first["run"], last["event"]) == (first["started_by"]["id"], "ended")
     assert len(seen) == 2
-
-
-def test_a_second_file_that_can_not_be_opened_closes_the_first(tmp_path: Path) -> None:
-    outputs = Outputs(tmp_path / "audit.jsonl", tmp_path / "none" / "events.jsonl")
-    runtime = Runtime(environ={}, now=lambda: NOW)
-    with pytest.raises(ReconcilerError), recording(outputs, runtime, str):
-        pass
-    assert (tmp_path / "audit.jsonl").read_bytes() == b""

@@ -1,18 +1,15 @@
-"""Test the reports that CI systems read: GitLab and JUnit."""
+"""Test the reports that CI systems read: GitLab and SARIF."""
 
 from __future__ import annotations
 
 import json
-import xml.etree.ElementTree as ET
 
-import pytest
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.plan import Plan, Refusal
 from reconciler.render.code_quality import diagnostics_as_gitlab, plan_as_gitlab
 from reconciler.render.formats import writer_of
-from reconciler.render.junit import diagnostics_as_junit, plan_as_junit
 from reconciler.render.options import RenderOptions
 from tests.support.worlds import (
     desired_of,
@@ -72,38 +69,7 @@ def test_a_fingerprint_does_not_depend_on_the_line_and_is_unique() -> None:
     assert other[0]["fingerprint"] not in fingerprints(3, 9)
 
 
-def test_junit_has_a_case_for_every_diagnostic() -> None:
-    diagnostics = [wrong("a", Mark("a.yaml", 3, 2)), wrong("b", level=Level.WARNING)]
-    suite = ET.fromstring(diagnostics_as_junit(diagnostics, ROOT))[0]  # noqa: S314
-    assert suite.attrib["tests"] == "2"
-    assert suite.attrib["failures"] == "1"
-    assert [case.attrib["name"] for case in suite] == [
-        "infra/a.yaml:3:2: unknown-field",
-        "unknown-field",
-    ]
-    assert suite[0][0].tag == "failure"
-    assert suite[0][0].text == "infra/a.yaml:3:2: a\nhint: fix it"
-    assert suite[1][0].tag == "system-out"
-
-
-@pytest.mark.parametrize("text", [diagnostics_as_junit([]), plan_as_junit(changing())])
-def test_junit_has_a_case_that_passes_without_problems(text: str) -> None:
-    suite = ET.fromstring(text)[0]  # noqa: S314
-    assert (suite.attrib["tests"], suite.attrib["failures"]) == ("1", "0")
-    assert len(suite[0]) == 0
-
-
-def test_junit_names_the_command_that_reports() -> None:
-    options = RenderOptions(command="policy test", passed="No plan breaks a rule")
-    suite = ET.fromstring(diagnostics_as_junit([], options))[0]  # noqa: S314
-    assert suite.attrib["name"] == "reconciler policy test"
-    assert suite[0].attrib["name"] == "No plan breaks a rule"
-
-
-def test_violations_of_a_plan_are_failures_and_results() -> None:
-    suite = ET.fromstring(plan_as_junit(refused(), ROOT))[0]  # noqa: S314
-    assert [case[0].tag for case in suite] == ["failure", "system-out"]
-    assert suite[0].attrib["file"] == "infra/reconciler.yaml"
+def test_violations_of_a_plan_are_results() -> None:
     log = json.loads(writer_of("sarif", "plan")(refused(), ROOT))
     results = log["runs"][0]["results"]
     assert [(item["ruleId"], item["level"]) for item in results] == [
@@ -116,9 +82,4 @@ def test_violations_of_a_plan_are_failures_and_results() -> None:
 
 
 def test_hostile_text_stays_text() -> None:
-    text = diagnostics_as_junit([wrong(HOSTILE, Mark(f"{HOSTILE}.yaml"))])
-    failure = ET.fromstring(text)[0][0][0]  # noqa: S314
-    assert failure.attrib["message"].startswith('::error::a ##[x] <b> "q" &amp; ]]> \\x1b[2J')
-    assert "##[" not in text
-    assert not any(line.lstrip().startswith("::") for line in text.splitlines())
     assert "##[" not in diagnostics_as_gitlab([wrong(HOSTILE)])

@@ -80,7 +80,6 @@ def test_the_default_comes_first() -> None:
         "gitlab",
         "html",
         "json",
-        "junit",
         "markdown",
         "sarif",
     )
@@ -89,7 +88,6 @@ def test_the_default_comes_first() -> None:
         "github",
         "gitlab",
         "json",
-        "junit",
         "sarif",
     )
     assert formats_of("resolved") == formats_of("imported") == ("text", "json")
