@@ -51,10 +51,26 @@ class Places(Struct, frozen=True):
 
 
 class _Part(NamedTuple):
-    """A field that says where an object writes, and a word for it."""
+    """A field that says where an object writes, a word for it, and its default as text."""
 
     field: Field
     word: str
+    default: str
+
+    @classmethod
+    def of(cls, field: Field, word: str) -> _Part:
+        """Return the part of a field."""
+        default = comparable(field, None)
+        return cls(field, word, "" if default is None else str(default))
+
+    def text(self, declared: Mapping[str, JSON], live: Mapping[str, JSON]) -> str | None:
+        """Return the value as text, "" without one, None if it can't be compared."""
+        name = self.field.name
+        value = declared[name] if name in declared else live.get(name)
+        if value is None:
+            return self.default
+        # Servers return some numbers as text.
+        return str(value) if isinstance(value, (str, int)) else None
 
 
 class _Holder(Struct, frozen=True):
@@ -71,9 +87,9 @@ class _Holder(Struct, frozen=True):
         parts: dict[str, tuple[_Part, ...]] = {}
         for tag, words in variant.places.items():
             fields = {below.name: below for below in variant.variants.get(tag, ())}
-            parts[tag] = tuple(_Part(fields[name], word) for name, word in words.items())
+            parts[tag] = tuple(_Part.of(fields[name], word) for name, word in words.items())
         extras = {extra.name: extra for extra in variant.extras}
-        held = {tag: _Part(extras[name], name) for tag, name in variant.addressed_by.items()}
+        held = {tag: _Part.of(extras[name], name) for tag, name in variant.addressed_by.items()}
         return cls(field, variant, parts, held)
 
     def place(self, declared: JSON, live: JSON) -> Place | None:
@@ -86,27 +102,16 @@ class _Holder(Struct, frozen=True):
         if live_outer.get(self.variant.tag, MISSING) != tag:
             live_outer = {}
         extra = self.extras.get(str(tag))
-        held = _text(extra.field, outer, live_outer) if extra is not None else ""
+        held = extra.text(outer, live_outer) if extra is not None else ""
         body = _mapping(outer.get(self.variant.body))
         live_body = _mapping(live_outer.get(self.variant.body))
-        values = [_text(part.field, body, live_body) for part in parts]
+        values = [part.text(body, live_body) for part in parts]
         if held is None or None in values or not (values[0] or held):
             return None
         place = [(part.word, text) for part, text in zip(parts, values, strict=True) if text]
         if extra is not None and held:
             place.append((extra.word, held))
         return Place(self.field.name, str(tag), tuple(place), len(parts) > 1)
-
-
-def _text(field: Field, declared: Mapping[str, JSON], live: Mapping[str, JSON]) -> str | None:
-    """Return a value as text, "" without one, None if it can't be compared."""
-    value = declared[field.name] if field.name in declared else live.get(field.name)
-    if not isinstance(value, str):
-        # Servers return some numbers as text.
-        value = comparable(field, value)
-    if value is None:
-        return ""
-    return str(value) if isinstance(value, (str, int)) else None
 
 
 def _mapping(value: JSON) -> Mapping[str, JSON]:
