@@ -20,8 +20,9 @@ from jsonschema import Draft202012Validator
 from reconciler.model.schema_files import schema
 from tests.conftest import StartService
 from tests.integration.test_status import SEED, troubled
-from tests.support.cli import reconciler, reconciler_process, time_limit, write
+from tests.support.cli import reconciler, reconciler_process, write
 from tests.support.emulator import RunningEmulator
+from tests.support.limits import time_limit
 
 FILES = {"reconciler.yaml": "version: 1\n"}
 

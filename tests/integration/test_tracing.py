@@ -17,8 +17,9 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.support.cli import TIMEOUT, Ran, reconciler, write
+from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
+from tests.support.limits import TIMEOUT
 
 FILES = {
     "reconciler.yaml": "version: 1\n",
@@ -89,12 +90,12 @@ def _serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
             yield server.server_address[1]
         finally:
             server.shutdown()
-            thread.join(timeout=10)
+            thread.join(TIMEOUT)
 
 
 def traced(emulator: RunningEmulator, url: str, *words: str | Path, **variables: str) -> Ran:
     """Run a command whose traces go to an address."""
-    collector = {"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_EXPORTER_OTLP_TIMEOUT": "60"}
+    collector = {"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_EXPORTER_OTLP_TIMEOUT": str(TIMEOUT)}
     return reconciler(*words, environ={**emulator.environ(), **collector, **variables})
 
 
