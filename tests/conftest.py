@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.cli import SIGNALS
 from tests.support.emulator import RunningEmulator, start_emulator
+from tests.support.limits import LONG
 
-LONG = os.environ.get("LONG_TESTS") == "1"
-"""Whether this is the long run (`scripts/test --long`): more and random examples."""
 _SLOW_IS_FINE = [HealthCheck.too_slow]
 settings.register_profile(
     "short",
@@ -28,6 +28,17 @@ settings.register_profile(
 settings.load_profile("long" if LONG else "short")
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_configure() -> None:
+    """Let signals end the commands of tests, also where this run ignores them.
+
+    A shell ignores SIGINT in the background, and nohup SIGHUP. Processes inherit that, but no
+    function that does nothing.
+    """
+    for number in SIGNALS:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.support.cli import TIMEOUT
+from tests.support.limits import TIMEOUT
 
 DOCS = ROOT / "docs"
 NEEDS_SPHINX = pytest.mark.skipif(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.support.cli import TIMEOUT
+from tests.support.limits import TIMEOUT
 
 NEEDED = ("bash", "cat", "id", "mkdir", "tail")
 

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT
+from tests.support.limits import TIMEOUT
 
 FOLDER = ROOT / ".github/workflows"
 WORKFLOWS: dict[str, dict[Any, Any]] = {
@@ -133,8 +134,8 @@ def test_actionlint_has_no_remarks(tmp_path: Path) -> None:
     if program is None:
         pytest.skip("actionlint is not installed")
     shutil.copytree(FOLDER, tmp_path / ".github/workflows")
-    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True, timeout=30)
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True, timeout=TIMEOUT)
     ended = subprocess.run(
-        [program, "-no-color"], cwd=tmp_path, capture_output=True, check=False, timeout=60
+        [program, "-no-color"], cwd=tmp_path, capture_output=True, check=False, timeout=TIMEOUT
     )
     assert ended.returncode == 0, ended.stdout.decode()

@@ -13,6 +13,7 @@ import pytest
 from reconciler.cli.command import Command
 from reconciler.cli.group import COMMANDS, command_of
 from scripts.man import FOLDER, manual_pages
+from tests.support.limits import TIMEOUT
 
 _SECTIONS = ("NAME", "SYNOPSIS", "DESCRIPTION")
 
@@ -63,7 +64,7 @@ def test_groff_prints_every_page() -> None:
             [groff, "-man", "-Tutf8", "-ww"],
             input=text.encode(),
             capture_output=True,
-            timeout=60,
+            timeout=TIMEOUT,
             check=True,
         )
         assert printed.stderr == b""

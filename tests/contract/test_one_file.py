@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.support.limits import TIMEOUT
 
 WORKSPACE = """\
 version: 1
@@ -111,7 +112,7 @@ def run(copy: Path, *arguments: str) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=TIMEOUT,
     ).stdout
 
 

@@ -13,6 +13,7 @@ import pytest
 from reconciler.version import __version__
 from scripts.release_notes import release_notes
 from tests.conftest import ROOT
+from tests.support.limits import TIMEOUT
 
 TAG = f"v{__version__}"
 FRAGMENTS = {"1.feature.md": "A feature\nin two lines.\n\nAnother one.\n", "2.fix.md": "A fix.\n"}
@@ -31,7 +32,7 @@ def copy(tmp_path: Path) -> Path:
         shutil.copy(ROOT / "reconciler" / name, tmp_path / "reconciler" / name)
     for name, text in FRAGMENTS.items():
         (tmp_path / "changelog.d" / name).write_text(text, encoding="utf-8")
-    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True, timeout=30)
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True, timeout=TIMEOUT)
     return tmp_path
 
 
@@ -39,7 +40,7 @@ def towncrier(folder: Path, *words: str) -> str:
     """Run towncrier in a folder, and return what it prints."""
     command = [sys.executable, "-m", "towncrier", "build", *words]
     ended = subprocess.run(
-        command, cwd=folder, capture_output=True, encoding="utf-8", check=True, timeout=30
+        command, cwd=folder, capture_output=True, encoding="utf-8", check=True, timeout=TIMEOUT
     )
     return ended.stdout
 

@@ -14,6 +14,7 @@ import pytest
 from reconciler.model.schema_files import schema, schema_names
 from reconciler.workspace.schema.validators import fast, portable
 from scripts.saved_schemas import FORMS
+from tests.support.limits import TIMEOUT
 
 ODD = (
     None, True, 0, -1, 7, 65536, 1.0, 1.5, 2**53, "", " ", "x", "20%", "é" * 500, "git", "events",
@@ -64,7 +65,7 @@ def test_without_the_fast_validator_the_same_is_reported(tmp_path: Path) -> None
     command = [sys.executable, "-m", "reconciler", "validate", "-C", str(tmp_path)]
     fast_one, portable_one = (
         subprocess.run(
-            command, check=False, env=environ, capture_output=True, text=True, timeout=60
+            command, check=False, env=environ, capture_output=True, text=True, timeout=TIMEOUT
         )
         for environ in (os.environ, {**os.environ, "PYTHONPATH": str(tmp_path)})
     )

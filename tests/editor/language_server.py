@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import ROOT
-from tests.support.cli import time_limit
+from tests.support.limits import time_limit
 
 PACKAGE = "yaml-language-server"
 HOW_TO_INSTALL = (

@@ -17,6 +17,7 @@ from tests.editor.language_server import (
     language_server,
     server_command,
 )
+from tests.support.limits import TIMEOUT
 
 SCHEMAS = ROOT / "schemas/editor"
 BROKEN = Path(__file__).parent / "broken"
@@ -191,7 +192,7 @@ def test_configuration_wish_schemas_pass_a_strict_validator(name: str) -> None:
         ["node", "-e", script, SCHEMAS / f"{name}.schema.json"],
         env={"PATH": os.environ["PATH"], "NODE_PATH": str(packages)},
         capture_output=True,
-        timeout=60,
+        timeout=TIMEOUT,
         check=False,
     )
     assert checked.returncode == 0, checked.stderr.decode()

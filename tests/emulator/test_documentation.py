@@ -17,6 +17,7 @@ import yaml
 from reconciler.emulator.faults.effect import EFFECTS
 from reconciler.emulator.faults.rules import faults_of
 from tests.conftest import ROOT
+from tests.support.limits import TIMEOUT
 
 DOCUMENT = (ROOT / "docs/emulator.md").read_text(encoding="utf-8")
 
@@ -32,7 +33,7 @@ def test_the_session_works_as_printed(tmp_path: Path) -> None:
         env={**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=TIMEOUT,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

@@ -14,6 +14,7 @@ from reconciler.emulator.server import listening_socket
 from tests.emulator.facts import Api, fact
 from tests.support.cli import reconciler
 from tests.support.emulator import start_emulator
+from tests.support.limits import TIMEOUT
 
 
 @fact(
@@ -75,7 +76,7 @@ def test_accepted_connections_do_not_wait_for_acknowledgements() -> None:
         with listening_socket("127.0.0.1", 0) as listening:
             async with await asyncio.start_server(accepted, sock=listening):
                 _, writer = await asyncio.open_connection(*listening.getsockname())
-                value = await asyncio.wait_for(option, 10)
+                value = await asyncio.wait_for(option, TIMEOUT)
                 writer.close()
         return value
 

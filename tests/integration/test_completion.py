@@ -12,7 +12,8 @@ import pytest
 
 from reconciler.cli.group import COMMANDS, command_of
 from tests.conftest import ROOT
-from tests.support.cli import TIMEOUT, Ran, reconciler, write
+from tests.support.cli import Ran, reconciler, write
+from tests.support.limits import TIMEOUT
 
 ACME = ROOT / "examples/acme"
 ENVIRONMENTS = ["production", "staging"]

@@ -7,9 +7,7 @@ import os
 import resource
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from reconciler.model.schema_files import schema
-from tests.support.cli import Ran, reconciler, time_limit, write
+from tests.support.cli import Ran, reconciler, write
 from tests.support.devices import NEEDS_FULL_DISK
 from tests.support.emulator import RunningEmulator
+from tests.support.limits import time_limit, until
 
 COUNT = 12
 EXPORT = "{project: web, name: E%d, interval: hour, destination: {type: NoOp, config: {}}}"
@@ -100,9 +99,9 @@ def test_f8_undo_of_a_killed_run_includes_what_took_effect(
     streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with (
         started(workspace, emulator, "--log-file", log, **streams) as process,
-        time_limit(process, 60),
+        time_limit(process),
     ):
-        wait_until(lambda: len(unanswered(log)) == 1 and ended(log) == COUNT, process)
+        until(lambda: len(unanswered(log)) == 1 and ended(log) == COUNT, process)
         process.kill()
     created = ALL if when == "after" else [name for name in ALL if name != "E3"]
     assert sorted(emulator.exports()) == created
@@ -118,13 +117,6 @@ def test_f8_undo_of_a_killed_run_includes_what_took_effect(
     note = "its create has no recorded end" if when == "after" else "it was not created"
     assert f"batch_export.e3: {note}" in text
     assert "revert all.yaml" in text
-
-
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    """Wait for a condition; the caller limits the time of the process."""
-    while process.poll() is None and not condition():
-        time.sleep(0.02)
-    assert process.returncode is None
 
 
 def complete_lines(log: Path) -> list[dict[str, Any]]:

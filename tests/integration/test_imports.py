@@ -14,7 +14,7 @@ import pytest
 from benchmarks.measuring import Settings
 from benchmarks.scenarios.starting import modules
 from tests.conftest import ROOT
-from tests.support.cli import TIMEOUT
+from tests.support.limits import TIMEOUT
 
 NETWORK = ("asyncio", "httpx", "ssl", "reconciler.client", "reconciler.reading")
 READING = ("yaml", "jsonschema_rs", "reconciler.workspace.loading", "reconciler.workspace.yaml")

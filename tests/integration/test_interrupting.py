@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cli import reconciler, time_limit, write
+from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
+from tests.support.limits import TIMEOUT, time_limit
 
 EXPORT = "{project: web, name: E%d, interval: hour, destination: {type: NoOp, config: {}}}"
 
@@ -30,6 +31,9 @@ def test_an_interrupted_apply_is_reported_and_converges_when_repeated(
             "a.yaml": f"projects:\n  web: {{name: Web}}\nbatch_exports:\n{exports}\n",
         },
     )
+    # The run can't end before the signal arrives.
+    throttled = {"match": {"method": "POST", "from": 20}, "fault": "throttle", "retry_after": 800}
+    emulator.admin("PUT", "faults", [throttled])
     environ = {**os.environ, **emulator.environ()}
     with (
         subprocess.Popen(
@@ -52,6 +56,7 @@ def test_an_interrupted_apply_is_reported_and_converges_when_repeated(
     assert "Stopping: waiting for running changes" in rest
     assert "Interrupted: " in out
     assert "skipped: the run was interrupted" in rest
+    emulator.admin("PUT", "faults", [])
     again = reconciler("apply", "-C", tmp_path, "--auto-approve", environ=emulator.environ())
     assert again.code == 0, again.err
     names = [
@@ -106,7 +111,7 @@ def test_f5_a_signal_while_planning_ends_the_command_at_once(
 ) -> None:
     write(tmp_path, WORKSPACE)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        silent.settimeout(30)
+        silent.settimeout(TIMEOUT)
         environ = {
             **os.environ,
             "RECONCILER_BASE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}",
@@ -158,4 +163,4 @@ def test_the_embedded_service_stops_cleanly_and_keeps_its_data(tmp_path: Path) -
         assert again.api_key == key
         assert again.call("GET", path).json() == first
         again.process.send_signal(signal.SIGTERM)
-        assert again.process.wait(timeout=20) == 0
+        assert again.process.wait(timeout=TIMEOUT) == 0

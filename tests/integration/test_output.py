@@ -11,7 +11,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.support.cli import reconciler, time_limit, write
+from tests.support.cli import reconciler, write
+from tests.support.limits import time_limit
 
 WRONG = {
     "reconciler.yaml": (

@@ -18,6 +18,7 @@ from tests.conftest import ROOT
 from tests.integration.test_trust import Job, job
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
+from tests.support.limits import TIMEOUT
 
 __all__ = ["job"]
 PAGE = (ROOT / "docs/policy.md").read_text(encoding="utf-8")
@@ -248,7 +249,7 @@ def test_the_rego_on_the_page_judges_saved_plans(plans: Path, name: str, count: 
 
 def _opa(folder: Path, *words: str) -> str:
     done = subprocess.run(
-        ["opa", *words], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        ["opa", *words], cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

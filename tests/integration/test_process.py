@@ -13,6 +13,7 @@ import pytest
 from reconciler.version import __version__
 from tests.support.cli import reconciler, reconciler_process, write
 from tests.support.emulator import RunningEmulator
+from tests.support.limits import TIMEOUT
 
 FILES = {
     "reconciler.yaml": "version: 1\n",
@@ -41,7 +42,7 @@ def workspace(tmp_path: Path) -> Path:
 )
 def test_both_entry_points_start(command: list[str]) -> None:
     ended = subprocess.run(
-        [*command, "--version"], capture_output=True, text=True, timeout=60, check=True
+        [*command, "--version"], capture_output=True, text=True, timeout=TIMEOUT, check=True
     )
     assert ended.stdout == f"reconciler, version {__version__}\n"
 

@@ -16,8 +16,9 @@ from jsonschema import Draft202012Validator
 
 from reconciler.model.schema_files import schema
 from tests.conftest import StartService
-from tests.support.cli import TIMEOUT, reconciler, write
+from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
+from tests.support.limits import TIMEOUT
 
 NAME = "Default project"
 RESET = "*/reset_token/"

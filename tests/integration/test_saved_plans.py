@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,11 @@ import pytest
 
 from reconciler.model.codec.plan import decode, encode
 from tests.conftest import LONG
-from tests.support.cli import TIMEOUT, Ran, reconciler, time_limit, write
+from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.forging import forged
 from tests.support.git import Git
+from tests.support.limits import time_limit, until
 
 FILES = {
     "reconciler.yaml": "version: 1\n",
@@ -208,11 +208,9 @@ class Saved:
         )
         others = {f"new{index}" for index in range(5)} - {hanging}
         with time_limit(process):
-            while not others <= self.running.exports().keys():
-                assert process.poll() is None
-                time.sleep(0.02)
+            until(lambda: others <= self.running.exports().keys(), process)
             process.send_signal(number)
-            return process.wait(TIMEOUT)
+            return process.wait()
 
     def check_end(self) -> None:
         """Check that live state is END, and that nothing was made twice."""

@@ -12,9 +12,7 @@ import pytest
 
 from reconciler.cli.signals import stop_on_signals
 from reconciler.client.stop import Stop
-
-SECONDS = 30
-"""Until a signal that has no effect fails the test."""
+from tests.support.limits import TIMEOUT
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +32,7 @@ def test_a_signal_requests_a_stop_without_handlers_of_the_event_loop() -> None:
         stop = Stop()
         stop_on_signals(stop)
         os.kill(os.getpid(), signal.SIGTERM)
-        await asyncio.wait_for(stop.requested.wait(), SECONDS)
+        await asyncio.wait_for(stop.requested.wait(), TIMEOUT)
 
     with asyncio.Runner(loop_factory=BaseSelectorEventLoop) as runner:
         runner.run(interrupted())

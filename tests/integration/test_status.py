@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import gmtime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.status import StatusRequest, StatusResult, status
@@ -24,10 +25,13 @@ from tests.support.emulator import DIALECTS, RunningEmulator, start_emulator
 from tests.support.simulated import Simulated
 from tests.support.simulated import no_op_export as export
 
-START = "2027-06-10T00:02:00Z"
+START = "2100-06-10T00:02:00Z"
+"""A moment that no clock has reached: the schedules of a seed begin at the real time."""
+END = datetime(2100, 6, 15, 0, 30, tzinfo=UTC)
+"""The moment of `troubled`."""
 
 
-SEED = {
+SEED: dict[str, Any] = {
     "organizations": [
         {
             "id": "4dc8564d-bd82-1065-2f40-97f7c50f67cf",
@@ -40,7 +44,7 @@ SEED = {
                         export("Orders"),
                         export("Lake"),
                         export("Sessions"),
-                        export("Later", start_at="2028-01-01T00:00:00Z"),
+                        export("Later", start_at="2200-01-01T00:00:00Z"),
                         export("Fine"),
                     ],
                 },
@@ -56,17 +60,40 @@ SEED = {
 }
 
 
+def born(moment: str, *exports: dict[str, Any]) -> dict[str, Any]:
+    """Return a seed with other exports, or those of SEED, that were created at a moment."""
+    seed = deepcopy(SEED)
+    projects = seed["organizations"][0]["projects"]
+    if exports:
+        projects[:] = [{"id": 1, "name": "Web shop", "batch_exports": exports}]
+    for project in projects:
+        project["batch_exports"] = [
+            {"created_at": moment, **item} for item in project["batch_exports"]
+        ]
+    return seed
+
+
+NEW = born(START)
+"""A seed in which nothing has run before START."""
+
+
 def workspace(folder: Path, **exports: dict[str, Any]) -> Path:
     files = {"projects": {"web": {"name": "Web shop"}}, "batch_exports": exports}
     return write(folder, {"reconciler.yaml": "version: 1\n", "a.yaml": json.dumps(files)})
 
 
 def read(
-    running: RunningEmulator, folder: Path, *names: str, parents: Sequence[str] = ()
+    running: RunningEmulator,
+    folder: Path,
+    *names: str,
+    parents: Sequence[str] = (),
+    at: datetime | None = None,
 ) -> StatusResult:
+    """Return the states at a moment, or at the time of the service, which goes on."""
     request = StatusRequest(WorkspaceOptions(folder), names, parents)
     world = Simulated(running, request.workspace, [])
-    return world.run(lambda runtime: status(request, runtime))
+    now = world.now if at is None else lambda: at
+    return world.run(lambda runtime: status(request, replace(runtime, now=now)))
 
 
 def by_name(result: StatusResult) -> dict[str, ExportStatus]:
@@ -99,9 +126,9 @@ def troubled(running: RunningEmulator) -> None:
 def test_each_state_is_exactly_as_it_is_after_simulated_days(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
-    running = service_of(SEED, "--dialect", dialect)
+    running = service_of(NEW, "--dialect", dialect)
     troubled(running)
-    result = read(running, workspace(tmp_path))
+    result = read(running, workspace(tmp_path), at=END)
     exports = by_name(result)
     assert {name: export.state for name, export in exports.items()} == {
         "Orders": State.FAILING,
@@ -114,30 +141,23 @@ def test_each_state_is_exactly_as_it_is_after_simulated_days(
     assert [export.name for export in result.report.exports][:4] == [
         *("Orders", "Lake", "Sessions", "Later"),
     ]
-    half = timedelta(minutes=30)
-
-    def lag_of(name: str) -> timedelta:
-        lag = exports[name].lag
-        assert lag is not None
-        return timedelta(seconds=round(lag.total_seconds(), -1))
-
     assert exports["Orders"].failures == 6
-    assert lag_of("Orders") == 5 * timedelta(hours=1) + half
-    assert lag_of("Lake") == 2 * timedelta(hours=1) + half
+    assert exports["Orders"].lag == timedelta(hours=5, minutes=30)
+    assert exports["Lake"].lag == timedelta(hours=2, minutes=30)
     assert exports["Sessions"].missed == 72
     assert exports["Fine"].rows_a_day == 24_000
     next_run = exports["Fine"].next_run
-    assert next_run == datetime(2027, 6, 15, 1, tzinfo=UTC)
+    assert next_run == datetime(2100, 6, 15, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_text_says_what_a_reader_needs(
     dialect: str, service_of: StartService, tmp_path: Path
 ) -> None:
-    running = service_of(SEED, "--dialect", dialect)
+    running = service_of(NEW, "--dialect", dialect)
     troubled(running)
     folder = workspace(tmp_path, orders={"project": {"id": 1}, **export("Orders")})
-    text = status_as_text(read(running, folder).report, RenderOptions())
+    text = status_as_text(read(running, folder, at=END).report, RenderOptions())
     lines = text.splitlines()
     assert lines[3].startswith("✗ batch_export.orders  Web shop  00:00 (")
     assert "Failed ×6  5 h 30 min  24 k" in lines[3]
@@ -151,7 +171,7 @@ def test_the_text_says_what_a_reader_needs(
 def test_a_pause_by_the_service_is_named_as_probable(
     service_of: StartService, tmp_path: Path
 ) -> None:
-    running = service_of(SEED, "--dialect", "2026")
+    running = service_of(NEW, "--dialect", "2026")
     running.admin("POST", "clock", {"set": START})
     running.admin("PUT", "outcomes", [outcome("Orders", "Failed", error="no such bucket")])
     running.advance(hours=5)
@@ -162,28 +182,27 @@ def test_a_pause_by_the_service_is_named_as_probable(
 
 
 def test_a_change_of_daylight_saving_is_no_lag(service_of: StartService, tmp_path: Path) -> None:
-    """In Berlin, 28 March 2027 has 23 hours: its interval ends at 22:00 UTC."""
-    running = service_of(SEED, "--dialect", "2026")
-    running.admin("POST", "clock", {"set": "2027-03-25T12:00:00Z"})
-    failed = {"match": {"name": "Daily", "interval_end": "2027-03-28T22:00:00Z"}}
+    """In Berlin, 28 March 2100 has 23 hours: its interval ends at 22:00 UTC."""
+    daily = export("Daily", "day", timezone="Europe/Berlin")
+    running = service_of(born("2100-03-25T12:00:00Z", daily), "--dialect", "2026")
+    running.admin("POST", "clock", {"set": "2100-03-25T12:00:00Z"})
+    failed = {"match": {"name": "Daily", "interval_end": "2100-03-28T22:00:00Z"}}
     rules = [{**failed, "status": "Failed", "error": "timeout"}, outcome("Daily", "Completed")]
     running.admin("PUT", "outcomes", rules)
-    running.admin("POST", "clock", {"set": "2027-03-28T21:59:00Z"})
+    running.admin("POST", "clock", {"set": "2100-03-28T21:30:00Z"})
     folder = workspace(tmp_path)
-    assert by_name(read(running, folder))["Daily"].state is State.OK
-    running.admin("POST", "clock", {"set": "2027-03-29T10:00:00Z"})
-    daily = by_name(read(running, folder))["Daily"]
-    assert (daily.state, daily.failures) == (State.FAILING, 1)
-    assert daily.lag is not None
-    assert round(daily.lag / timedelta(hours=1), 2) == 12
-    assert daily.next_run == datetime(2027, 3, 29, 22, tzinfo=UTC)
+    before = datetime(2100, 3, 28, 21, 59, tzinfo=UTC)
+    assert by_name(read(running, folder, at=before))["Daily"].state is State.OK
+    running.admin("POST", "clock", {"set": "2100-03-29T10:00:00Z"})
+    after = datetime(2100, 3, 29, 10, tzinfo=UTC)
+    status_of_day = by_name(read(running, folder, at=after))["Daily"]
+    assert (status_of_day.state, status_of_day.failures) == (State.FAILING, 1)
+    assert status_of_day.lag == timedelta(hours=12)
+    assert status_of_day.next_run == datetime(2100, 3, 29, 22, tzinfo=UTC)
 
 
 def test_weekly_exports_of_2025_never_run(service_of: StartService, tmp_path: Path) -> None:
-    seed = {**SEED, "organizations": [{**SEED["organizations"][0]}]}  # type: ignore[index]
-    projects = [{"id": 1, "name": "Web", "batch_exports": [export("Weekly", "week")]}]
-    seed["organizations"][0]["projects"] = projects  # type: ignore[index]
-    running = service_of(seed, "--dialect", "2025")
+    running = service_of(born(START, export("Weekly", "week")), "--dialect", "2025")
     running.admin("POST", "clock", {"set": START})
     running.advance(days=20)
     weekly = by_name(read(running, write(tmp_path, {"reconciler.yaml": "version: 1\n"})))["Weekly"]
@@ -227,7 +246,7 @@ def test_exports_are_selected_by_name_and_by_the_names_of_projects(
 
 
 def test_secrets_are_masked_in_errors_and_names(service_of: StartService, tmp_path: Path) -> None:
-    running = service_of(SEED, "--dialect", "interface")
+    running = service_of(NEW, "--dialect", "interface")
     running.admin("POST", "clock", {"set": START})
     denied = outcome("Orders", "Failed", error="phx_admin is denied")
     running.admin("PUT", "outcomes", [denied])
@@ -249,15 +268,12 @@ def test_the_page_of_an_export_is_linked(service_of: StartService, tmp_path: Pat
 
 def test_many_exports_take_only_the_calls_of_their_list(tmp_path: Path) -> None:
     count, most = (5_000, 51) if LONG else (300, 4)
-    many = [export(f"Export {number}") for number in range(count)]
-    projects = [{"id": 1, "name": "Web", "batch_exports": many}]
-    organization = {"id": "org", "name": "Big", "projects": projects}
     file = tmp_path / "seed.json"
-    file.write_text(json.dumps({**SEED, "organizations": [organization]}))
-    # Three full hours later, but at half past at most: an hour that ends meanwhile adds a run.
-    late = max(gmtime().tm_min - 30, 0)
+    many = born(START, *(export(f"Export {number}") for number in range(count)))
+    file.write_text(json.dumps(many))
     with start_emulator(seed=file) as running:
-        running.advance(hours=3, minutes=-late)
+        running.admin("POST", "clock", {"set": START})
+        running.advance(hours=3)
         running.clear_requests()
         folder = write(tmp_path / "w", {"reconciler.yaml": "version: 1\n"})
         result = read(running, folder)

@@ -19,17 +19,23 @@ from jsonschema import Draft202012Validator
 
 from reconciler.model.schema_files import schema
 from tests.conftest import StartService
-from tests.integration.test_status import SEED, troubled
-from tests.support.cli import reconciler, reconciler_process, time_limit, write
+from tests.integration.test_status import NEW, SEED, troubled
+from tests.support.cli import reconciler, reconciler_process, write
 from tests.support.emulator import RunningEmulator
+from tests.support.limits import time_limit
 
 FILES = {"reconciler.yaml": "version: 1\n"}
 
 
 @pytest.fixture
 def running(service_of: StartService) -> RunningEmulator:
-    """Return a service whose exports are 30 days old and have not run; one starts later."""
-    return service_of(SEED, "--dialect", "interface")
+    """Return a service whose exports are 30 days old and have not run; one starts later.
+
+    It is an hour behind, so that no interval ends.
+    """
+    service = service_of(SEED, "--dialect", "interface")
+    service.advance(hours=-1)
+    return service
 
 
 @pytest.mark.parametrize(
@@ -64,7 +70,8 @@ def test_an_unknown_state_is_a_usage_error(tmp_path: Path) -> None:
     assert "failing" in ran.err
 
 
-def test_the_json_matches_its_schema(running: RunningEmulator, tmp_path: Path) -> None:
+def test_the_json_matches_its_schema(service_of: StartService, tmp_path: Path) -> None:
+    running = service_of(NEW, "--dialect", "interface")
     troubled(running)
     words = ("status", "-C", write(tmp_path, FILES), "--format", "json")
     ran = reconciler(*words, environ=running.environ())

@@ -6,14 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import StartService
-from tests.support.cli import reconciler, time_limit, write
+from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
+from tests.support.limits import time_limit, until
 
 WORKSPACE = {"reconciler.yaml": "version: 1\n", "a.yaml": "batch_exports: {}\n"}
 
@@ -54,9 +54,9 @@ def test_a_stop_starts_no_further_backfill(running: RunningEmulator, tmp_path: P
         assert process.stdout is not None
         for line in process.stdout:
             if line.startswith("Plan: 1 backfill"):
-                time.sleep(1)
-                process.send_signal(signal.SIGTERM)
                 break
+        until(lambda: running.admin("GET", "faults")["faults"][0]["fired"], process)
+        process.send_signal(signal.SIGTERM)
         out, err = process.communicate()
     assert process.returncode == 130, err
     sent = [request for request in running.requests() if request["path"].endswith("/backfills/")]

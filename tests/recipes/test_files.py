@@ -13,6 +13,7 @@ import yaml
 
 from reconciler.commands.pipelines import RECIPES
 from tests.conftest import ROOT
+from tests.support.limits import TIMEOUT
 from tests.support.recipes import FILES, FOLDER, commands, documents, parses, scripts
 
 WORKFLOWS = sorted((FOLDER / "github").glob("*.yml"))
@@ -21,7 +22,9 @@ WORKFLOWS = sorted((FOLDER / "github").glob("*.yml"))
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_scripts_and_their_commands_parse(path: Path) -> None:
     for script in scripts(documents(path)):
-        checked = subprocess.run(["bash", "-n"], input=script, text=True, check=False, timeout=20)
+        checked = subprocess.run(
+            ["bash", "-n"], input=script, text=True, check=False, timeout=TIMEOUT
+        )
         assert checked.returncode == 0, script
         assert all(parses(words) for words in commands(script))
 
@@ -149,7 +152,7 @@ def test_actionlint_has_no_remarks(tmp_path: Path) -> None:
 def run(*words: str, folder: Path | None = None) -> str:
     """Run a program, and return what it prints."""
     ended = subprocess.run(
-        words, cwd=folder, capture_output=True, text=True, check=False, timeout=60
+        words, cwd=folder, capture_output=True, text=True, check=False, timeout=TIMEOUT
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout

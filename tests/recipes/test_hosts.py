@@ -16,6 +16,7 @@ from tests.conftest import ROOT
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
+from tests.support.limits import TIMEOUT
 from tests.support.recipes import FOLDER, documents, scripts
 from tests.support.workflows import outputs_in, write_program
 
@@ -48,7 +49,7 @@ def bash(script: str, folder: Path, environ: Mapping[str, str], programs: Path) 
         },
         stdin=subprocess.DEVNULL,
         check=False,
-        timeout=120,
+        timeout=TIMEOUT,
     )
     return ended.returncode
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from tests.support.cli import TIMEOUT
+from tests.support.limits import TIMEOUT
 from tests.support.recipes import FOLDER, documents, parses
 
 RECIPE = FOLDER / "kubernetes"

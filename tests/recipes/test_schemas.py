@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.support.cli import TIMEOUT
+from tests.support.limits import TIMEOUT
 from tests.support.recipes import FOLDER, documents
 
 

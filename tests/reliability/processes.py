@@ -18,9 +18,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.reliability.scenarios import ENVIRON
 from tests.reliability.service import KEY, ORGANIZATION, Line
-
-LIMIT = 60.0
-"""Seconds until a command that does not end fails its test."""
+from tests.support.limits import TIMEOUT
 
 
 @dataclass(slots=True)
@@ -78,13 +76,13 @@ class Command:
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)
 
-    async def ended(self, limit: float = LIMIT) -> int:
+    async def ended(self) -> int:
         """Return the exit code, the negative number of a signal. Fail beyond the limit."""
-        deadline = asyncio.get_running_loop().time() + limit
+        deadline = asyncio.get_running_loop().time() + TIMEOUT
         while "code" not in (answer := await self.template.ask(poll=self.pid)):
             if asyncio.get_running_loop().time() > deadline:
                 os.kill(self.pid, signal.SIGKILL)
-                pytest.fail(f"no end within {limit} seconds:\n{self.printed()}")
+                pytest.fail(f"no end within {TIMEOUT} seconds:\n{self.printed()}")
             await asyncio.sleep(0.01)
         code = answer["code"]
         assert "Traceback" not in self.printed(), self.printed()

@@ -50,6 +50,32 @@ class LoopClock(Clock):
         return moment
 
 
+class _Named:
+    """A transport with another name of its peer."""
+
+    def __init__(self, transport: asyncio.Transport, peer: tuple[str, int]) -> None:
+        self._transport = transport
+        self._peer = peer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        if name in ("socket", "peername"):
+            return self._peer if name == "peername" else None
+        return self._transport.get_extra_info(name, default)
+
+
+class _Connection(Connection):
+    """A connection that the service can abort: it finds it by the name of the client."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Give the end of a pair of sockets a name, since it has none."""
+        if not transport.get_extra_info("peername"):
+            transport = _Named(transport, ("pair", transport.get_extra_info("socket").fileno()))
+        super().connection_made(transport)
+
+
 @dataclass(slots=True)
 class Call:
     """A request that the service answered. `made` is the id of what a POST created."""
@@ -136,7 +162,7 @@ class Service:
         listening = listening_socket("127.0.0.1", 0)
         line.base_url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         config = uvicorn.Config(
-            line, log_level="critical", access_log=False, lifespan="off", http=Connection
+            line, log_level="critical", access_log=False, lifespan="off", http=_Connection
         )
         config.load()
         state = ServerState()

@@ -22,6 +22,7 @@ from tests.reliability.runs import applier
 from tests.reliability.scenarios import Scenario, one_create
 from tests.reliability.service import Line, Service, running_service
 from tests.reliability.virtual import run_virtually
+from tests.support.limits import TIMEOUT
 
 EXPORTS = "*/batch_exports/"
 HANG = {"fault": "hang"}
@@ -40,8 +41,8 @@ WAITS: Mapping[str, Mapping[str, Any]] = {
 STATES = (*WAITS, "rate", "verification", "prompt")
 SIGNALS = (Signals.SIGINT, Signals.SIGTERM, Signals.SIGHUP)
 GRACE = 5.0
-LIMIT = 20.0
-"""Real seconds. Without a reaction to the signal, every one of the states takes longer."""
+PATIENT = ("--timeout", "1h", "--retry-for", "1h")
+"""A process waits longer than its test may take, so that only the signal ends it."""
 
 
 @pytest.mark.parametrize("wait", [*WAITS, "rate", "verification"])
@@ -105,7 +106,7 @@ async def faults_of(
 
 async def started(forks: Template, service: Service, wait: str, folder: Path) -> Command:
     """Return a running apply in a state in which it waits."""
-    words: list[str | Path] = ["apply", "-C", folder]
+    words: list[str | Path] = ["apply", "-C", folder, *PATIENT]
     words += ["--rate", "3/3600"] if wait == "rate" else []
     line = await service.line()
     if wait == "prompt":
@@ -143,7 +144,7 @@ async def asking(forks: Template, line: Line, folder: Path) -> tuple[Command, in
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     """Return once a condition holds."""
-    async with asyncio.timeout(LIMIT):
+    async with asyncio.timeout(TIMEOUT):
         while not await condition():  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.02)
 
@@ -165,7 +166,7 @@ def test_f5_a_signal_ends_every_wait(
             command = await started(forks, service, wait, folder)
             sent = time.perf_counter()
             command.signal(number)
-            code = await command.ended(LIMIT)
+            code = await command.ended()
             return wait, code, time.perf_counter() - sent
 
     async def run() -> list[tuple[str, int, float]]:
@@ -190,7 +191,7 @@ def test_f5_a_second_signal_ends_the_process_at_once(tmp_path: Path) -> None:
             await until(is_stopping)
             sent = time.perf_counter()
             command.signal(Signals.SIGINT)
-            return await command.ended(LIMIT), time.perf_counter() - sent
+            return await command.ended(), time.perf_counter() - sent
 
     code, seconds = asyncio.run(run())
     sys.stdout.write(f"second signal: exit {code} after {seconds:.2f} s\n")
@@ -209,7 +210,7 @@ def test_f6_an_answer_at_the_prompt_after_another_apply_creates_nothing(tmp_path
             assert await applied.run() == 0, applied.printed()
             before = await service.state()
             os.write(master, b"y\n")
-            code = await waiting.ended(LIMIT * 3)
+            code = await waiting.ended()
             assert not any(call.method == "POST" for call in line.calls)
             assert await service.state() == before
             return code, len(line.calls)

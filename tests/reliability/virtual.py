@@ -1,23 +1,22 @@
-"""An event loop on virtual time, over real sockets.
+"""An event loop on virtual time, in which a service and its clients run.
 
-Where nothing can run, time jumps to the next timer. Service and clients run in one such loop, so
-that half an hour of retries takes a second, and the same seed gives the same interleaving.
+Where nothing can run, time jumps to the next timer, so that half an hour of retries takes a second,
+and the same seed gives the same interleaving. Connections are pairs of sockets: what is written to
+one end can be read at the other at once, however busy the machine is. Loopback promises no time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Coroutine, Mapping
+import socket
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
+from tests.support.limits import TIMEOUT
+
 _Result = TypeVar("_Result")
-_DELIVERY = (0.002, 0.03)
-"""Real seconds in which the kernel delivers what was written to a socket of this process: for short
-and for long jumps. It does so at once, unless the machine is busy.
-"""
-_STUCK = 20.0
-"""Real seconds without an event and without a timer, after which a run fails."""
+_Protocols = Callable[[], asyncio.BaseProtocol]
 
 
 class Stuck(AssertionError):
@@ -47,15 +46,11 @@ class _Selector(selectors.BaseSelector):
         self._inner.close()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is not None and timeout <= 0:
-            return self._inner.select(0)
-        if timeout is None or self._loop.threads:
-            events = self._inner.select(_STUCK)
-            if not events:
+        waits_for_thread = self._loop.threads and (timeout is None or timeout > 0)
+        events = self._inner.select(TIMEOUT if waits_for_thread else 0)
+        if not events and timeout != 0:
+            if timeout is None or waits_for_thread:
                 raise Stuck("no event, no timer")
-            return events
-        events = self._inner.select(_DELIVERY[timeout > 0.5])
-        if not events:
             self._loop.now += timeout
         return events
 
@@ -66,10 +61,29 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self.now = 0.0
         self.threads = 0
+        self._served: dict[int, tuple[asyncio.Server, _Protocols]] = {}
         super().__init__(_Selector(self))
 
     def time(self) -> float:
         return self.now
+
+    async def create_server(self, protocol_factory: _Protocols, *args: Any, **kwargs: Any) -> Any:
+        """Return a server, which gets the connections of this loop to its port."""
+        server = await super().create_server(protocol_factory, *args, **kwargs)
+        for listening in server.sockets:
+            self._served[listening.getsockname()[1]] = (server, protocol_factory)
+        return server
+
+    async def create_connection(
+        self, protocol_factory: Any, host: Any = None, port: Any = None, **kwargs: Any
+    ) -> Any:
+        """Connect to a server of this loop with a pair of sockets, and to others as usual."""
+        server, accept = self._served.get(port, (None, None))
+        if server is None or not server.is_serving():
+            return await super().create_connection(protocol_factory, host, port, **kwargs)
+        ours, theirs = socket.socketpair()
+        await self.connect_accepted_socket(accept, theirs)
+        return await super().create_connection(protocol_factory, sock=ours)
 
     def run_in_executor(self, executor: Any, func: Any, *args: Any) -> asyncio.Future[Any]:
         """Run a function in a thread. Time does not pass meanwhile."""

@@ -21,6 +21,7 @@ from tests.conftest import LONG
 from tests.support.cli import Ran, reconciler, write
 from tests.support.devices import NEEDS_FULL_DISK
 from tests.support.emulator import RunningEmulator
+from tests.support.limits import TIMEOUT
 
 FILES = {
     "reconciler.yaml": "version: 1\n",
@@ -339,7 +340,7 @@ def with_streams(
         ["/bin/sh", "-c", line, "sh", sys.executable, "-m", "reconciler", *command, *here],
         env={"PATH": os.environ["PATH"], **emulator.environ()},
         capture_output=True,
-        timeout=120,
+        timeout=TIMEOUT,
         check=False,
     )
 

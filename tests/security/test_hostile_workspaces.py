@@ -14,8 +14,9 @@ import pytest
 from tests.conftest import LONG
 from tests.security.hostile import CASES, MARK, Case, Site, environ_of, make_site
 from tests.security.witness import Listener, Witness, files_below, listener, witnessed
-from tests.support.cli import TIMEOUT, Ran, reconciler
+from tests.support.cli import Ran, reconciler
 from tests.support.emulator import RunningEmulator
+from tests.support.limits import TIMEOUT
 
 _AFTER_MERGE = "takes effect after the merge"
 _READS = frozenset(

@@ -16,12 +16,11 @@ import pytest
 
 from tests.conftest import LONG, ROOT
 from tests.security.mutating import Dice, mutated_json
-from tests.support.cli import time_limit, write
+from tests.support.cli import write
 from tests.support.emulator import DIALECTS
+from tests.support.limits import time_limit
 
 ANSWERS, CHUNK = (2_000, 250) if LONG else (12, 12)
-LIMIT = 1_800 if LONG else 120
-"""Real seconds after which a process that does not end fails its test."""
 MOST_MEGABYTES = 256
 MEASURED = """\
 import sys
@@ -45,7 +44,7 @@ def test_security_12_changed_answers_do_no_harm(dialect: str, chunk: int, tmp_pa
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    with process, time_limit(process, LIMIT):
+    with process, time_limit(process):
         out, err = process.communicate()
     assert process.returncode == 0, err.decode()
     summary = json.loads(out)
@@ -117,7 +116,7 @@ def test_security_12_large_answers_need_little_memory(
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
-        with process, time_limit(process, LIMIT):
+        with process, time_limit(process):
             err = process.communicate()[1].decode()
     assert "Traceback" not in err
     assert "this is a bug" not in err

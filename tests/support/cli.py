@@ -7,25 +7,22 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from reconciler.cli import main
+from tests.support.limits import TIMEOUT, limited
 
-TIMEOUT = 120
-"""Seconds until a command that does not end fails its test."""
 _INHERITED = (
     *("PATH", "HOME", "LANG", "COVERAGE_PROCESS_START"),
     # Windows finds its libraries and folders by these.
     *("SYSTEMROOT", "USERPROFILE", "TEMP"),
 )
-_SIGNALS = [
+SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
 _SERVING = frozenset({"emulator", "demo"})
@@ -55,7 +52,7 @@ def reconciler(
     if words and words[0] in _SERVING:
         return reconciler_process(*words, environ=environ, stdin=stdin)
     out, err = _stream(terminal=terminal), _stream(terminal=terminal)
-    with _isolated(_environment(environ)) as patch, _timeout():
+    with _isolated(_environment(environ)) as patch, limited():
         patch.setattr(sys, "argv", ["reconciler", *words])
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((stdin or "").encode()), "utf-8"))
         patch.setattr(sys, "stdout", out)
@@ -79,25 +76,6 @@ def reconciler_process(
         check=False,
     )
     return _checked(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
-
-
-@contextmanager
-def time_limit(process: subprocess.Popen[Any], seconds: float = TIMEOUT) -> Iterator[None]:
-    """Kill a process that takes longer than the block may, and fail the test."""
-    expired = threading.Event()
-
-    def expire() -> None:
-        expired.set()
-        process.kill()
-
-    timer = threading.Timer(seconds, expire)
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        if expired.is_set():
-            pytest.fail(f"the process did not end within {seconds} seconds")
 
 
 def write(folder: Path, files: Mapping[str, str]) -> Path:
@@ -145,7 +123,7 @@ def _written(stream: _Stream) -> str:
 @contextmanager
 def _isolated(environ: Mapping[str, str]) -> Iterator[pytest.MonkeyPatch]:
     """Set the environment; afterwards restore it, the folder, the streams and signal handlers."""
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
     folder = Path.cwd()
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ.keys() - environ.keys():
@@ -158,22 +136,3 @@ def _isolated(environ: Mapping[str, str]) -> Iterator[pytest.MonkeyPatch]:
             os.chdir(folder)
             for number, handler in handlers.items():
                 signal.signal(number, handler)
-
-
-@contextmanager
-def _timeout() -> Iterator[None]:
-    """Fail the test where a command does not end, on systems that have an alarm."""
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def fail(*_: object) -> None:
-        pytest.fail(f"the command did not end within {TIMEOUT} seconds")
-
-    former = signal.signal(signal.SIGALRM, fail)
-    signal.setitimer(signal.ITIMER_REAL, TIMEOUT)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, former)

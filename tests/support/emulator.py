@@ -15,11 +15,9 @@ from typing import Any
 
 import httpx
 
-from tests.support.cli import time_limit
+from tests.support.limits import TIMEOUT, time_limit
 
 DIALECTS = ("interface", "2025", "2026")
-START_TIMEOUT = 60
-"""Seconds until a service that does not start fails its test."""
 
 
 @dataclass
@@ -99,14 +97,14 @@ def start_emulator(
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
-        with time_limit(process, START_TIMEOUT):
+        with time_limit(process):
             where = json.loads(process.stdout.readline())
         # The address is plain HTTP; an empty context avoids loading the list of authorities.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        with httpx.Client(base_url=where["base_url"], timeout=30, verify=context) as http:
+        with httpx.Client(base_url=where["base_url"], timeout=TIMEOUT, verify=context) as http:
             yield RunningEmulator(**where, process=process, http=http)
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=TIMEOUT)
         if process.stdout is not None:
             process.stdout.close()

@@ -7,6 +7,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.limits import TIMEOUT
+
 _ISOLATED = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -42,7 +44,7 @@ class Git:
             check=True,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=TIMEOUT,
         )
         return ended.stdout.strip()
 

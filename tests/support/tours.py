@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.cli import TIMEOUT, reconciler
+from tests.support.cli import reconciler
+from tests.support.limits import TIMEOUT
 
 _BLOCK = re.compile(r"^```(yaml|diff|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _AUTHOR = {

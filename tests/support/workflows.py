@@ -19,8 +19,8 @@ from typing import Any
 import yaml
 
 from tests.conftest import ROOT
-from tests.support.cli import TIMEOUT
 from tests.support.git import Git
+from tests.support.limits import TIMEOUT
 
 _EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 _OUTPUT = re.compile(

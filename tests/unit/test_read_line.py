@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from reconciler.cli.running import read_line
+from tests.support.limits import TIMEOUT
 
 pty = pytest.importorskip("pty", reason="needs a terminal")
 
@@ -46,7 +47,7 @@ def test_the_loop_runs_until_the_line_is_complete(loop: asyncio.AbstractEventLoo
         return line
 
     with os.fdopen(theirs, encoding="utf-8") as terminal:
-        assert loop.run_until_complete(asyncio.wait_for(ask(), 60)) == "yes\n"
+        assert loop.run_until_complete(asyncio.wait_for(ask(), TIMEOUT)) == "yes\n"
     assert ticks == 3
     os.close(ours)
 
@@ -62,7 +63,7 @@ def test_a_cancelled_question_leaves_nothing_that_waits(loop: asyncio.AbstractEv
             await asking
 
     with os.fdopen(theirs, encoding="utf-8") as terminal:
-        loop.run_until_complete(asyncio.wait_for(ask(), 60))
+        loop.run_until_complete(asyncio.wait_for(ask(), TIMEOUT))
         loop.close()
         os.write(ours, b"late\n")
         for thread in threading.enumerate():
@@ -83,6 +84,6 @@ def test_the_end_of_input_ends_the_line_of_the_question(
         return await asking
 
     with os.fdopen(theirs, encoding="utf-8") as terminal:
-        assert loop.run_until_complete(asyncio.wait_for(ask(), 60)) == ""
+        assert loop.run_until_complete(asyncio.wait_for(ask(), TIMEOUT)) == ""
     assert capsys.readouterr().err == "\n"
     os.close(ours)

@@ -35,6 +35,7 @@ from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged
 from reconciler.model.plan_options import Selection
 from reconciler.model.resource import ParentRef
 from reconciler.model.values import MISSING, SecretRef, SecretSource
+from tests.support.limits import TIMEOUT
 
 SOURCE = PlanSource("staging", "org", "https://eu.example.com", "1.0")
 
@@ -292,4 +293,4 @@ def test_no_part_of_a_plan_ends_with_another_error(part: str, value: Any) -> Non
 @pytest.mark.parametrize("module", ["", ".validate", ".fmt", ".import_"])
 def test_a_command_without_plans_does_not_import_the_codec(module: str) -> None:
     code = f"import sys, reconciler.cli{module}; sys.exit('reconciler.model.codec' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=TIMEOUT)

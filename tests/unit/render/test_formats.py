@@ -12,6 +12,7 @@ from reconciler.errors import BadUsage
 from reconciler.model.codec.plan import encode
 from reconciler.render.formats import all_formats, formats_of, writer_of
 from reconciler.render.formats.base import Later
+from tests.support.limits import TIMEOUT
 from tests.support.worlds import desired_of, export, live_of, live_project, planned, project
 
 TOY = '''\
@@ -43,7 +44,7 @@ def run(folder: Path, *arguments: str) -> str:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=TIMEOUT,
         check=True,
     )
     return completed.stdout
