@@ -131,7 +131,7 @@ base_option = _planning(
     "--base",
     metavar="REF",
     help="Git reference to compare with. Default: the applied commit, that of the CI job, or the "
-    "upstream branch.",
+    "default branch.",
 )
 
 workspace_options = _all(folder_option, environment_option, files_options)

@@ -271,8 +271,7 @@ class Session(Struct, frozen=True):
     def _unsafe(self) -> Iterator[Refusal]:
         """Yield a violation if `prune: true` may delete what files declare that are left out."""
         history, policy = self.history, self.loaded.own_policy
-        prunes = Prune.UNMANAGED in policy.prune.values()
-        if prunes and history is not None and history.left_out:
+        if Prune.UNMANAGED in policy.prune.values() and history is not None and history.left_out:
             files = several(len(history.left_out), "file")
             message = f"`prune: true`, but this sparse checkout leaves out {files} of the workspace"
             allow = "check out all files: git sparse-checkout disable"

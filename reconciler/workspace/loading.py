@@ -181,7 +181,7 @@ def load(  # noqa: PLR0913 - what is read, and how
                 loader.check_variables(files)
         diagnostics = with_lines(problems.in_order(), texts)
     globs = loaded.globs if loaded is not None and not problems.failed else ()
-    on_disk.check_unchanged(files_by_glob(on_disk, globs).values(), drafts)
+    on_disk.check_unchanged(files_by_glob(on_disk, globs).values(), drafts or ())
     if problems.failed or loaded is None:
         raise InvalidConfiguration(diagnostics)
     reported = {diagnostic.at.file for diagnostic in diagnostics if diagnostic.at is not None}

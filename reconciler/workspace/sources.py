@@ -127,14 +127,12 @@ class FolderSource:
             # A name may be too long, or contain a NUL.
             return None
 
-    def check_unchanged(
-        self, selected: Iterable[Iterable[str]], drafts: Collection[str] | None
-    ) -> None:
+    def check_unchanged(self, selected: Iterable[Iterable[str]], drafts: Collection[str]) -> None:
         """Raise FilesChanged if a file is not as it was when read, or was added to the selected.
 
         `drafts` were read in place of files.
         """
-        names = {name for some in selected for name in some} - {*(drafts or ())}
+        names = {name for some in selected for name in some} - {*drafts}
         if any(self._state(name) != self._seen.get(name) for name in names | self._seen.keys()):
             raise FilesChanged("the files changed while they were loaded")
 

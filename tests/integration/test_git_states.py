@@ -403,6 +403,33 @@ def github_first_push(state: State) -> str:
     return state.start
 
 
+def github_second_push(state: State) -> str:
+    """The branch is not merged, so what was pushed before is pending, too."""
+    branch_after_a_push(state)
+    before = state.git.head()
+    state.other()
+    state.push()
+    state.checkout(HEADS, "+refs/heads/feature:refs/remotes/origin/feature", branch="feature")
+    state.event("push", {"before": before, **DEFAULT})
+    return state.start
+
+
+def github_push_to_a_branch_of_deployments(state: State) -> str:
+    """Main is merged into it, which removed the export."""
+    state.clone()
+    state.git.run("switch", "--quiet", "-c", "production")
+    before = state.other("production.txt")
+    state.git.run("switch", "--quiet", "main")
+    state.remove()
+    state.push("main")
+    state.git.run("switch", "--quiet", "production")
+    state.git.run("merge", "--quiet", "--no-ff", "-m", "deploy", "main")
+    state.push()
+    state.checkout(HEADS, "+refs/heads/production:refs/remotes/origin/production", branch="p")
+    state.event("push", {"before": before, **DEFAULT})
+    return before
+
+
 def github_schedule(state: State) -> str:
     main_after_a_push(state)
     state.checkout("+refs/heads/main:refs/remotes/origin/main", branch="main")
@@ -491,6 +518,8 @@ SEEN: tuple[Callable[[State], str], ...] = (
     github_pull_request,
     github_merge_queue,
     github_first_push,
+    github_second_push,
+    github_push_to_a_branch_of_deployments,
     gitlab_merge_request,
     gitlab_merge_train,
     gitlab_first_push,

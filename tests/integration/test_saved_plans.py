@@ -324,6 +324,9 @@ def test_a_saved_plan_needs_the_base_that_it_was_made_with(
 ) -> None:
     start = saved.git.head()
     saved.git.commit("end")
+    saved.git.trust()
+    # The local record of what was applied is void where there is a remote.
+    saved.git.run("remote", "add", "origin", "https://git.example/x.git")
     ran = saved.apply()
     assert ran.code == 4
     assert f"the plan was made with the git base {start[:7]}" in ran.err

@@ -40,14 +40,18 @@ def default_base(
 
     It is the merge base of HEAD and the first of these that exists: the target of the pull request,
     the commit before the push, the nearest of `branches`, outside of jobs the upstream branch. It
-    is HEAD without any, or if they contain it.
+    is HEAD without any, or if they contain it. A commit before the push that is on the way from the
+    nearest branch does not count: what was pushed before it is not merged either.
 
     Raises GitUnavailable if a commit that the CI job names cannot be read.
     """
-    named = target_of(environ) or before_push_of(environ)
-    if named is not None:
-        return _merge_base(repository, head, named)
+    if (target := target_of(environ)) is not None:
+        return _merge_base(repository, head, target)
     nearest = _nearest(repository, head, branches)
+    if (before := before_push_of(environ)) is not None:
+        pushed = _merge_base(repository, head, before)
+        if nearest is None or not repository.is_ancestor(nearest.id, pushed.id):
+            return pushed
     if nearest is None and branches and repository.is_shallow:
         return _merge_base(repository, head, next(iter(branches)))  # Which raises.
     if nearest is None and not is_job(environ):
