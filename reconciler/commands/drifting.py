@@ -74,8 +74,9 @@ def required_base(session: Session, request: PlanRequest) -> Base:
             hint="run in a git clone in which the files are committed",
         )
     if not base.merged:
-        message = f"the default branch does not contain the base {base.commit[:7]}"
-        raise GitUnavailable(message, hint="use --base with a commit of the default branch")
+        branch = session.required_history().branch
+        message = f"{branch} does not contain the base {base.commit[:7]}"
+        raise GitUnavailable(message, hint=f"use --base with a commit of {branch}")
     return base
 
 

@@ -93,6 +93,15 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         return self.repository.left_out()
 
     @cached_property
+    def _has_remotes(self) -> bool:
+        return bool(self.repository.remotes)
+
+    @property
+    def branch(self) -> str:
+        """The branch that bases are on, in words."""
+        return self.loaded.branch or "the default branch"
+
+    @cached_property
     def _branches(self) -> Mapping[str, str]:
         return base_branches(self.repository, self.environ, self.loaded.branch)
 
@@ -158,11 +167,13 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         ends = (*self._rolled_back(applied), self.head or base.id)
         commits = Range.between(self.repository, start, ends)
         differing = self._differing(commits.source(ends[-1]))
-        uncommitted = any(name not in self.left_out for name in differing)
+        uncommitted = any(
+            name in self.loaded.files or name not in self.left_out for name in differing
+        )
         remarks = tuple(self._remarks(base, applied))
         merged = self._is_merged(base.id, applied)
         if not merged:
-            text = "the default branch does not contain the base: no difference counts as drift"
+            text = f"{self.branch} does not contain the base: no difference counts as drift"
             notes = (*notes, Note("base-not-merged", text))
         loaded = self._loaded(commits, notes)
         return replace(
@@ -173,17 +184,21 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         """Return whether the default branch contains the base, or this clone recorded it."""
         is_record = applied is not None and applied.ref == self.local_ref
         tips = self._branches.values()
-        return is_record or not tips or any(self.repository.is_ancestor(base, tip) for tip in tips)
+        if is_record or not (tips or self._has_remotes):
+            return True
+        return any(self.repository.is_ancestor(base, tip) for tip in tips)
 
     def _remarks(self, base: BaseCommit, applied: Applied | None) -> Iterator[str]:
         """Yield what a reader should know about the base itself."""
         head, repository = self.head, self.repository
         if base.id == head and applied is None:
             yield "committed removals and rotations count as applied"
-        if applied is None and not self._branches and repository.remotes:
+        if applied is None and not self._branches and self._has_remotes:
             name = self.loaded.branch
-            fix = f"git fetch origin {name}" if name else "git remote set-head origin -a"
-            yield f"{name or 'the default branch'} is not known in this clone: {fix}"
+            # Also where the clone fetches a single branch.
+            fix = f"git fetch origin '+refs/heads/{name or '*'}:refs/remotes/origin/{name or '*'}'"
+            fix += "" if name else " && git remote set-head origin -a"
+            yield f"{self.branch} is not known in this clone: {fix}"
         for ref, tip in self._branches.items():
             if tip != head and (behind := repository.count_since(head or HEAD, tip)):
                 name = repository.short_name(ref)
@@ -207,9 +222,13 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         snapshots = Snapshots(ParsedFiles(self.loaded.documents))
         configurations: list[Desired] = []
         invalid: list[str] = []
+        known: dict[str | None, Desired] = {}
         for commit, source in commits.sources():
+            tree = commits.trees[commit.id]
             try:
-                configurations.append(self._configuration(source, snapshots))
+                if tree not in known:
+                    known[tree] = self._configuration(source, snapshots)
+                configurations.append(known[tree])
             except InvalidConfiguration as error:
                 if commit == commits.base:
                     raise _invalid_base(commit, error.diagnostics) from None

@@ -233,10 +233,10 @@ def _renamed(session: Session, live: Live, matching: Matching) -> Mapping[Identi
         base = session.base(PlanRequest(session.options))
         kinds = {kind.name: kind for kind in all_kinds()}
         now = session.runtime.now()
-        elsewhere = frozenset[Identity]()
-        if len(session.loaded.environments) > 1 and duplicates_of(matching, kinds, base, now):
+        doubled = duplicates_of(matching, kinds, base, now)
+        if doubled and len(session.loaded.environments) > 1:
             elsewhere = frozenset(session.claimed_elsewhere(live))
-        doubled = duplicates_of(matching, kinds, base, now, elsewhere=elsewhere)
+            doubled = duplicates_of(matching, kinds, base, now, elsewhere=elsewhere)
         return {identity_of(item.live): item.match.resource.address for item in doubled}
     return {}
 

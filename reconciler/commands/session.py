@@ -228,8 +228,7 @@ class Session(Struct, frozen=True):
         # Planning creates many values and no cycles, so collecting garbage only costs time.
         with collector_paused():
             plan = self._planned(live, context)
-            doubles = any(refusal.rule == POSSIBLE_DUPLICATE for refusal in plan.refusals)
-            if doubles and context.has_environments:
+            if context.has_environments and _may_concern_others(plan):
                 elsewhere = frozenset(self.claimed_elsewhere(live))
                 plan = self._planned(live, replace(context, elsewhere=elsewhere))
         return replace(plan, refusals=(*plan.refusals, *self._unsafe()))
@@ -252,7 +251,7 @@ class Session(Struct, frozen=True):
         An environment that cannot be loaded here, for example without its variables, is left out.
         """
         own = self.loaded.desired
-        for name in self.loaded.environments:
+        for name in self.loaded.others_of_service():
             with suppress(ReconcilerError):
                 options = replace(self.options, environment=name, strict=False)
                 other, *_ = load_workspace(
@@ -263,7 +262,7 @@ class Session(Struct, frozen=True):
                 )
                 theirs = other.desired
                 service = (theirs.base_url, theirs.organization)
-                if name != own.environment and service == (own.base_url, own.organization):
+                if service == (own.base_url, own.organization):
                     matching = match(theirs, live, policy=Policy(), kinds=all_kinds())
                     objects = (pair.live for pair in matching.matches.values())
                     yield from ((item.kind, item.id) for item in objects if item is not None)
@@ -298,3 +297,12 @@ class Session(Struct, frozen=True):
             declared=self.loaded.declared.keys(),
             has_environments=len(self.loaded.environments) > 1,
         )
+
+
+def _may_concern_others(plan: Plan) -> bool:
+    """Return whether a plan deletes objects, or creates some beside others."""
+    return (
+        any(change.action.destructive for change in plan.effective)
+        or any(refusal.rule == POSSIBLE_DUPLICATE for refusal in plan.refusals)
+        or any(note.code == "look-alike" for note in plan.notes)
+    )

@@ -49,9 +49,9 @@ def without_unimportable(
     kept: dict[str, JSON] = {}
     for name, value in values.items():
         node = properties.get(name, {})
-        initial = canonical_text(value) == canonical_text(
-            node.get("default", node.get("x-initial"))
-        )
+        initial = canonical_text(value) in [
+            canonical_text(node[word]) for word in ("default", "x-initial") if word in node
+        ]
         if ("x-not-imported" in node or initial) and (name,) not in explicit:
             continue
         own = node.get("x-server-keys", ())

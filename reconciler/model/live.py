@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from reconciler.model.address import Address
 from reconciler.model.dialect import Dialect
 from reconciler.model.values import JSON
 
@@ -38,6 +39,11 @@ class LiveObject(Struct, frozen=True):
     body: Mapping[str, JSON]
     parent_id: str | None = None
     complete: bool = True
+
+    @property
+    def address(self) -> Address:
+        """The address of the object while no resource claims it."""
+        return Address.of_unmanaged(self.kind, self.id)
 
 
 class Live(Struct, frozen=True):

@@ -34,4 +34,5 @@ class PlanOptions(Struct, frozen=True):
     allow_replace: bool = False
     selection: Selection = field(default_factory=Selection)
     only: frozenset[Address] | None = None
+    is_undo: bool = False
     planned_before: frozenset[Address] | None = None

@@ -51,6 +51,10 @@ class Lifecycle(Struct, frozen=True):
     renamed_from: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
 
+    def is_beside(self, name: str, address: Address) -> bool:
+        """Return whether `beside` has the name or the address of an object."""
+        return any(text.strip() in (name.strip(), str(address)) for text in self.beside)
+
     def as_json(self) -> dict[str, JSON]:
         """Return all settings as JSON."""
         return {

@@ -67,6 +67,15 @@ def quoted(text: str) -> str:
     return "'" + shown.replace("'", "\\'") + "'"
 
 
+def yaml_text(text: str) -> str:
+    """Return text as a YAML scalar that means it, also in a file with references."""
+    import json
+
+    escaped = text.replace("${", "$${")
+    is_plain = escaped.isprintable() and "'" not in escaped
+    return f"'{escaped}'" if is_plain else json.dumps(escaped)
+
+
 def json_shown(value: object) -> str:
     """Return a JSON value that has the wrong type, for messages: short, and scalars only.
 

@@ -11,7 +11,6 @@ from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note
 from reconciler.model.resource import Resource, State
 from reconciler.model.wording import listed, quoted
-from reconciler.planning.duplicates import is_beside
 from reconciler.planning.matcher import Matching
 from reconciler.planning.places import Parts, Place, Places
 
@@ -43,8 +42,7 @@ def collision_notes(
             if (item.kind, item.id) in ignored:
                 resources = [one for one in resources if one.address in watched]
             if resources:
-                address = Address.of_unmanaged(item.kind, item.id)
-                others[parts].append((item.name, address))
+                others[parts].append((item.name, item.address))
     shared = (
         (_unexpected(resources, others.get(parts, ())), parts)
         for parts, resources in users.items()
@@ -80,10 +78,11 @@ def _unexpected(
     resources: Sequence[Resource], others: Iterable[tuple[str, Address]]
 ) -> list[Address]:
     """Return the addresses at a place, without those that `lifecycle.beside` of another names."""
+    trusting = [item for item in resources if item.lifecycle.beside]
     listed_there = [*((item.name, item.address) for item in resources), *others]
     left: list[Address] = []
     for name, address in listed_there:
-        beside = (item for item in resources if item.address != address)
-        if not any(is_beside(item, name, address) for item in beside):
+        beside = (item for item in trusting if item.address != address)
+        if not any(item.lifecycle.is_beside(name, address) for item in beside):
             left.append(address)
     return sorted(left)

@@ -6,7 +6,9 @@ missing in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 from reconciler.model.action import Action
@@ -20,6 +22,8 @@ from reconciler.planning.differ import is_ignored
 
 Identity: TypeAlias = tuple[str, str]
 """The kind and the id of a live object."""
+_Fields: TypeAlias = Mapping[tuple[str, str], AbstractSet[str]]
+"""Names of fields by kind and a text that names a resource."""
 
 
 def needed_details(
@@ -38,6 +42,7 @@ def needed_details(
     if not short:
         return frozenset()
     by_name = {kind.name: kind for kind in kinds}
+    managed = _managed_fields(versions, {kind for kind, _ in short})
     needed: set[Identity] = set()
     for change in plan.changes:
         kind = by_name[change.address.kind]
@@ -45,7 +50,7 @@ def needed_details(
         if change.action is not Action.NO_OP:
             parent = kind.parent or ""
             needed |= {own, (parent, change.parent_id or ""), (parent, change.old_parent_id or "")}
-        elif own in short and _lacks_field(short[own], change.address, versions, kind):
+        elif own in short and _lacks_field(short[own], change.address, managed, kind):
             needed.add(own)
     reasons = (item.address for refusal in plan.refusals for item in refusal.objects)
     needed |= {(item.kind, item.key.removeprefix(UNMANAGED_PREFIX)) for item in reasons}
@@ -69,16 +74,27 @@ def short_forms(live: Live) -> dict[Identity, LiveObject]:
     }
 
 
-def _lacks_field(
-    live: LiveObject, address: Address, versions: Sequence[Desired], kind: Kind
-) -> bool:
+def _managed_fields(versions: Sequence[Desired], kinds: Collection[str]) -> _Fields:
+    """Return the fields that resources of some kinds manage or managed.
+
+    By address, and by kind and name or id: the key of an object may have changed.
+    """
+    managed: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for desired in versions:
+        for address, resource in desired.resources.items():
+            if address.kind in kinds:
+                ignored = resource.lifecycle
+                names = {name for name in resource.spec if not is_ignored((name,), ignored)}
+                for text in (str(address), resource.name, resource.pinned_id or ""):
+                    managed[address.kind, text] |= names
+    return managed
+
+
+def _lacks_field(live: LiveObject, address: Address, managed: _Fields, kind: Kind) -> bool:
     """Return whether the body of an object lacks a field that its resource manages or managed."""
-    resources = (desired.resources.get(address) for desired in versions)
-    for resource in filter(None, resources):
-        for name in resource.spec:
-            field = kind.field_named(name)
-            if field is None or field.secret or is_ignored((name,), resource.lifecycle):
-                continue
-            if field.live_value(live.body) is MISSING:
-                return True
+    texts = (str(address), live.name.strip(), live.id)
+    for name in set[str]().union(*(managed.get((kind.name, text), ()) for text in texts)):
+        field = kind.field_named(name)
+        if field is not None and not field.secret and field.live_value(live.body) is MISSING:
+            return True
     return False

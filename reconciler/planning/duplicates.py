@@ -18,15 +18,16 @@ from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, Reason
 from reconciler.model.comparison import comparable
+from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
 from reconciler.model.leaves import field_leaves
 from reconciler.model.live import LiveObject
-from reconciler.model.other_tools import plain_name
+from reconciler.model.other_tools import other_tool_of, plain_name
 from reconciler.model.plan import Refusal, Unmanaged
 from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.resource import Resource, State
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
-from reconciler.model.wording import printable, quoted, several
+from reconciler.model.values import MISSING, JSONObject, Path, SecretRef, value_at
+from reconciler.model.wording import printable, quoted, several, yaml_text
 from reconciler.planning.base import Base
 from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.places import Place, Places
@@ -38,6 +39,10 @@ it deletes what it does not know."""
 
 _Doubled: TypeAlias = tuple[LiveObject, tuple[Address, ...]]
 """An object, and the resources that would double what is in it."""
+
+
+_Work: TypeAlias = tuple[str, Place, tuple[str, ...]]
+"""A kind, a place, and what is written there as text."""
 
 
 class Duplicate(Struct, frozen=True):
@@ -106,14 +111,9 @@ def duplicates_of(
         duplicates += (
             Duplicate(match, item, finder.was_live(match), (item.kind, item.id) in ignored, inside)
             for item, inside in items
-            if not is_beside(match.resource, item.name, Address.of_unmanaged(item.kind, item.id))
+            if not match.resource.lifecycle.is_beside(item.name, item.address)
         )
     return tuple(duplicates)
-
-
-def is_beside(resource: Resource, name: str, address: Address) -> bool:
-    """Return whether `lifecycle.beside` of a resource has the name or the address of an object."""
-    return any(text.strip() in (name.strip(), str(address)) for text in resource.lifecycle.beside)
 
 
 def _candidates(matching: Matching, changes: Iterable[Change]) -> Iterator[LiveObject]:
@@ -139,10 +139,9 @@ class _Finder(Struct, frozen=True):
 
     objects: Mapping[tuple[str, str], LiveObject]
     places: Mapping[str, Places]
-    there: Mapping[tuple[str, Place], Sequence[LiveObject]]
+    there: Mapping[_Work, Sequence[LiveObject]]
     named: Mapping[tuple[str, str], Sequence[LiveObject]]
     at_base: Mapping[Address, Resource]
-    now: datetime
 
     @classmethod
     def of(
@@ -154,33 +153,39 @@ class _Finder(Struct, frozen=True):
     ) -> _Finder:
         objects: dict[tuple[str, str], LiveObject] = {}
         places = {name: Places.of(kind) for name, kind in kinds.items()}
-        there: dict[tuple[str, Place], list[LiveObject]] = defaultdict(list)
+        there: dict[_Work, list[LiveObject]] = defaultdict(list)
         named: dict[tuple[str, str], list[LiveObject]] = defaultdict(list)
         for item in candidates:
             objects[item.kind, item.id] = item
             named[item.kind, plain_name(item.name)].append(item)
+            kind = kinds[item.kind]
+            overlap = kind.behaviour().overlap
+            if overlap.has_ended(item.body, now):
+                continue
             for place in places[item.kind].of_body(item.body):
-                if not kinds[item.kind].behaviour().overlap.has_ended(item.body, now):
-                    there[item.kind, place].append(item)
-        return cls(objects, places, there, named, at_base, now)
+                for paths in (overlap.source, (*overlap.source, *overlap.selection)):
+                    there[_work(kind, place, item.body, paths, live=True)].append(item)
+        return cls(objects, places, there, named, at_base)
 
     def was_live(self, match: Match) -> bool:
         """Return whether the git base declares a resource."""
         former = self.at_base.get(match.resource.address)
         return former is not None and former.state is State.PRESENT
 
-    def doubled_by(self, match: Match) -> Iterator[LiveObject]:
-        """Yield the objects, in any parent, whose work a resource would do again."""
+    def doubled_by(self, match: Match) -> Iterable[LiveObject]:
+        """Return the objects, in any parent, whose work a resource would do again."""
         overlap, was_live = match.kind.behaviour().overlap, self.was_live(match)
-        for place in self.places[match.kind.name].of_body(match.resource.spec):
-            if not (place.is_exact or was_live):
-                continue
-            is_known = was_live and place.is_exact
-            paths = overlap.source if is_known else (*overlap.source, *overlap.selection)
-            wanted = _values(match.kind, match.resource.spec, paths, live=False)
-            for item in self.there.get((match.kind.name, place), ()):
-                if _values(match.kind, item.body, paths, live=True) == wanted:
-                    yield item
+        # An object that was renamed in the service still is where the base placed it.
+        former = [self.at_base[match.resource.address].spec] if was_live else []
+        doubled: dict[str, LiveObject] = {}
+        for spec in (match.resource.spec, *former):
+            for place in self.places[match.kind.name].of_body(spec):
+                is_known = was_live and place.is_exact
+                paths = overlap.source if is_known else (*overlap.source, *overlap.selection)
+                if place.is_exact or was_live:
+                    work = _work(match.kind, place, spec, paths, live=False)
+                    doubled |= {item.id: item for item in self.there.get(work, ())}
+        return doubled.values()
 
     def renamed_containers(self, match: Match, children: Iterable[Match]) -> list[_Doubled]:
         """Return the unclaimed containers with what a container of the base would contain.
@@ -201,14 +206,19 @@ class _Finder(Struct, frozen=True):
         return [(self.objects[kind, live_id], tuple(children)) for live_id, children in ranked]
 
 
-def _values(kind: Kind, body: JSONObject, paths: Sequence[Path], *, live: bool) -> list[JSON]:
-    """Return the comparable values at some paths."""
+def _work(
+    kind: Kind, place: Place, body: JSONObject, paths: Sequence[Path], *, live: bool
+) -> _Work:
+    """Return what an object does: where it writes, and the comparable values at some paths."""
     leaves = {leaf.path: leaf.value for leaf in field_leaves(kind.fields, body, live=live)}
     fields = ((kind.field_at(path, body), path) for path in paths)
-    return [
+    values = [
         comparable(field, leaves.get(path, MISSING)) if field is not None else None
         for field, path in fields
     ]
+    # A secret reference can't be compared with a live value.
+    texts = [str(item) if isinstance(item, SecretRef) else canonical_text(item) for item in values]
+    return kind.name, place, tuple(texts)
 
 
 def refusal_of(
@@ -219,7 +229,7 @@ def refusal_of(
     address, name = match.resource.address, quoted(live.name)
     parent = (match.kind.parent or "", live.parent_id or "")
     if duplicate.inside:
-        what = f"which contains {several(len(duplicate.inside), 'object')} of it"
+        what = f"which contains {several(len(duplicate.inside), 'object')} of its configuration"
     elif duplicate.was_live:
         what = "which writes to the same place"
     else:
@@ -233,7 +243,7 @@ def refusal_of(
         match.resource.near(("name",)),
         f"to create it anyway: `policy: {{attempt: [{POSSIBLE_DUPLICATE}]}}`"
         if is_undo
-        else _ways_on(address, live, is_ignored=duplicate.is_ignored),
+        else _ways_on(duplicate),
         objects=(Unmanaged.of(live, parent_names.get(parent)),),
     )
 
@@ -249,11 +259,16 @@ def _about(kind: Kind, live: LiveObject) -> str:
     return ", ".join(parts)
 
 
-def _ways_on(address: Address, live: LiveObject, *, is_ignored: bool) -> str:
-    name = quoted(live.name)
-    first = "remove it from `policy.ignore`, then " if is_ignored else ""
+def _ways_on(duplicate: Duplicate) -> str:
+    live, address = duplicate.live, duplicate.match.resource.address
+    name = yaml_text(live.name)
+    both = f"if both are wanted, set `lifecycle: {{beside: [{name}]}}`"
+    if other_tool_of(live.name):
+        return f"keep it out of one of the tools; {both}"
+    first = "take it out of `policy.ignore`, then " if duplicate.is_ignored else ""
+    inside = " and all that is in it" if duplicate.inside else ""
     return (
         f"if it was renamed in the service, {first}set `lifecycle: {{renamed_from: [{name}]}}` to "
-        f"restore the configured name, or `name: {name}` to keep the new one; if both are wanted, "
-        f"set `lifecycle: {{beside: [{name}]}}`; to decide later, pass --exclude {address}"
+        f"restore the configured name, or `name: {name}` to keep the new one; {both}; to decide "
+        f"later, pass --exclude {address}{inside}"
     )

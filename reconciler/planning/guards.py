@@ -6,6 +6,7 @@ All violations are reported at once, each with the place of the rule and the way
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import TypeAlias
 
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, Reason
+from reconciler.model.change import Change
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.other_tools import OTHER_TOOL, other_tool_of
@@ -38,7 +39,8 @@ class GuardContext(Struct, frozen=True):
 
     `resources` are the declared ones, and those of the git base that were removed. `pruned` are the
     objects that the policy prunes, selected or not. `duplicates` are what creates would double, and
-    `parent_names` the names of live containers.
+    `parent_names` the names of live containers. Another environment declares `elsewhere`, by kind
+    and id.
     """
 
     changes: Sequence[Change]
@@ -54,6 +56,7 @@ class GuardContext(Struct, frozen=True):
     base: Base | None
     duplicates: Sequence[Duplicate] = ()
     parent_names: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    elsewhere: AbstractSet[tuple[str, str]] = frozenset()
 
     @property
     def managed(self) -> int:
@@ -111,9 +114,7 @@ def lost_with_parent(context: GuardContext) -> Iterator[Refusal]:
     """Refuse to delete what contains an object that is not accounted for: it would be lost."""
     lost: dict[tuple[Address, Obstacle], list[str]] = {}
     for parent, obstacle, name in _staying(context):
-        # `state: absent` deletes unmanaged objects, too.
-        if obstacle is not None or Reason.STATE_ABSENT not in parent.reasons:
-            lost.setdefault((parent.address, obstacle or UNMANAGED), []).append(name)
+        lost.setdefault((parent.address, obstacle or UNMANAGED), []).append(name)
     for (address, (rule, text, fix)), names in lost.items():
         message = f"{address} would be deleted with {listed(names, 20)} in it, {text}"
         yield Refusal(rule, message, (address,), context.mark_of(address), fix)
@@ -138,6 +139,24 @@ def _staying(context: GuardContext) -> Iterator[tuple[Change, Obstacle | None, s
         parent = parents.get((match.kind.parent or "", match.parent_id or ""))
         if parent is not None:
             yield parent, of_declared(match), f"{match.kind.name} {quoted(match.resource.name)}"
+
+
+def declared_elsewhere(context: GuardContext) -> Iterator[Refusal]:
+    """Refuse to delete what another environment of the organization declares."""
+    lost = [
+        change
+        for change in context.destructive
+        if (change.address.kind, change.live_id) in context.elsewhere
+    ]
+    if lost:
+        yield Refusal(
+            "declared-elsewhere",
+            f"{several(len(lost), 'object')} would be deleted that another environment of this "
+            "organization declares",
+            _addresses(lost),
+            context.mark_of(lost[0].address),
+            "remove it there first, or declare it here",
+        )
 
 
 def nothing_declared(context: GuardContext) -> Iterator[Refusal]:
@@ -408,7 +427,7 @@ def name_from_environment(context: GuardContext) -> Iterator[Refusal]:
 
 def possible_duplicate(context: GuardContext) -> Iterator[Refusal]:
     """Refuse creates that would double what an object does. Undo has no other permission."""
-    is_undo = context.options.only is not None
+    is_undo = context.options.is_undo
     if not (is_undo and POSSIBLE_DUPLICATE in context.policy.attempt):
         for duplicate in context.duplicates:
             yield refusal_of(duplicate, context.parent_names, is_undo=is_undo)
@@ -422,6 +441,7 @@ def own_rule(context: GuardContext) -> Iterator[Refusal]:
 GUARDS: tuple[Guard, ...] = (
     protected,
     lost_with_parent,
+    declared_elsewhere,
     nothing_declared,
     over_limit,
     deletion_switched_off,

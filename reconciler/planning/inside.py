@@ -14,7 +14,11 @@ Obstacle: TypeAlias = tuple[str, str, str]
 """A rule, why an object prevents the deletion of what contains it, and the fix."""
 _ABSENT = "to delete unmanaged objects, too, declare what contains them with `state: absent`"
 UNMANAGED: Obstacle = ("unmanaged-inside", "which no resource declares", _ABSENT)
-_NOT_SELECTED: Obstacle = ("not-selected", "whose own deletion is not selected", "select it, too")
+_NOT_SELECTED: Obstacle = (
+    "not-selected",
+    "whose own deletion is not selected",
+    "select it, too, for example with --project",
+)
 
 
 def obstacles(

@@ -18,11 +18,11 @@ from reconciler.model.comparison import is_default, is_equal
 from reconciler.model.kind import Kind
 from reconciler.model.leaves import field_leaves
 from reconciler.model.live import LiveObject
-from reconciler.model.other_tools import plain_name
+from reconciler.model.other_tools import other_tool_of, plain_name
 from reconciler.model.plan import Note
 from reconciler.model.replacement import parse_marked_name
 from reconciler.model.resource import Resource
-from reconciler.model.wording import printable, quoted, several
+from reconciler.model.wording import printable, quoted, several, yaml_text
 from reconciler.planning.places import Place, Places
 
 _MOST_OBJECTS = 3
@@ -108,12 +108,16 @@ class LookAlikes(Struct, frozen=True):
             parents: Mapping[str, int] = families.get(
                 Address(kind.parent or "", _key_of_parent(change) or ""), {}
             )
+            lifecycle = resources[change.address].lifecycle
             items = [item for item in items if item.live.parent_id not in parents]
             if change.address in families:
                 items = self._by_children(kind, families[change.address])
             elif not alike[change.address] and compared < _MOST_NOTES:
                 compared += 1
                 items = self._similar(change, resources[change.address])
+            items = [
+                item for item in items if not lifecycle.is_beside(item.live.name, item.live.address)
+            ]
             noted += bool(items)
             if items and noted <= _MOST_NOTES:
                 yield self._note(change, kind, items)
@@ -205,8 +209,8 @@ class LookAlikes(Struct, frozen=True):
 
     def _way(self, change: Change, live: LiveObject) -> str:
         """Return how a resource becomes the one of an object, in all environments if possible."""
-        if live.parent_id == change.parent_id:
-            return f"set `lifecycle: {{renamed_from: [{quoted(live.name)}]}}`"
+        if live.parent_id == change.parent_id and not other_tool_of(live.name):
+            return f"set `lifecycle: {{renamed_from: [{yaml_text(live.name)}]}}`"
         pin = f"id: {printable(live.id)}"
         if self.environment:
             pin = f"overrides: {{{self.environment}: {{{pin}}}}}"

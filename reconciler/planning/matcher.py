@@ -320,17 +320,26 @@ class _Matcher(Struct, dict=True):
         """Return the unclaimed objects of the first former name that any object has."""
         resource = start.resource
         for name in resource.lifecycle.renamed_from:
-            if candidates := self._renamable(self._named(start, name)):
+            if candidates := self._renamable(start, self._named(start, name)):
                 return candidates
         return []
 
     def _at_base(self, start: Match) -> list[LiveObject]:
         """Return the unclaimed objects of the names and places that the key had in the base."""
-        return self._renamable(self.former.of(start.kind, start.resource.address))
+        return self._renamable(start, self.former.of(start.kind, start.resource.address))
 
-    def _renamable(self, objects: Iterable[LiveObject]) -> list[LiveObject]:
-        """Return the unclaimed objects, without those that another tool finds by their names."""
-        return [item for item in objects if self.is_free(item) and not other_tool_of(item.name)]
+    def _renamable(self, start: Match, objects: Iterable[LiveObject]) -> list[LiveObject]:
+        """Return the unclaimed objects that may be a resource, by another name than its own.
+
+        Another tool finds some by their names, and others are declared to be beside it.
+        """
+        return [
+            item
+            for item in objects
+            if self.is_free(item)
+            and not other_tool_of(item.name)
+            and not start.resource.lifecycle.is_beside(item.name, item.address)
+        ]
 
     def _report_second(self, start: Match) -> None:
         """Report an object of the key's former names and places beside the one that it has.
@@ -344,7 +353,7 @@ class _Matcher(Struct, dict=True):
             return
         elsewhere = self.former.elsewhere(start.kind, address)
         others = {item.id: item for item in self._at_base(start)}
-        others |= {item.id: item for item in self._renamable(elsewhere)}
+        others |= {item.id: item for item in self._renamable(start, elsewhere)}
         if others:
             objects = [*filter(None, [own]), *others.values()]
             count = f"{len(objects)} live {start.kind.collection}"

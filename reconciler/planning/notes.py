@@ -32,7 +32,8 @@ class NoteContext(Struct, frozen=True):
 
     `unmanaged` are the objects that stay unmanaged, `parent_names` the names of live objects that
     may contain others, by kind and id. `refused` creates would double an object. `environment` is
-    that of the plan, "" if the workspace has no other.
+    that of the plan, "" if the workspace has no other. `elsewhere` are objects that another
+    environment declares, by kind and id.
     """
 
     matching: Matching
@@ -44,6 +45,7 @@ class NoteContext(Struct, frozen=True):
     parent_names: Mapping[tuple[str, str], str]
     refused: AbstractSet[Address]
     environment: str
+    elsewhere: AbstractSet[tuple[str, str]]
 
     @property
     def deleted(self) -> AbstractSet[tuple[str, str]]:
@@ -96,6 +98,7 @@ def _of_removed(context: NoteContext, base: Base) -> Iterator[Note]:
         address
         for address in sorted(matching.removed)
         if policy.prune_of(address.kind) is Prune.NEVER and address not in base.kept
+        if (live := matching.removed[address].live) and (live.kind, live.id) not in deleted
     ]
     if left:
         yield Note(
@@ -167,7 +170,8 @@ def _look_alikes(context: NoteContext) -> Iterator[Note]:
 
     matching = context.matching
     removed = (match.live for match in matching.removed.values() if match.live is not None)
-    objects = (*matching.unmanaged, *removed)
+    unclaimed = (*matching.unmanaged, *removed)
+    objects = [item for item in unclaimed if (item.kind, item.id) not in context.elsewhere]
     resources = {address: match.resource for address, match in matching.matches.items()}
     index = LookAlikes.of(
         objects,

@@ -87,6 +87,7 @@ def make_plan(
         *(matching, ordered.changes, unmanaged, policy, base, by_name, names),
         refused=frozenset(address for item in doubled for address in item.addresses),
         environment=desired.environment if context.has_environments else "",
+        elsewhere=context.elsewhere,
     )
     return Plan(
         _source(desired, live, context),
@@ -103,6 +104,7 @@ def make_plan(
                 base=base,
                 duplicates=doubled,
                 parent_names=names,
+                elsewhere=context.elsewhere,
             )
         ),
         selection=options.selection,
@@ -162,7 +164,7 @@ def _decided(
     changes += (
         deletion_of(item.match, item.live, item.reason, context)
         for item in pruned
-        if item.match.resource.address in selected.addresses
+        if item.match.resource.address in addresses
     )
     return in_order(changes, context.kinds), tuple(no_ops), tuple(notes)
 

@@ -34,7 +34,8 @@ def to_prune(
 ) -> Iterator[PrunedObject]:
     """Yield every object that the policy prunes: removed resources, then unmanaged objects.
 
-    `kept` are removed resources that `prune: git` does not delete. What another tool manages stays.
+    So is all that is in an object with `state: absent`, which is deleted with it. `kept` are
+    removed resources that `prune: git` does not delete. What another tool manages is not pruned.
     """
     parents = {
         (address.kind, match.live.id): address
@@ -42,19 +43,27 @@ def to_prune(
         if match.live is not None
     }
 
+    ambiguous = {(live.kind, live.id) for item in matching.unclear for live in item.objects}
+
     def parent_and_mode(live: LiveObject) -> tuple[Address | None, Prune]:
         parent = parents.get((kinds[live.kind].parent or "", live.parent_id or ""))
         return parent, policy.prune_of(live.kind, str(parent) if parent else None)
 
+    def is_inside_absent(parent: Address | None) -> bool:
+        return parent is not None and matching.matches[parent].resource.state is State.ABSENT
+
     for address, match in sorted(matching.removed.items()):
-        if match.live is not None and not other_tool_of(match.live.name):
+        if match.live is not None:
             parent, mode = parent_and_mode(match.live)
-            if mode is Prune.UNMANAGED or (mode is Prune.GIT and address not in kept):
+            is_pruned = mode is not Prune.NEVER and not other_tool_of(match.live.name)
+            is_kept = address in kept and mode is not Prune.UNMANAGED
+            if (is_pruned or is_inside_absent(parent)) and not is_kept:
                 yield PrunedObject(match, match.live, Reason.REMOVED_FROM_FILES, parent)
     for live in matching.unmanaged:
-        kind = kinds[live.kind]
         parent, mode = parent_and_mode(live)
-        if parent is not None and mode is Prune.UNMANAGED and not other_tool_of(live.name):
-            address = Address.of_unmanaged(live.kind, live.id)
-            resource = Resource(address, {"name": live.name}, state=State.ABSENT)
-            yield PrunedObject(Match(resource, kind, live), live, Reason.PRUNED, parent)
+        is_pruned = mode is Prune.UNMANAGED and not other_tool_of(live.name)
+        is_inside = is_inside_absent(parent) and (live.kind, live.id) not in ambiguous
+        if parent is not None and (is_pruned or is_inside):
+            resource = Resource(live.address, {"name": live.name}, state=State.ABSENT)
+            reason = Reason.STATE_ABSENT if is_inside else Reason.PRUNED
+            yield PrunedObject(Match(resource, kinds[live.kind], live), live, reason, parent)

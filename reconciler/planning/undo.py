@@ -77,7 +77,7 @@ def undo_plan(
     declared = DeclaredObjects(desired, live, by_name)
     former = _FormerState(applied, desired, declared, by_name)
     former.collect()
-    options = replace(context.options, only=frozenset(former.resources))
+    options = replace(context.options, only=frozenset(former.resources), is_undo=True)
     plan = make_plan(
         former.as_desired(),
         live,

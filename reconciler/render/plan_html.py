@@ -145,7 +145,7 @@ def _worst(entry: Entry) -> str:
 def _drift(document: Document, ids: _PageIds) -> Iterator[str]:
     if document.drift:
         yield "<h2>Drift</h2>\n"
-        yield '<p class="dim">Live state changed outside of the configuration. '
+        yield '<p class="dim">Live state differs from the base. '
         yield "This plan sets it back.</p>\n"
         yield from (_entry(entry, ids) for entry in document.drift)
 

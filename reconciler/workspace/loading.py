@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
 from reconciler.model.trust import Trusted
-from reconciler.model.values import JSONObject
+from reconciler.model.values import JSONObject, value_at
 from reconciler.workspace.checks.consistency import check_consistency
 from reconciler.workspace.checks.relations import ResolvedWorkspace, check_shared
 from reconciler.workspace.connections import Connected, Unconnected
@@ -133,6 +133,18 @@ class Loaded(Struct, frozen=True):
     def connection(self) -> Connection | None:
         """The connection, None without one."""
         return self.connected if isinstance(self.connected, Connection) else None
+
+    def others_of_service(self) -> Iterator[str]:
+        """Yield the other environments that may have the same organization, by the plain text."""
+        documents = {document.file: document.value for document in self.documents}
+        for name in self.environments:
+            path = ("environments", name, "organization")
+            given = value_at(documents.get(WORKSPACE_FILE), path)
+            is_other = isinstance(given, str) and "${" not in given
+            if name != self.desired.environment and not (
+                is_other and given != self.desired.organization
+            ):
+                yield name
 
     def reachable(self) -> Connection:
         """Return the connection. Raises ReconcilerError that says why there is none."""

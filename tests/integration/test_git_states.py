@@ -573,5 +573,6 @@ def test_a_branch_that_is_not_fetched_is_named_with_the_command(state: State) ->
     long_lived_branch_that_is_not_fetched(state)
     assert state.base().remarks == (
         "committed removals and rotations count as applied",
-        "release/prod is not known in this clone: git fetch origin release/prod",
+        "release/prod is not known in this clone: git fetch origin "
+        "'+refs/heads/release/prod:refs/remotes/origin/release/prod'",
     )

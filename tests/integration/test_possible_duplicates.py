@@ -120,7 +120,7 @@ def test_plan_i1_a_renamed_project_is_refused(world: World) -> None:
     applied = world.run("apply", "--auto-approve")
     assert applied.code == 5
     assert "project.web would be created beside project 'Web (prod)'" in applied.out
-    assert "which contains 1 object of it" in applied.out
+    assert "which contains 1 object of its configuration" in applied.out
     drift = world.run("drift")
     assert "1 live object probably renamed: project.web to 'Web (prod)'" in drift.out
     assert "deleted" not in drift.out
@@ -136,7 +136,7 @@ def test_plan_i2_a_resource_renamed_out_of_ignore_is_refused(world: World) -> No
     applied = world.run("apply", "--auto-approve")
     assert applied.code == 5, applied.out
     assert "possible-duplicate" in applied.out
-    assert "remove it from `policy.ignore`" in applied.out
+    assert "take it out of `policy.ignore`" in applied.out
 
 
 def test_plan_i6_objects_of_another_tool_are_imported_by_name_only(world: World) -> None:
@@ -156,3 +156,31 @@ def test_plan_i6_objects_of_another_tool_are_imported_by_name_only(world: World)
         world.run("import", "--dry-run", "--format", "json", "--name", "Marked*").out
     )
     assert [item["address"] for item in named["resources"]] == ["batch_export.marked"]
+
+
+TWO = (
+    WORKSPACE
+    + """\
+environments:
+  production: {}
+  staging: {policy: {prune: true}}
+"""
+)
+
+
+def test_plan_o5_what_another_environment_declares_is_not_deleted(world: World) -> None:
+    """Nor is it called unmanaged where a create looks like it."""
+    write(world.git.folder, {"reconciler.yaml": TWO})
+    whole = {"project": "web", "name": "Pg"}
+    world.write({"web": {"name": "Web"}}, pg={**whole, "environments": ["production"]})
+    plan = world.run("plan", "-e", "staging")
+    assert plan.code == 5
+    assert "declared-elsewhere" in plan.out
+    twin = {**whole, "name": "Pg staging", "environments": ["staging"]}
+    world.write(
+        {"web": {"name": "Web"}}, pg={**whole, "environments": ["production"]}, staging=twin
+    )
+    write(world.git.folder, {"reconciler.yaml": TWO.replace("policy: {prune: true}", "")})
+    created = world.run("plan", "-e", "staging")
+    assert created.code == 0, created.out
+    assert "If it is this one" not in created.out

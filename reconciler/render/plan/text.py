@@ -18,7 +18,7 @@ from reconciler.render.style import Colour, Style, padded, width_of
 _MOST_PROJECTS = 12
 _LONGEST_PROJECT = 30
 _DRIFT = (
-    "Drift (changed outside of the configuration). This plan sets it back; to keep a live value, "
+    "Drift (live state differs from the base). This plan sets it back; to keep a live value, "
     "write it into the file."
 )
 

@@ -13,6 +13,7 @@ from reconciler.workspace.git.repository import HEAD, Repository
 
 REMOTE = "origin"
 _REMOTES = "refs/remotes/"
+_HEADS = "refs/heads/"
 
 
 class TrustedBranch(Struct, frozen=True):
@@ -80,9 +81,12 @@ def base_branches(
     for ref, target, tip, is_current in repository.references(patterns):
         remote = ref.removeprefix(_REMOTES).partition("/")[0]
         if not ref.startswith(_REMOTES):
-            own = ({} if is_current else {ref: tip}) if own is None else own
+            if ref.removeprefix(_HEADS) in names and own is None:
+                own = {} if is_current else {ref: tip}
         elif not ref.endswith(f"/{HEAD}"):
             defaults.setdefault(remote, (ref, tip))
         elif _is_branch_of(ref, target):
             defaults[remote] = (target, tip)
-    return dict(defaults.values()) or own or {}
+    if not defaults and own and next(repository.references([_REMOTES]), None) is None:
+        return own
+    return dict(defaults.values())

@@ -65,9 +65,6 @@ class Range(Struct, frozen=True, dict=True):
         return self._sources[self.trees[commit]]
 
     def sources(self) -> Iterator[tuple[Commit, GitSource]]:
-        """Yield the files at the base, then at every later commit with other files."""
-        first: dict[str | None, Commit] = {}
+        """Yield the files at the base, then at every later commit. Equal ones are one value."""
         for commit in (self.base, *self.later):
-            first.setdefault(self.trees[commit.id], commit)
-        for tree, commit in first.items():
-            yield commit, self._sources[tree]
+            yield commit, self.source(commit.id)

@@ -416,9 +416,9 @@ def test_deleting_a_project_requires_its_policy_key_and_lists_consequences() -> 
     live = live_of(live_project(), live_export("a", "A"), live_export("b", "B"))
     plan = planned(desired_of(gone), live)
     assert [refusal.rule for refusal in plan.refusals] == ["allow_project_deletion"]
-    lost = {consequence.rule: consequence.message for consequence in one(plan).consequences}[
-        "project-data-lost"
-    ]
+    *exports, deletion = plan.effective
+    assert [change.live_id for change in exports] == ["a", "b"]
+    (lost,) = [item.message for item in deletion.consequences if item.rule == "project-data-lost"]
     assert "2 batch exports, managed or not ('A', 'B')" in lost
     assert planned(desired_of(gone), live, Policy(deletable=frozenset({"project"}))).refusals == ()
 

@@ -113,6 +113,32 @@ def test_plan_i1_places(
     assert bool(doubled(own, live=twin, base=None)) is without
 
 
+@pytest.mark.parametrize("moved", [{"destination": s3(prefix="new/")}, {"model": "persons"}])
+def test_plan_i1_a_change_of_place_or_model_beside_a_rename(moved: dict[str, Any]) -> None:
+    assert doubled(export(**moved), live=live_export("e9", "Renamed")) == ["id:e9"]
+    assert doubled(export(**moved), live=live_export("e9", "Renamed"), base=None) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("it's", '["it\'s"]'), ("a\tb", '["a\\tb"]'), ("${env:X}", "['$${env:X}']")],
+)
+def test_the_way_on_is_a_yaml_scalar_that_means_the_name(name: str, shown: str) -> None:
+    live = live_of(live_project(), live_export("e9", name))
+    (refusal,) = refused(planned(desired_of(WEB, export()), live, base=BEFORE))
+    assert f"renamed_from: {shown}" in (refusal.allow or "")
+
+
+def test_beside_counts_before_a_former_name_of_the_base() -> None:
+    former = export(lifecycle=Lifecycle(renamed_from=("Twin",)))
+    own = export(lifecycle=Lifecycle(beside=("Twin",)))
+    live = live_of(live_project(), live_export("e9", "Twin"))
+    plan = planned(desired_of(WEB, own), live, base=base_of(desired_of(WEB, former)))
+    assert [change.id for change in plan.effective] == ["batch_export.lake:create"]
+    assert not plan.refusals
+    assert "look-alike" not in [note.code for note in plan.notes]
+
+
 def test_plan_i1_the_violation_names_the_object_and_the_ways_on() -> None:
     runs = [{"created_at": "2026-05-31T10:00:00Z", "status": "Completed"}]
     twin = live_export("e9", "PG (do not touch)", latest_runs=runs)
@@ -146,7 +172,7 @@ def test_plan_i2_an_ignored_object_is_doubled_by_a_former_name_too() -> None:
     state = live_of(live_project(), twin)
     plan = planned(desired_of(WEB, own), state, Policy(ignore=("Pg*",)), base=BEFORE)
     (refusal,) = refused(plan)
-    assert "remove it from `policy.ignore`" in (refusal.allow or "")
+    assert "take it out of `policy.ignore`" in (refusal.allow or "")
 
 
 @pytest.mark.parametrize(

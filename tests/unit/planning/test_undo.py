@@ -274,10 +274,9 @@ def test_undo_leaves_what_another_key_ignores() -> None:
     assert "destination.config.prefix is not restored: it is in ignore_changes" in notes(plan)[0]
 
 
-def test_undo_says_what_was_deleted_with_a_project_and_is_not_restored() -> None:
+def test_undo_restores_what_was_deleted_with_a_project() -> None:
     absent = desired_of(replace(WEB, state=State.ABSENT))
     policy = Policy(deletable=frozenset({"project"}))
     before = live_of(LIVE_WEB, live_export("hand"))
     plan = undo_of(absent, before, live_of(), applied_policy=policy)
-    assert actions(plan) == [("create", "project.web")]
-    assert any("not restored: id hand" in note for note in notes(plan))
+    assert actions(plan) == [("create", "project.web"), ("create", "batch_export.id:hand")]

@@ -305,13 +305,13 @@ def test_the_range_of_a_rollback_starts_with_what_was_applied(git: Git) -> None:
     assert range_of(git, "", base, applied, git.head()) == ["one", "applied", "other"]
 
 
-def test_unchanged_trees_are_read_once(git: Git) -> None:
+def test_a_state_that_is_restored_counts_again(git: Git) -> None:
     base = write(git.folder, {"w/a.yaml": "0"}) and git.commit("base")
     for text in ("1", "0", "2"):
         write(git.folder, {"w/a.yaml": text})
         git.commit(text)
     commits = between(repository_of(git, "w"), base, [git.head()])
-    assert [source.read("a.yaml") for _, source in commits.sources()] == [b"0", b"1", b"2"]
+    assert [source.read("a.yaml") for _, source in commits.sources()] == [b"0", b"1", b"0", b"2"]
     assert len(commits.later) == 3
 
 
