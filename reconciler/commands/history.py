@@ -201,8 +201,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
             yield f"{self.branch} is not known in this clone: {fix}"
         for ref, tip in self._branches.items():
             if tip != head and (behind := repository.count_since(head or HEAD, tip)):
-                name = repository.short_name(ref)
-                yield f"HEAD is {several(behind, 'commit')} behind {name}"
+                yield f"HEAD is {several(behind, 'commit')} behind {repository.short_name(ref)}"
 
     def _rolled_back(self, applied: Applied | None) -> list[str]:
         """Return the applied commit if HEAD lacks it, so that its commits count as applied.

@@ -50,22 +50,21 @@ def mark(session: Session) -> str:
     Raises GitUnavailable.
     """
     history = session.required_history()
-    repository, applied = history.repository, history.applied
-    former = applied.commit if applied is not None and applied.ref == history.ref else None
+    repository, applied, ref = history.repository, history.applied, history.ref
+    former = applied.commit if applied is not None and applied.ref == ref else None
     head = _head(history)
     if former == head:
-        return history.ref
+        return ref
     if REMOTE in repository.remotes:
         try:
-            repository.push(REMOTE, history.ref, head, former)
+            repository.push(REMOTE, ref, head, former)
         except GitUnavailable as error:
-            fetch = f"git fetch {REMOTE} '+{history.ref}:{history.ref}'"
             raise GitUnavailable(
                 f"applied, but the applied commit {head[:7]} was not recorded: {error.message}",
-                hint=f"fetch with `{fetch}`, and apply again",
+                hint=f"fetch with `git fetch {REMOTE} '+{ref}:{ref}'`, and apply again",
             ) from None
-    repository.update_ref(history.ref, head, former)
-    return history.ref
+    repository.update_ref(ref, head, former)
+    return ref
 
 
 def record(session: Session) -> None:

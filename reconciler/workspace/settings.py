@@ -101,9 +101,8 @@ class Deciding(Struct, frozen=True):
     def lists(self) -> Trusted:
         """Return what references may read."""
         declared = declared_names(self.trusted.value, allow_exec=self.allowed.allow_exec_secrets)
-        if self.base is None:
-            return declared
-        return replace(declared, strict=True, reason=self.base.reason)
+        base = self.base
+        return declared if base is None else replace(declared, strict=True, reason=base.reason)
 
     def settings(self, references: References) -> Settings:
         """Return the settings. `references` are those of the loaded files and collect their errors.

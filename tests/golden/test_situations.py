@@ -130,6 +130,7 @@ def grouped() -> Plan:
 
     plan = planned(*_world(10, change))
     head = {"base": "1a2b3c4d", "base_ref": "main", "head": "9f8e7d6c", "head_ref": "feature"}
+    head |= {"base_remarks": ("HEAD is 2 commits behind origin/main",), "uncommitted": True}
     return replace(plan, source=replace(plan.source, **head))
 
 

@@ -157,6 +157,14 @@ def master_without_origin_head(state: State) -> str:
     return branch_without_origin_head(state)
 
 
+def dangling_origin_head(state: State) -> str:
+    """The default branch was renamed since the clone."""
+    branch_after_a_push(state)
+    state.origin.run("branch", "--quiet", "-m", "main", "master")
+    state.git.run("fetch", "--quiet", "--prune", "origin")
+    return state.start
+
+
 def trunk_with_origin_head(state: State) -> str:
     state.origin.run("branch", "--quiet", "-m", "trunk")
     return branch_after_a_push(state)
@@ -496,6 +504,7 @@ SEEN: tuple[Callable[[State], str], ...] = (
     branch_after_a_push,
     branch_without_origin_head,
     master_without_origin_head,
+    dangling_origin_head,
     trunk_with_origin_head,
     cloned_branch,
     remote_without_a_fetch,

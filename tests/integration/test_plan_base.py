@@ -90,12 +90,13 @@ def test_plan_o6_uncommitted_files_are_not_called_head(repo: Repo) -> None:
     assert "uncommitted" not in shown(repo, "text") + shown(repo, "json")
     write(repo.folder, {"new.yaml": "projects: {}\n"})
     named = f"main@{commit} (HEAD) → main@{commit} + uncommitted"
-    for output in ("text", "markdown", "html"):
+    assert lines(shown(repo, "text")) == [*named.replace(" →", "\n→").split("\n"), COUNT]
+    for output in ("markdown", "html"):
         assert named in shown(repo, output)
     assert source(repo)["uncommitted"] is True
     saved = repo.folder.parent / "plan.json"
     repo.run("plan", "--out", saved)
-    assert named in repo.run("show", saved).out
+    assert f"→ main@{commit} + uncommitted" in repo.run("show", saved).out
 
 
 def test_the_base_line_says_how_far_head_is_behind(repo: Repo) -> None:

@@ -20,7 +20,16 @@ from tests.support.limits import TIMEOUT
 
 _AFTER_MERGE = "takes effect after the merge"
 _READS = frozenset(
-    {"rev-parse", "merge-base", "rev-list", "cat-file", "ls-tree", "config", "for-each-ref"}
+    {
+        "rev-parse",
+        "merge-base",
+        "rev-list",
+        "cat-file",
+        "ls-tree",
+        "ls-files",
+        "config",
+        "for-each-ref",
+    }
 )
 """Commands of git that read, and start nothing with the settings of `Repository`."""
 _ENCODED = [

@@ -23,8 +23,8 @@ from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged
 from reconciler.model.plan_options import Selection
 
 FORMAT_VERSION: Final = 1
+# Fields of a source that are absent if they have these values.
 _IF_GIVEN: Final = {"head_ref": None, "base_remarks": (), "uncommitted": False}
-"""Fields of a source that are absent if they have these values."""
 
 
 class SourceForm(Form, frozen=True, kw_only=True):

@@ -53,10 +53,10 @@ def unverified_as_text(left: Plan | None) -> str:
 def _header(document: Document, style: Style) -> Iterator[str]:
     yield from wrapped(document.environment, "Environment ", style, Colour.DIM, indent=12)
     plan = document.plan
-    base = document.versions if plan.source.uncommitted else document.base
-    first = base if plan.empty else f"{base} · {document.id}"
-    yield from wrapped(first, "Base        ", style, Colour.DIM, indent=12)
-    for remark in document.remarks:
+    base = document.base if plan.empty else f"{document.base} · {document.id}"
+    yield from wrapped(base, "Base        ", style, Colour.DIM, indent=12)
+    head = document.versions.removeprefix(document.base).strip()
+    for remark in ((head,) if plan.source.uncommitted else ()) + document.remarks:
         yield from wrapped(remark, " " * 12, style, Colour.DIM, indent=12)
     if document.undoes and not plan.empty:
         yield from wrapped(document.undoes, "Undoes      ", style, Colour.DIM, indent=12)

@@ -90,6 +90,18 @@ def test_security_8_a_branch_is_text(branch: str, output_format: str) -> None:
         assert not re.search(r"[<>|`]|@\w|#\d|://", line.replace("&#", ""))
 
 
+@pytest.mark.parametrize("output_format", formats_of("plan"))
+def test_remarks_on_the_base_are_text(output_format: str) -> None:
+    plan = with_head(updated(), "feature")
+    remark = "HEAD is behind \x1b[2J\n::error::x\u202e<script>"
+    hostile = replace(plan, source=replace(plan.source, base_remarks=(remark,)))
+    text = writer_of(output_format, "plan")(decode(encode(hostile)), DEFAULTS)
+    assert {character for character in text if is_breaking(character)} <= {"\n"}
+    assert not re.search(r"^\s*::error::x", text, re.MULTILINE)
+    if output_format == "html":
+        assert [tag for tag, _ in Page(text).elements].count("script") == 1
+
+
 def test_a_change_has_the_latest_runs_that_can_be_read() -> None:
     malformed = ["x", {"status": 3}, {"data_interval_end": "yesterday"}]
     (change,) = updated(RUN, *malformed, FAILED).effective
