@@ -181,8 +181,8 @@ def write_and_read(story: Story) -> None:
     story.run("apply:update-project", write_projects, *apply)
     story.files(shop={"name": "Shop", "state": "absent"})
     story.run("apply:delete-project", write_projects, *apply)
-    lake = export("Lake", **in_project, end_at="2030-01-01T00:00:00Z")
-    for change in ({"end_at": "2031-01-01T00:00:00Z"}, {"paused": True}, {"paused": False}):
+    lake = export("Lake", **in_project, end_at="2200-01-01T00:00:00Z")
+    for change in ({"end_at": "2201-01-01T00:00:00Z"}, {"paused": True}, {"paused": False}):
         story.files(lake=lake, anywhere=export("Anywhere", **change))
         story.run(f"apply:{change}", write_exports, *apply)
     story.run("pause", write_exports, "pause", "lake", "--auto-approve")

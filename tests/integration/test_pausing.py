@@ -276,7 +276,8 @@ def test_trap_15_67_unpause_with_a_backfill_is_two_requests_and_aligned(
 def test_unpause_with_a_backfill_of_nothing(service_of: StartService, tmp_path: Path) -> None:
     world = start(service_of, tmp_path)
     world.service.admin("POST", "reset")
-    lake = world.create()
+    # A time zone where it is noon: no day ends meanwhile.
+    lake = world.create(interval="day", timezone=f"Etc/GMT{world.now().hour - 12:+}")
     environ = world.service.environ()
     common = ("-C", tmp_path, "--auto-approve")
     paused = reconciler("pause", lake, *common, environ=environ)

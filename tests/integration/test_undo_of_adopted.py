@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
-from time import sleep
 
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write
+from tests.support.limits import until
 
 URL = "https://eu.i.posthog.com/batch/"
 TOKEN = "${secret:env:RECONCILER_SECRET_TOKEN}"
@@ -38,8 +38,7 @@ def test_an_adopted_object_is_not_deleted_if_its_change_failed(
     running.admin("PUT", "faults", rules)
 
     def create_the_same() -> None:
-        while ("POST", "batch_exports") not in running.writes():
-            sleep(0.05)
+        until(lambda: ("POST", "batch_exports") in running.writes(), running.process)
         answer = running.call("POST", "/api/projects/1/batch_exports/", export("theirs"))
         answer.raise_for_status()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ _INHERITED = (
     # Windows finds its libraries and folders by these.
     *("SYSTEMROOT", "USERPROFILE", "TEMP"),
 )
+_STATUS = re.compile(r"^(?:Reading|Applying|Verifying) {2,}(?!.*waiting).*\n", re.MULTILINE)
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
@@ -31,7 +33,7 @@ _SERVING = frozenset({"emulator", "demo"})
 
 @dataclass(frozen=True)
 class Ran:
-    """How a command ended."""
+    """How a command ended. `err` is without what only a slow machine gets to see."""
 
     code: int
     out: str
@@ -96,7 +98,12 @@ def _checked(code: object, out: str, err: str) -> Ran:
     assert isinstance(code, int)
     assert "Traceback" not in err, err
     assert "this is a bug" not in err, err
-    return Ran(code, out, err)
+    return Ran(code, out, without_progress(err))
+
+
+def without_progress(err: str) -> str:
+    """Return a standard error without the status lines of a command that takes seconds."""
+    return _STATUS.sub("", err)
 
 
 class _Stream(io.TextIOWrapper):

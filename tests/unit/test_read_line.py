@@ -68,7 +68,7 @@ def test_a_cancelled_question_leaves_nothing_that_waits(loop: asyncio.AbstractEv
         os.write(ours, b"late\n")
         for thread in threading.enumerate():
             if thread.name == "prompt":
-                thread.join(60)
+                thread.join(TIMEOUT)
     os.close(ours)
 
 
