@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.model.change import Change
 from reconciler.model.dialect import Dialect
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, ParentRef, Resource, State
+from reconciler.model.schema_files import known_schema
 from reconciler.model.values import SecretRef
 from reconciler.reading import read_live
 from tests.conftest import StartService
@@ -28,6 +30,9 @@ from tests.support.transport import connected, resolver
 from tests.support.worlds import KINDS, export, project, s3
 
 WEB = ParentRef(id="1")
+CAPTURE = "https://eu.i.posthog.com/batch/"
+UNKNOWN = {"FileDownload", "Workflows"}
+"""Types that the embedded service does not have, or that no list shows."""
 
 
 def seed_of() -> dict[str, Any]:
@@ -143,6 +148,61 @@ def test_experience_19_a_create_is_refused_in_the_plan_if_the_service_refuses_it
     answers = {change.name: answer(running, change) for change in plan.effective}
     assert names_of(plan) == {name for name, status in answers.items() if status >= 400}
     assert len(answers) == len(exports())
+
+
+def lacking() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every type with what its schema says that it needs, and without each part of it."""
+    for tag in sorted(DESTINATION.variants.keys() - UNKNOWN):
+        described = known_schema(f"destinations/{tag}")
+        plain = (*described["required"], *described.get("x-required-unless", ()))
+        # A file can't have an empty value where the schema has a least length.
+        blank = [name for name in plain if "minLength" not in described["properties"][name]]
+        for method in described.get("x-credentials", [{"fields": []}]):
+            whole = {
+                **dict.fromkeys(plain, CAPTURE),
+                **dict.fromkeys(method["fields"], SecretRef.of("env", "X")),
+                **method.get("when", {}),
+            }
+            yield f"{tag} by {method['fields']}", {"type": tag, "config": whole}
+            for name in whole:
+                config = {other: value for other, value in whole.items() if other != name}
+                yield f"{tag} by {method['fields']} without {name}", {"type": tag, "config": config}
+            for name, value in (*((n, None) for n in plain), *((n, "") for n in blank)):
+                config = {**whole, name: value}
+                what = f"{tag} by {method['fields']} with {name} {value}"
+                yield what, {"type": tag, "config": config}
+
+
+def test_plan_d10_a_create_without_a_required_field_is_refused_if_the_service_refuses_it(
+    running: RunningEmulator,
+) -> None:
+    path = "/api/projects/1/batch_exports/"
+    running.call("POST", path, no_op_export("Known")).raise_for_status()
+    destinations = {}
+    for name, body in lacking():
+        destinations[name] = body
+        if (tag := body["type"]) in INTEGRATIONS:
+            number = 1 + list(INTEGRATIONS).index(tag)
+            destinations[f"{name} and an integration"] = {**body, "integration": number}
+    numbered = enumerate(destinations.items())
+    exports = [in_web(f"d{n}", name=name, destination=body) for n, (name, body) in numbered]
+    plan = planned(running, *exports)
+    answers = {change.name: answer(running, change) for change in plan.effective}
+    assert names_of(plan) == {name for name, status in answers.items() if status >= 400}
+    assert len(answers) == len(destinations)
+    assert "HTTP by ['token'] without token" in names_of(plan)
+
+
+def test_plan_d10_what_every_service_requires_is_refused_if_the_version_is_unknown() -> None:
+    desired = worlds.desired_of(
+        project(),
+        export(destination={"type": "HTTP", "config": {"url": CAPTURE}}),
+        export("sea", destination={"type": "Postgres", "config": {"database": "d"}}),
+    )
+    (refusal,) = worlds.planned(desired, worlds.live_of(dialect=None)).refusals
+    assert refusal.message == (
+        "batch_export.lake: the server requires token for destination type HTTP"
+    )
 
 
 def variants_of(resource: Resource) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -18,28 +18,12 @@ from reconciler.model.action import Action
 from reconciler.model.dialect import Dialect
 from reconciler.model.rule import Objection, RuleContext, Rules
 from reconciler.model.schema_files import known_schema
-from reconciler.model.values import MISSING, value_at
+from reconciler.model.values import MISSING, JSONObject, value_at
 from reconciler.model.wording import quoted
 
 REFUSALS = Rules()
 _CREATES = (Action.CREATE, Action.REPLACE)
 _WRITES = (*_CREATES, Action.UPDATE)
-_INTEGRATION_SINCE: Mapping[str, Dialect] = {
-    "Databricks": Dialect.V2025,
-    **dict.fromkeys(
-        ("AwsS3", "AzureBlob", "BigQuery", "Postgres", "Redshift", "S3Compatible", "Snowflake"),
-        Dialect.V2026,
-    ),
-}
-"""The first dialect that requires an integration, by type (docs/service.md 1.3)."""
-_SQL_SERVER = ("host", "user", "password")
-_REQUIRED_UNTIL_2025: Mapping[str, tuple[str, ...]] = {
-    "BigQuery": ("project_id", "private_key", "private_key_id", "token_uri", "client_email"),
-    "Postgres": _SQL_SERVER,
-    "Redshift": _SQL_SERVER,
-    "Snowflake": ("account",),
-}
-"""Fields that servers with credentials in the config require (docs/service.md 1.3)."""
 _MAY_DROP_INTEGRATION = frozenset({"Postgres"})
 _MODELS_SINCE: Mapping[str, Dialect] = {"hogql": Dialect.V2026}
 _SCHEDULE_KEPT = timedelta(days=7)
@@ -62,12 +46,39 @@ def _range_of(tag: str) -> tuple[Dialect | None, Dialect | None]:
     return Dialect(since) if since else None, Dialect(until) if until else None
 
 
+def _by_integration(tag: str, release: Dialect) -> bool:
+    """Return whether an integration must hold the credentials of a new destination."""
+    since = known_schema(f"destinations/{tag}").get("x-integration-since")
+    return since is not None and release.is_since(Dialect(since))
+
+
+def _required(tag: str, config: JSONObject, release: Dialect) -> Iterator[str]:
+    """Yield the fields that a server requires in the config of a new destination."""
+    schema = known_schema(f"destinations/{tag}")
+    yield from schema["required"]
+    if _by_integration(tag, release):
+        return
+    yield from schema.get("x-required-unless", ())
+    for method in schema.get("x-credentials", ()):
+        if method.get("when", {}).items() <= config.items():
+            yield from method.get("required", ())
+
+
+def _missing(tag: str, config: JSONObject, release: Dialect | None) -> Iterator[str]:
+    """Yield what a new destination lacks. For an unknown version, what all of them require."""
+    releases = (release,) if release is not None else Dialect.between(*_range_of(tag))
+    first, *others = (tuple(_required(tag, config, release)) for release in releases)
+    for name in first:
+        if config.get(name) is None and all(name in names for names in others):
+            yield name
+
+
 def _is_sent(context: RuleContext) -> bool:
     return context.sent("destination") is not MISSING
 
 
 def _server(context: RuleContext) -> str:
-    return f"the server (dialect {context.dialect})"
+    return "the server" + (f" (dialect {context.dialect})" if context.dialect else "")
 
 
 @REFUSALS.refusal("type-not-accepted", on=_WRITES)
@@ -98,8 +109,7 @@ def integration_required(context: RuleContext) -> Objection | None:
     `destination.integration` to its id.
     """
     tag, release = wanted_type(context), _release(context)
-    since = _INTEGRATION_SINCE.get(tag)
-    if since is None or release is None or not release.is_since(since):
+    if release is None or tag not in DESTINATION.variants or not _by_integration(tag, release):
         return None
     removed = context.field("destination", "integration")
     if not context.creates and (removed is None or tag in _MAY_DROP_INTEGRATION):
@@ -158,25 +168,25 @@ def field_not_accepted(context: RuleContext) -> Objection | None:
     )
 
 
-@REFUSALS.refusal("field-required", on=_CREATES)
+@REFUSALS.refusal("field-required", on=_WRITES)
 def field_required(context: RuleContext) -> Objection | None:
-    """A new destination lacks a field that is required without integrations.
+    """A new destination lacks a field that the server requires, or a required field is empty.
 
-    Servers up to 2025 require address and credentials in the configuration. Set them.
+    Servers up to 2025 require address and credentials in the configuration. Servers of 2026 do not
+    accept an empty prefix of a bucket. Set the field.
     """
-    if not context.creates or _release(context) is not Dialect.V2025:
-        return None
     tag, config = wanted_type(context), context.sent("destination", "config")
-    missing = [
-        name
-        for name in _REQUIRED_UNTIL_2025.get(tag, ())
-        if value_at(config, (name,)) in (None, MISSING)
-    ]
+    if tag not in DESTINATION.variants or not isinstance(config, Mapping):
+        return None
+    filled = known_schema(f"destinations/{tag}").get("x-not-empty", ())
+    missing = [name for name in filled if config.get(name) == ""]
+    if context.creates:
+        missing += _missing(tag, config, _release(context))
     if not missing:
         return None
     return Objection(
         f"{_server(context)} requires {', '.join(missing)} for destination type {tag}",
-        "set it in `destination.config`: this server keeps credentials there",
+        "set it in `destination.config`",
         ("destination", "config"),
     )
 
