@@ -267,9 +267,7 @@ class _Stage(Struct, frozen=True):
         return plan
 
     async def _planned(self, transport: Transport, options: PlanOptions) -> tuple[Plan, Live]:
-        options = replace(
-            options, selection=self.plan.selection, planned_before=self.plan.addresses
-        )
+        options = replace(options, selection=self.plan.selection, planned_before=self.plan.objects)
         return await self.copy.planned(transport, options, self.base)
 
     async def _end_state(self, transport: Transport) -> EndState:

@@ -225,7 +225,7 @@ class Session(Struct, frozen=True):
         """Return the plan that makes live state match the configuration."""
         context = self.plan_context(options, base)
         # The trusted policy may prune less than the own one, so options may match nothing there.
-        again = replace(options, planned_before=options.planned_before or frozenset())
+        again = replace(options, planned_before=options.planned_before or {})
 
         def make(policy: Policy) -> Plan:
             is_own = policy is self.loaded.own_policy

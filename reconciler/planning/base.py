@@ -56,9 +56,14 @@ class Version(Struct, frozen=True):
 
 
 class History(Struct, frozen=True):
-    """The versions of every resource in the range of the base, oldest first, without repeats."""
+    """The versions of every resource in the range of the base, oldest first, without repeats.
+
+    `known` are the ids of objects that an earlier plan identified: what that changed may have made
+    it unclear which one a removed resource has.
+    """
 
     versions: Mapping[Address, Sequence[Version]]
+    known: Mapping[Address, str | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, base: Base | None, kinds: Iterable[Kind]) -> History:

@@ -70,7 +70,7 @@ def make_plan(
     """
     base, options = context.base, context.options
     by_name = {kind.name: kind for kind in kinds}
-    history = History.of(base, kinds)
+    history = replace(History.of(base, kinds), known=options.planned_before or {})
     at_base = base.desired if base is not None else None
     matching = match(desired, live, policy=policy, kinds=kinds, history=history, base=at_base)
     names = _parent_names(live, kinds)

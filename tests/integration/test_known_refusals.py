@@ -31,6 +31,7 @@ from tests.support.worlds import KINDS, export, project, s3
 
 WEB = ParentRef(id="1")
 CAPTURE = "https://eu.i.posthog.com/batch/"
+SECRET = SecretRef.of("env", "X")
 UNKNOWN = {"FileDownload", "Workflows"}
 """Types that the embedded service does not have, or that no list shows."""
 
@@ -154,23 +155,36 @@ def lacking() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield every type with what its schema says that it needs, and without each part of it."""
     for tag in sorted(DESTINATION.variants.keys() - UNKNOWN):
         described = known_schema(f"destinations/{tag}")
+        properties = described["properties"]
         plain = (*described["required"], *described.get("x-required-unless", ()))
         # A file can't have an empty value where the schema has a least length.
-        blank = [name for name in plain if "minLength" not in described["properties"][name]]
-        for method in described.get("x-credentials", [{"fields": []}]):
+        blank = [name for name in plain if "minLength" not in properties[name]]
+        for number, method in enumerate(described.get("x-credentials", [{"fields": []}])):
             whole = {
                 **dict.fromkeys(plain, CAPTURE),
-                **dict.fromkeys(method["fields"], SecretRef.of("env", "X")),
+                **dict.fromkeys(method["fields"], SECRET),
                 **method.get("when", {}),
             }
-            yield f"{tag} by {method['fields']}", {"type": tag, "config": whole}
-            for name in whole:
-                config = {other: value for other, value in whole.items() if other != name}
-                yield f"{tag} by {method['fields']} without {name}", {"type": tag, "config": config}
-            for name, value in (*((n, None) for n in plain), *((n, "") for n in blank)):
-                config = {**whole, name: value}
-                what = f"{tag} by {method['fields']} with {name} {value}"
-                yield what, {"type": tag, "config": config}
+            configs = {"nothing": whole}
+            configs |= {name: without(whole, name) for name in whole}
+            configs |= {f"a value of {name}": {**whole, name: None} for name in plain}
+            configs |= {f"text of {name}": {**whole, name: ""} for name in blank}
+            for condition in described.get("x-required-when", ()):
+                more: dict[str, Any] = {**whole, **condition["when"]}
+                for top, name in (path.split(".") for path in condition["required"]):
+                    node = properties[top]["properties"][name]
+                    keys = dict.fromkeys(node.get("properties", ()), SECRET)
+                    more[top] = {**more.get(top, {}), name: keys or CAPTURE}
+                configs |= {f"nothing for {condition['when']}": more}
+                for top, name in (path.split(".") for path in condition["required"]):
+                    configs[f"{top} for {condition['when']}"] = without(more, top)
+                    configs[f"{top}.{name}"] = {**more, top: without(more[top], name)}
+            for what, config in configs.items():
+                yield f"{tag} {number} lacks {what}", {"type": tag, "config": config}
+
+
+def without(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {other: value for other, value in config.items() if other != name}
 
 
 def test_plan_d10_a_create_without_a_required_field_is_refused_if_the_service_refuses_it(
@@ -190,7 +204,7 @@ def test_plan_d10_a_create_without_a_required_field_is_refused_if_the_service_re
     answers = {change.name: answer(running, change) for change in plan.effective}
     assert names_of(plan) == {name for name, status in answers.items() if status >= 400}
     assert len(answers) == len(destinations)
-    assert "HTTP by ['token'] without token" in names_of(plan)
+    assert "HTTP 0 lacks token" in names_of(plan)
 
 
 def test_plan_d10_what_every_service_requires_is_refused_if_the_version_is_unknown() -> None:

@@ -53,15 +53,15 @@ def _by_integration(tag: str, release: Dialect) -> bool:
 
 
 def _required(tag: str, config: JSONObject, release: Dialect) -> Iterator[str]:
-    """Yield the fields that a server requires in the config of a new destination."""
+    """Yield what a server requires in the config of a new destination, as dotted names."""
     schema = known_schema(f"destinations/{tag}")
-    yield from schema["required"]
-    if _by_integration(tag, release):
-        return
-    yield from schema.get("x-required-unless", ())
-    for method in schema.get("x-credentials", ()):
-        if method.get("when", {}).items() <= config.items():
-            yield from method.get("required", ())
+    conditions = [{"required": schema["required"]}, *schema.get("x-required-when", ())]
+    if not _by_integration(tag, release):
+        conditions += [{"required": schema.get("x-required-unless", ())}]
+        conditions += schema.get("x-credentials", ())
+    for condition in conditions:
+        if condition.get("when", {}).items() <= config.items():
+            yield from condition.get("required", ())
 
 
 def _missing(tag: str, config: JSONObject, release: Dialect | None) -> Iterator[str]:
@@ -69,7 +69,8 @@ def _missing(tag: str, config: JSONObject, release: Dialect | None) -> Iterator[
     releases = (release,) if release is not None else Dialect.between(*_range_of(tag))
     first, *others = (tuple(_required(tag, config, release)) for release in releases)
     for name in first:
-        if config.get(name) is None and all(name in names for names in others):
+        value = value_at(config, tuple(name.split(".")))
+        if value in (None, MISSING, {}) and all(name in names for names in others):
             yield name
 
 
@@ -123,19 +124,26 @@ def integration_required(context: RuleContext) -> Objection | None:
     )
 
 
-@REFUSALS.refusal("integration-of-another-project", on=(Action.REPLACE,))
+@REFUSALS.refusal("integration-of-another-project", on=_CREATES)
 def integration_of_another_project(context: RuleContext) -> Objection | None:
-    """An export moves to another project with its integration.
+    """An export moves to another project with its integration, or is created with a project.
 
-    An integration belongs to one project. Set `destination.integration` to one of the new project.
+    An integration belongs to one project. Set `destination.integration` to one of the new project,
+    after that is created.
     """
-    named = context.sent("destination", "integration")
-    if context.field("project") is None or not context.creates or named in (None, MISSING):
+    named, change = context.sent("destination", "integration"), context.change
+    if not context.creates or named in (None, MISSING):
         return None
-    if named != live_value(context, "destination", "integration"):
+    if change.parent_id is None and change.parent is not None:
+        problem = "is not in a project that does not exist yet"
+    elif change.old_parent_id not in (None, change.parent_id) and named == live_value(
+        context, "destination", "integration"
+    ):
+        problem = "belongs to the project that the export moves from"
+    else:
         return None
     return Objection(
-        f"integration {named} belongs to the project that the export moves from",
+        f"integration {named} {problem}",
         "set `destination: {integration: <id>}` to one of the new project",
         ("destination", "integration"),
     )
