@@ -232,6 +232,8 @@ def variants_of(resource: Resource) -> Iterator[tuple[str, dict[str, Any]]]:
     if "legacy_parquet_extension" in config:
         switched_on = {**config, "legacy_parquet_extension": True}
         yield "extension", {"destination": {**destination, "config": switched_on}}
+    if "prefix" in config:
+        yield "prefix", {"destination": {**destination, "config": {**config, "prefix": ""}}}
     if resource.spec.get("sql_query"):
         yield "query", {"sql_query": QUERIES[1]}
         yield "no query", {"sql_query": None}

@@ -183,9 +183,10 @@ def field_required(context: RuleContext) -> Objection | None:
     Servers up to 2025 require address and credentials in the configuration. Servers of 2026 do not
     accept an empty prefix of a bucket. Set the field.
     """
-    tag, config = wanted_type(context), context.sent("destination", "config")
-    if tag not in DESTINATION.variants or not isinstance(config, Mapping):
+    tag, sent = wanted_type(context), context.sent("destination", "config")
+    if tag not in DESTINATION.variants:
         return None
+    config = sent if isinstance(sent, Mapping) else {}
     filled = known_schema(f"destinations/{tag}").get("x-not-empty", ())
     missing = [name for name in filled if config.get(name) == ""]
     if context.creates:
