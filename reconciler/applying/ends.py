@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from traceback import extract_tb
+from typing import Any
 
 from reconciler.applying.change_run import ChangeRun
 from reconciler.errors import AmbiguousOutcome, ReconcilerError, StalePlan
@@ -25,8 +26,7 @@ def failed(run: ChangeRun, error: ReconcilerError, mask: Mask) -> Failed:
         mask(hint) if hint is not None else None,
         unknown=isinstance(error, AmbiguousOutcome),
         stale=isinstance(error, StalePlan) and not run.made,
-        live_id=_new_id(run),
-        adopted=_is_found(run),
+        **_created(run),
     )
 
 
@@ -45,8 +45,7 @@ def stopped(run: ChangeRun, because: str, hint: str | None = None) -> Failed | S
         run.change,
         _with_parts(run, because),
         hint,
-        live_id=_new_id(run),
-        adopted=_is_found(run),
+        **_created(run),
     )
 
 
@@ -67,8 +66,7 @@ def unexpected(run: ChangeRun, error: Exception) -> Failed:
         "this is an error of reconciler; please report it",
         unknown=run.writing,
         unexpected=True,
-        live_id=_new_id(run),
-        adopted=_is_found(run),
+        **_created(run),
     )
 
 
@@ -87,9 +85,9 @@ def _is_half_replaced(run: ChangeRun) -> bool:
     return run.change.action is Action.REPLACE and bool(run.made)
 
 
-def _new_id(run: ChangeRun) -> str | None:
-    return run.creation.live_id if run.creation is not None else None
-
-
-def _is_found(run: ChangeRun) -> bool:
-    return run.adopted and not run.outcome_unknown
+def _created(run: ChangeRun) -> dict[str, Any]:
+    """Return what is known of the new object."""
+    if run.creation is None:
+        return {}
+    is_found = run.adopted and not run.outcome_unknown
+    return {"live_id": run.creation.live_id, "adopted": is_found, "stamp": run.stamp}

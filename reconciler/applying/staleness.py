@@ -7,7 +7,7 @@ change stale.
 from __future__ import annotations
 
 from reconciler.model.change import Change
-from reconciler.model.comparison import live_values
+from reconciler.model.comparison import live_values, stamp_of
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
 from reconciler.model.redaction import Mask, redact_value
@@ -19,7 +19,7 @@ def modifications(kind: Kind, change: Change, body: JSONObject, *, mask: Mask) -
     """Return `prefix: "a/" -> "b/"` for each modified field, empty if there is none."""
     if not change.seen:
         return ""
-    live = live_values(kind, body)
+    live = live_values(kind, body) | stamp_of(kind, body)
     texts = []
     for path, value in sorted(change.seen.items()):
         before, after = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,13 @@ EXAMPLES = (
     ),
     ("plan -e '*' --format markdown", "Plan every environment as a comment for a pull request"),
 )
+
+
+_GIVEN_AGAIN = (
+    *("folder", "environment", "trust_workspace"),
+    *("base", "no_base", "rotate_secrets", "allow_replace", "undo"),
+)
+"""The parameters without which `apply FILE` refuses a plan, or plans another workspace."""
 
 
 @command("plan", examples=EXAMPLES, page="docs/planning.md")
@@ -124,6 +132,8 @@ def _show(plan: Plan, output_format: str, how: RenderOptions, out: Path | None) 
 
 def _save(plan: Plan, out: Path) -> None:
     """Save a plan for `apply FILE`."""
+    import shlex
+
     from reconciler.commands.files import write_private
     from reconciler.model.codec.plan import encode
 
@@ -131,8 +141,19 @@ def _save(plan: Plan, out: Path) -> None:
         ByteOutput().write(encode(plan))
         return
     write_private(out, encode(plan))
-    file = printable(str(out))
-    write_note(f"saved to {file}; apply it with: reconciler apply {file}\n")
+    words = shlex.join(["reconciler", "apply", str(out), *_options_again()])
+    write_note(f"saved to {printable(str(out))}; apply it with: {printable(words)}\n")
+
+
+def _options_again() -> Iterator[str]:
+    """Yield the options of this command that `apply FILE` needs again: files contain none."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name, word = str(parameter.name), parameter.opts[-1]
+        value = context.params[name] if name in _GIVEN_AGAIN else None
+        for item in value if isinstance(value, tuple) else (value,):
+            if item:
+                yield word if item is True else f"{word}={item}"
 
 
 async def _planned(request: PlanRequest, undo: Path | None, world: Runtime) -> PlanResult:

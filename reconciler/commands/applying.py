@@ -264,7 +264,7 @@ async def _verification(
         request.plan.options,
         selection=plan.selection,
         only=applied if planned.left_out else None,
-        planned_before=plan.addresses,
+        planned_before=plan.objects,
         rotate=(),
     )
 

@@ -84,9 +84,7 @@ async def saved_plan(
         # The configuration has the state that is undone.
         desired = replace(desired, resources={})
     else:
-        options = replace(
-            request.options, selection=saved.selection, planned_before=saved.addresses
-        )
+        options = replace(request.options, selection=saved.selection, planned_before=saved.objects)
         new, live = await session.planned(transport, options, base, in_full=touched_by(saved))
     compared = compare(saved, new, live=live, desired=desired, kinds=all_kinds(), mask=session.mask)
     if compared.differences and not shared:

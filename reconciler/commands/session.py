@@ -236,7 +236,7 @@ class Session(Struct, frozen=True):
     def _planned(self, live: Live, context: PlanContext) -> Plan:
         options = context.options
         # The trusted policy may prune less than the own one, so options may match nothing there.
-        again = replace(options, planned_before=options.planned_before or frozenset())
+        again = replace(options, planned_before=options.planned_before or {})
 
         def make(policy: Policy) -> Plan:
             is_own = policy is self.loaded.own_policy

@@ -56,6 +56,11 @@ def _applied_of(run: LoggedRun) -> AppliedPlan:
             for logged in run.changes
             if logged.change.action is Action.CREATE and logged.live_id is not None
         },
+        stamps={
+            logged.change.address: logged.stamp
+            for logged in run.changes
+            if logged.stamp is not None
+        },
     )
 
 

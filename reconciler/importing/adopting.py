@@ -19,7 +19,7 @@ from reconciler.model.address import Address
 from reconciler.model.comparison import comparable, is_default, with_default
 from reconciler.model.field_types import MergedObject, OpenObject
 from reconciler.model.kind import Field, Kind
-from reconciler.model.leaves import Leaf, field_leaves
+from reconciler.model.leaves import field_leaves
 from reconciler.model.live import LiveObject
 from reconciler.model.other_tools import plain_name
 from reconciler.model.resource import ParentRef
@@ -185,7 +185,7 @@ def managed_fields(
     values: dict[str, JSON] = {}
     stale: list[Path] = []
     for leaf in field_leaves(kind.fields, body, live=True):
-        if _is_stale(kind, leaf, body):
+        if kind.is_stale(leaf.path, body):
             stale.append(leaf.path)
             continue
         value = _written(leaf.field, leaf.value)
@@ -235,15 +235,6 @@ def _written(field: Field, value: JSON) -> JSON:
     if isinstance(field.type, OpenObject):
         return OpenObject().canonical(value)
     return with_default(field, value)
-
-
-def _is_stale(kind: Kind, leaf: Leaf, body: JSONObject) -> bool:
-    """Return whether a known type does not define the field (docs/service.md, 15.12)."""
-    field = kind.field_named(str(leaf.path[0]))
-    if field is None or field.variant is None or len(leaf.path) != 3:
-        return False
-    variant = field.variant.variants.get(str(value_at(body, (field.name, field.variant.tag))))
-    return variant is not None and leaf.path[2] not in {inner.name for inner in variant}
 
 
 def _absent(kind: Kind, body: JSONObject, paths: AbstractSet[Path]) -> Iterator[tuple[Path, JSON]]:

@@ -78,6 +78,11 @@ def live_values(kind: Kind, body: JSONObject) -> dict[str, JSON]:
     }
 
 
+def stamp_of(kind: Kind, body: JSONObject) -> dict[str, JSON]:
+    """Return the field in which a live object differs from others that had its id, if it has it."""
+    return {kind.stamp: body[kind.stamp]} if kind.stamp in body else {}
+
+
 def is_identical(kind: Kind, spec: JSONObject, body: JSONObject) -> bool:
     """Return whether every declared value is literally in a live body, secrets aside.
 

@@ -122,6 +122,7 @@ def _described(field: Field, node: Mapping[str, Any], *, required: bool) -> Fiel
         required=required,
         since=_dialect(node.get("x-since")),
         until=_dialect(node.get("x-until")),
+        not_restored=node.get("x-not-restored", ""),
     )
 
 

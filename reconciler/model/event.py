@@ -70,13 +70,15 @@ class Noted(Struct, frozen=True):
 class Done(Struct, frozen=True):
     """A change was made. `notices` are the values that the server altered or ignored.
 
-    `adopted`: the outcome of the create was unknown, and its object was found afterwards.
+    `adopted`: the outcome of the create was unknown, and its object was found afterwards. `stamp`
+    distinguishes a created object from others that had or get its id.
     """
 
     change: Change
     live_id: str | None
     notices: tuple[str, ...] = ()
     adopted: bool = False
+    stamp: str | None = None
 
 
 class Failed(Struct, frozen=True):
@@ -85,7 +87,7 @@ class Failed(Struct, frozen=True):
     `unknown`: a request may have taken effect. `unexpected`: an error of this program.
     `stale`: the object was modified since the plan was made; nothing was sent.
     `live_id`: the object that was created before the failure; `adopted`: it was found after a
-    create without a clear answer, so another client may have created it.
+    create without a clear answer, so another client may have created it. `stamp` as for `Done`.
     """
 
     change: Change
@@ -96,6 +98,7 @@ class Failed(Struct, frozen=True):
     stale: bool = False
     live_id: str | None = None
     adopted: bool = False
+    stamp: str | None = None
 
 
 class Skipped(Struct, frozen=True):

@@ -11,17 +11,17 @@ import orjson
 from reconciler.model.action import Action
 from reconciler.model.change import Change
 from reconciler.model.plan import Plan, PlanSource
-from reconciler.model.values import JSON, MISSING, SecretRef, path_text
+from reconciler.model.values import JSON, MISSING, SecretRef
 
-DIGEST_VERSION: Final = 1
+DIGEST_VERSION: Final = 2
 """A part of every digest, so that digests of different definitions are never equal."""
 
 
 def identity_of(change: Change, source: PlanSource) -> dict[str, Any]:
-    """Return what a change acts on: the place, the action, and the object.
+    """Return what a change acts on: the place, the action, the object and its name.
 
-    The object is the live one; for a create it is its parent (by id, or by key if that does not
-    exist yet) and its name.
+    The object is the live one; for a create it is its parent, by id, or by key if that does not
+    exist yet.
     """
     identity: dict[str, Any] = {
         "environment": source.environment,
@@ -29,29 +29,30 @@ def identity_of(change: Change, source: PlanSource) -> dict[str, Any]:
         "base_url": source.base_url,
         "kind": change.address.kind,
         "action": change.action.value,
+        "name": change.name.strip(),
     }
     if change.action is not Action.CREATE:
         return identity | {"id": change.live_id}
     waits_for = str(change.parent) if change.parent_id is None and change.parent else None
-    return identity | {
-        "parent_id": change.parent_id,
-        "waits_for": waits_for,
-        "name": change.name.strip(),
-    }
+    return identity | {"parent_id": change.parent_id, "waits_for": waits_for}
 
 
 def digest_of(change: Change, source: PlanSource) -> str:
     """Return the SHA-256 (hex) of all that a change does, and of the live state it depends on.
 
-    Equal digests mean the same requests under the same conditions. Messages, reasons, places, the
-    order of the plan and the git base are not in it.
+    Equal digests mean the same requests under the same conditions, and the same names and values
+    to a reader. Messages, reasons, places, the names of parents, the order of the plan and the git
+    base are not in it: a plan that renames a parent continues.
     """
     return _sha256(
         {
             "version": DIGEST_VERSION,
             "identity": identity_of(change, source),
             "address": str(change.address),
-            "fields": _in_order(_fields(change)),
+            "fields": _in_order(
+                [list(field.path), _side(field.before), _side(field.after), field.secret]
+                for field in change.fields
+            ),
             "seen": _exact(change.seen),
             "inside": sorted(change.inside),
             "new_id": change.new_id,
@@ -76,26 +77,6 @@ def plan_id(plan: Plan) -> str:
 def plan_id_of(digests: Iterable[str]) -> str:
     """Return the id of the plan whose changes have these digests, in any order."""
     return _sha256([DIGEST_VERSION, sorted(digests)])
-
-
-def _fields(change: Change) -> list[list[Any]]:
-    """Return the paths of a change with both values.
-
-    A field shows some values as they are written; `seen` has them in the form in which they are
-    compared. That of a deletion has all of them.
-    """
-    if change.action is Action.DELETE:
-        return []
-    seen = change.seen or {}
-    return [
-        [
-            list(field.path),
-            _side(seen.get(path_text(field.path), field.before)),
-            _side(field.after),
-            field.secret,
-        ]
-        for field in change.fields
-    ]
 
 
 def _side(value: JSON) -> list[Any]:

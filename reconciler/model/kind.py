@@ -135,6 +135,8 @@ class Field(Struct, frozen=True):
         Whether a create must contain it.
     since, until
         The dialects that have it.
+    not_restored
+        Why a new object can't get the value that a deleted one had, "" if it can.
 
     A kind sets these:
 
@@ -179,6 +181,7 @@ class Field(Struct, frozen=True):
     verbatim: bool = False
     since: Dialect | None = None
     until: Dialect | None = None
+    not_restored: str = ""
 
     @property
     def variant(self) -> Variant | None:
@@ -255,6 +258,9 @@ class Kind(Struct, frozen=True):
         Return whether an object is pending deletion (docs/service.md 4.3).
     activity
         The path inside a live body of its last activity, which distinguishes duplicates.
+    stamp
+        The field of a live body in which two objects differ that had the same id, one after the
+        other: a service that is restored from a backup gives ids again.
     behaviour
         Return its rules, operations and copies. Their modules are imported by the first call, since
         loading files needs none of them.
@@ -272,6 +278,7 @@ class Kind(Struct, frozen=True):
     unique_names: bool = False
     deletion_switch: str | None = None
     detail: bool = False
+    stamp: str = ""
     pending_deletion: Callable[[JSONObject], bool] = _never
     dialect_of: Callable[[JSONObject], Dialect | None] = _unknown
     activity: Path = ()
@@ -325,6 +332,14 @@ class Kind(Struct, frozen=True):
         if top.variant is None:
             return None
         return top.variant.field_at(value_at(body, (top.name,)), path[1:])
+
+    def is_stale(self, path: Path, body: JSONObject) -> bool:
+        """Return whether a known variant does not define a field (docs/service.md, 15.12)."""
+        field = self.field_named(str(path[0]))
+        if field is None or field.variant is None or len(path) != 3:
+            return False
+        variant = field.variant.variants.get(str(value_at(body, (field.name, field.variant.tag))))
+        return variant is not None and path[2] not in {inner.name for inner in variant}
 
     @property
     def variants(self) -> Iterator[tuple[Field, Variant]]:

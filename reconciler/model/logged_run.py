@@ -73,6 +73,8 @@ class LoggedChange(Struct, frozen=True):
         Objects of the same name and scope that stayed.
     adopted
         Whether its object was found after a create without a clear answer.
+    stamp
+        What distinguishes a created object from others with its id, None if unknown.
     """
 
     change: Change
@@ -82,6 +84,7 @@ class LoggedChange(Struct, frozen=True):
     wrote: bool = False
     twin_ids: tuple[str, ...] = ()
     adopted: bool = False
+    stamp: str | None = None
 
 
 class LoggedRun(Struct, frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct, field
 
 from reconciler.model.address import Address
@@ -26,8 +28,8 @@ class PlanOptions(Struct, frozen=True):
 
     `rotate` names the resources whose secrets are sent again; ("*",) means all. `only` limits the
     plan to some addresses without making it a partial plan for the reader, as undo needs it.
-    `planned_before` are the addresses of an earlier plan of the same selection, which are selected
-    again although their names may have changed.
+    `planned_before` are the objects of an earlier plan of the same selection, which are selected
+    again although their names may have changed. Removed resources have the objects of that plan.
     """
 
     rotate: tuple[str, ...] = ()
@@ -35,4 +37,4 @@ class PlanOptions(Struct, frozen=True):
     selection: Selection = field(default_factory=Selection)
     only: frozenset[Address] | None = None
     is_undo: bool = False
-    planned_before: frozenset[Address] | None = None
+    planned_before: Mapping[Address, str | None] | None = None

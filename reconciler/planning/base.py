@@ -89,12 +89,14 @@ class Declared(Struct, frozen=True):
 class History(Struct, frozen=True):
     """The versions of every resource in the range of the base, oldest first, without repeats.
 
-    `in_order` are those of all resources.
+    `in_order` are those of all resources. `known` are the ids of objects that an earlier plan
+    identified: what that changed may have made it unclear which one a removed resource has.
     """
 
     versions: Mapping[Address, Sequence[Version]]
     in_order: Sequence[Version] = ()
     base: Base | None = None
+    known: Mapping[Address, str | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, base: Base | None, kinds: Iterable[Kind]) -> History:

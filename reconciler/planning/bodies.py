@@ -30,12 +30,19 @@ def create_body(
     gives new objects a value.
     """
     return {
-        name: _sent_value(field, resource.spec[field.name])
+        name: _created_value(field, resource.spec[field.name])
         for field in kind.fields
         if field.after_create is after and field.name in resource.spec
         if field.null_in_create or resource.spec[field.name] is not None
         for name in field.sent_as(dialect)
     }
+
+
+def _created_value(field: Field, value: JSON) -> JSON:
+    """Return a value with the body of its variant, which servers require even if it is empty."""
+    if field.variant is None:
+        return _sent_value(field, value)
+    return {**value, field.variant.body: value.get(field.variant.body) or {}}
 
 
 def update_body(

@@ -40,7 +40,7 @@ def deviations(saved: Change, now: Change) -> Iterator[str]:
         *_live_values(saved, now),
         *_sets(saved, now),
     ]
-    for text in texts or ["the request differs from the saved plan"]:
+    for text in texts or ["a value or the request differs from the saved plan"]:
         yield f"{now.address}: {text}"
 
 

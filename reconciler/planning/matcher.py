@@ -223,7 +223,9 @@ class _Matcher(Struct, dict=True):
     def _claim_certain(self, removed: RemovedResource) -> bool:
         """Claim the only object that a removed resource can be; return whether there is one."""
         free, address = self._free_of(removed), removed.resource.address
-        if not removed.is_certain or len(free) != 1 or free[0].id not in removed.own:
+        known = tuple(item for item in free if item.id == self.history.known.get(address))
+        free = known or (free if removed.is_certain else ())
+        if len(free) != 1 or free[0].id not in removed.own:
             return False
         (live,) = free
         self.claims[live.kind, live.id] = [address]

@@ -69,7 +69,7 @@ def make_plan(
     """
     base, options = context.base, context.options
     by_name = {kind.name: kind for kind in kinds}
-    history = History.of(base, kinds)
+    history = replace(History.of(base, kinds), known=options.planned_before or {})
     matching = match(desired, live, policy=policy, kinds=kinds, history=history)
     names = _parent_names(live, kinds)
     pruned = tuple(to_prune(matching, policy, by_name, kept=base.kept if base else {}))

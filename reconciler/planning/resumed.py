@@ -165,7 +165,7 @@ class Resumed(Struct):
         after = {**(now.seen or {}), **dict.fromkeys(path_text(entry.path) for entry in done)}
         saved, wanted = _by_path(change), _sent(kind, change)
         return (
-            before == after
+            (change.name, before) == (now.name, after)
             and all(self._has(item, change, entry) for entry in done)
             and all(_sides(saved.get(path)) == _sides(it) for path, it in _by_path(now).items())
             and all(

@@ -1,11 +1,14 @@
-"""Record what a change depends on in the live object, from which staleness is decided later."""
+"""Record what a change depends on in the live object, from which staleness is decided later.
+
+That it is the same object is recorded, too, in the field `Kind.stamp`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
 from reconciler.model.change import FieldChange
-from reconciler.model.comparison import live_values
+from reconciler.model.comparison import live_values, stamp_of
 from reconciler.model.kind import Kind
 from reconciler.model.leaves import field_leaves
 from reconciler.model.live import LiveObject
@@ -29,7 +32,9 @@ def seen_of_update(
 def seen_paths(kind: Kind, live: LiveObject, paths: Iterable[Path]) -> dict[str, JSON]:
     """Return the live values of some paths, None for one that is absent or equals its default."""
     values = live_values(kind, live.body)
-    return {text: values.get(text) for text in sorted(map(path_text, paths))}
+    return {text: values.get(text) for text in sorted(map(path_text, paths))} | stamp_of(
+        kind, live.body
+    )
 
 
 def seen_of_object(
@@ -42,6 +47,5 @@ def seen_of_object(
         if is_ignored(leaf.path, lifecycle)
         and not {leaf.field.name, *leaf.field.sent_as(None)} & set(used)
     }
-    return {
-        path: value for path, value in live_values(kind, live.body).items() if path not in ignored
-    }
+    values = live_values(kind, live.body)
+    return {p: value for p, value in values.items() if p not in ignored} | stamp_of(kind, live.body)

@@ -5,7 +5,7 @@ Matching always sees everything, so that a selection never changes which object 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
@@ -126,7 +126,7 @@ def select(
     candidates: Candidates,
     selection: Selection,
     rotate: Sequence[str] = (),
-    planned_before: AbstractSet[Address] | None = None,
+    planned_before: Iterable[Address] | None = None,
 ) -> Selected:
     """Return what the options of a plan select.
 

@@ -1,11 +1,13 @@
 """Undo: the state before an applied plan as `Desired`, from which the planner makes a plan.
 
-A field is restored only while it has the value that the plan gave it. What was modified since, or
-can't be restored, becomes a note.
+An object is recognized only by its id, the name that the plan left and its stamp together. A field
+is restored only while it has the value that the plan gave it. What was modified since, or can't be
+restored, becomes a note.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,20 +17,22 @@ from msgspec.structs import replace
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, FieldChange, Reason
-from reconciler.model.comparison import is_equal, live_values
+from reconciler.model.comparison import comparable, is_default, is_equal, live_values
+from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import MergedObject
 from reconciler.model.identity import plan_id
 from reconciler.model.kind import Field, Kind
-from reconciler.model.leaves import unknown_field
+from reconciler.model.leaves import field_leaves, unknown_field
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy
 from reconciler.model.redaction import is_redacted
 from reconciler.model.resource import Desired, ParentRef, Resource, State
-from reconciler.model.values import JSON, MISSING, Path, path_text, put_at, value_at
-from reconciler.model.wording import listed, printable
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, put_at, value_at
+from reconciler.model.wording import listed, printable, quoted
 from reconciler.planning.declared import DeclaredObjects
 from reconciler.planning.differ import is_ignored
+from reconciler.planning.places import Places
 from reconciler.planning.planner import PlanContext, make_plan
 
 
@@ -41,8 +45,8 @@ class AppliedPlan(Struct, frozen=True):
         Ids of the changes that may have been made, such as those of a run that was killed.
     adopted
         Ids of the creates whose object another client may have created.
-    created
-        Ids of created objects by address, as far as recorded.
+    created, stamps
+        Ids and stamps of created objects by address, as far as recorded.
     """
 
     plan: Plan
@@ -50,6 +54,7 @@ class AppliedPlan(Struct, frozen=True):
     uncertain: frozenset[str] = frozenset()
     adopted: frozenset[str] = frozenset()
     created: Mapping[Address, str] = field(default_factory=dict)
+    stamps: Mapping[Address, str] = field(default_factory=dict)
 
     def changes(self, *actions: Action) -> Iterator[Change]:
         """Yield the changes that were or may have been made with one of the actions, in order."""
@@ -74,8 +79,10 @@ def undo_plan(
     plan. Raises AmbiguousIdentity like `make_plan`.
     """
     by_name = {kind.name: kind for kind in kinds}
+    # It shows in objects, which may all be deleted.
+    live = replace(live, dialect=live.dialect or applied.plan.source.dialect)
     declared = DeclaredObjects(desired, live, by_name)
-    former = _FormerState(applied, desired, declared, by_name)
+    former = _FormerState(applied, desired, declared, by_name, _left_by(applied, by_name))
     former.collect()
     options = replace(context.options, only=frozenset(former.resources), is_undo=True)
     plan = make_plan(
@@ -122,6 +129,39 @@ def _reasons(change: Change) -> tuple[Reason, ...]:
     return (Reason.UNDO, *rest)
 
 
+class _Left(Struct):
+    """How a plan left an object: its possible names, and its stamp, None if unknown."""
+
+    names: set[str] = field(default_factory=set)
+    stamp: JSON = None
+
+    def fits(self, kind: Kind, live: LiveObject) -> bool:
+        """Return whether an object with the id is that of the plan."""
+        stamp = live.body.get(kind.stamp)
+        return live.name.strip() in self.names and (
+            None in (stamp, self.stamp) or stamp == self.stamp
+        )
+
+
+def _left_by(applied: AppliedPlan, kinds: Mapping[str, Kind]) -> Mapping[tuple[str, str], _Left]:
+    """Return how a plan left the objects that it names, by kind and id.
+
+    An object may have its former name: its change was not made, or is undone already.
+    """
+    objects: defaultdict[tuple[str, str], _Left] = defaultdict(_Left)
+    for change in applied.plan.effective:
+        kind = kinds[change.address.kind]
+        live_id = change.live_id or applied.created.get(change.address)
+        if live_id is not None:
+            left = objects[kind.name, live_id]
+            renamed = (entry.before for entry in change.fields if entry.path == ("name",))
+            left.names |= {change.name.strip(), *(str(name).strip() for name in renamed)}
+            left.stamp = (change.seen or {}).get(kind.stamp, applied.stamps.get(change.address))
+        if kind.parent is not None and change.parent_id is not None:
+            objects[kind.parent, change.parent_id].names.add((change.parent_name or "").strip())
+    return objects
+
+
 class _FormerState(Struct):
     """The resources that restore the state before a plan, and notes on what they can't."""
 
@@ -129,6 +169,7 @@ class _FormerState(Struct):
     desired: Desired
     declared: DeclaredObjects
     kinds: Mapping[str, Kind]
+    left: Mapping[tuple[str, str], _Left]
     resources: dict[Address, Resource] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
 
@@ -167,16 +208,16 @@ class _FormerState(Struct):
         return replace(self.desired, resources={**others, **self.resources})
 
     def _remove_created(self, change: Change) -> None:
-        created_id = self.applied.created.get(change.address)
-        name, parent_id = change.name.strip(), self._parent_of_created(change)
+        kind, created_id = change.address.kind, self.applied.created.get(change.address)
         candidates = [
             live
-            for live in self.declared.live.of(change.address.kind)
-            if (live.id == created_id if created_id is not None else live.name.strip() == name)
-            and (parent_id is None or live.parent_id == parent_id)
+            for live in self.declared.live.of(kind)
+            if live is self._recognized(kind, created_id)
+            or (created_id is None and self._is_named_in_parent(live, change))
         ]
         if len(candidates) != 1:
-            cause = "several live objects have its name" if candidates else "already deleted"
+            absence = self._absence(kind, created_id)
+            cause = "several live objects have its name" if candidates else absence
             if change.id in self.applied.uncertain and not candidates:
                 cause = "it was not created"
             self._note(change, f"{cause}: nothing is deleted")
@@ -189,15 +230,23 @@ class _FormerState(Struct):
             self._note(change, f"its create has no recorded end; id {live.id} is what was sent")
         self._add(change, {"name": live.name}, pinned_id=live.id, state=State.ABSENT)
 
-    def _parent_of_created(self, change: Change) -> str | None:
-        """Return the live id of the parent, also of one that the same run created."""
-        parent = self.kinds[change.address.kind].parent
-        if change.parent_id is not None or parent is None or change.parent is None:
-            return change.parent_id
-        address = Address(parent, change.parent.key or "")
-        if address in self.resources:
-            return self.resources[address].pinned_id
-        return self.applied.created.get(address)
+    def _is_named_in_parent(self, live: LiveObject, change: Change) -> bool:
+        """Return whether an object has the name and the parent of a created one.
+
+        The same run may have created the parent, too.
+        """
+        if live.name.strip() != change.name.strip():
+            return False
+        kind, parent_id = self.kinds[change.address.kind].parent, change.parent_id
+        if kind is None or change.parent is None:
+            return True
+        if parent_id is None:
+            address = Address(kind, change.parent.key or "")
+            if (made := self.resources.get(address)) is not None:
+                return live.parent_id == made.pinned_id
+            parent_id = self.applied.created.get(address)
+        is_inside = live.parent_id == parent_id
+        return is_inside and self._recognized(kind, parent_id) is not None
 
     def _is_as_sent(self, change: Change, live: LiveObject) -> bool:
         """Return whether a live object has every comparable value that a create sent."""
@@ -212,9 +261,9 @@ class _FormerState(Struct):
         )
 
     def _restore_deleted(self, change: Change) -> None:
-        """Create the object again: with a new id, without history and without secrets."""
+        """Create the object again: with a new id and without history."""
         kind = self.kinds[change.address.kind]
-        if change.id in self.applied.uncertain and self._live(change) is not None:
+        if change.id in self.applied.uncertain and self._recognized(kind.name, change.live_id):
             return
         if any(
             live.name.strip() == change.name.strip() and live.parent_id == change.parent_id
@@ -226,29 +275,51 @@ class _FormerState(Struct):
         if parent is None and change.parent_id is not None:
             self._note(change, f"its {kind.parent} no longer exists: nothing is created")
             return
-        spec: dict[str, JSON] = {}
-        redacted = []
+        former: dict[str, JSON] = {}
         for entry in change.fields:
-            if is_redacted(entry.before):
-                redacted.append(path_text(entry.path))
-            else:
+            put_at(former, entry.path, entry.before)
+        spec: dict[str, JSON] = {field.name: None for field in kind.fields if field.null_in_create}
+        for entry in change.fields:
+            if reason := self._not_creatable(kind, former, entry):
+                self._note(change, f"{path_text(entry.path)} is not restored: {reason}")
+            elif entry.before is not None:
                 put_at(spec, entry.path, entry.before)
-        if redacted:
-            self._note(change, f"{', '.join(redacted)} contained a secret, which is needed again")
+        self._take_secrets(kind, change.address, spec)
         self._add(change, spec, parent=parent)
         lost = "it is created again with a new id and without history"
         deleted = {item.live_id for item in self.applied.plan.changes if item.action.destructive}
         if inside := sorted(set(change.inside) - deleted):
             self._note(change, f"what else was in it is not restored: id {listed(inside, 5)}")
-        if _has_secrets(kind, spec):
+        if _lacks_secrets(kind, spec, self.declared.live.dialect):
             lost += "; its secrets are not in this plan and must be set again"
         self._note(change, lost)
+
+    def _not_creatable(self, kind: Kind, former: JSONObject, entry: FieldChange) -> str | None:
+        """Return why a create can't set a field of a deleted object, None if it can."""
+        known, dialect = kind.field_at(entry.path, former), self.declared.live.dialect
+        if is_redacted(entry.before):
+            return "it contained a secret"
+        if kind.is_stale(entry.path, former):
+            return "it is of another type"
+        if known and known.until and dialect and not known.until.is_since(dialect):
+            return f"the server (dialect {dialect}) does not accept it"
+        return known.not_restored if known and not is_default(known, entry.before) else None
+
+    def _take_secrets(self, kind: Kind, address: Address, spec: dict[str, JSON]) -> None:
+        """Add the secrets of the configuration, if it sends them to the place of the object."""
+        declared, places = self._declared(address, None).spec, Places.of(kind)
+        if not {*places.of_body(declared)} & {*places.of_body(spec)}:
+            return
+        for leaf in field_leaves(kind.fields, declared, live=False):
+            # Equal values may contain secrets.
+            if leaf.field.secret or comparable(leaf.field, leaf.value) == value_at(spec, leaf.path):
+                put_at(spec, leaf.path, leaf.value)
 
     def _parent(self, kind: Kind, change: Change) -> ParentRef | None:
         """Return the live parent, or the one that this undo creates again, or None."""
         if kind.parent is None or change.parent_id is None:
             return None
-        if any(live.id == change.parent_id for live in self.declared.live.of(kind.parent)):
+        if self._recognized(kind.parent, change.parent_id) is not None:
             return ParentRef(id=change.parent_id)
         for deleted in self.applied.changes(Action.DELETE):
             same = (deleted.address.kind, deleted.live_id) == (kind.parent, change.parent_id)
@@ -260,9 +331,9 @@ class _FormerState(Struct):
         """Restore fields and toggles of one object that still are as the plan set them."""
         first = changes[0]
         kind = self.kinds[first.address.kind]
-        live = self._live(first)
+        live = self._recognized(kind.name, first.live_id)
         if live is None:
-            self._note(first, "already deleted: nothing is restored")
+            self._note(first, f"{self._absence(kind.name, first.live_id)}: nothing is restored")
             return
         former: list[FieldChange] = []
         for change in changes:
@@ -296,9 +367,22 @@ class _FormerState(Struct):
             return "modified since"
         return None
 
-    def _live(self, change: Change) -> LiveObject | None:
-        """Return the live object that a change acted on, None if it does not exist any more."""
-        return self.declared.objects.get((change.address.kind, change.live_id or ""))
+    def _recognized(self, kind: str, live_id: str | None) -> LiveObject | None:
+        """Return the object that a change left with an id, None if another one has it, or none."""
+        place = (kind, live_id or "")
+        live, left = self.declared.objects.get(place), self.left.get(place)
+        fits = live is not None and left is not None and left.fits(self.kinds[kind], live)
+        return live if fits else None
+
+    def _absence(self, kind: str, live_id: str | None) -> str:
+        """Return why no object is recognized."""
+        place = (kind, live_id or "")
+        live, left = self.declared.objects.get(place), self.left.get(place)
+        if live is None or left is None:
+            return "already deleted"
+        if live.name.strip() in left.names:
+            return f"id {live.id} has another {self.kinds[kind].stamp} now"
+        return f"id {live.id} is named {quoted(live.name)} now"
 
     def _declared(self, address: Address, live_id: str | None) -> Resource:
         return self.declared.declaring(address, live_id) or Resource(address, {})
@@ -368,9 +452,11 @@ def _with_nulls(before: JSON, after: JSON, *, levels: int) -> JSON:
     return {**dict.fromkeys(after), **former}
 
 
-def _has_secrets(kind: Kind, spec: Mapping[str, JSON]) -> bool:
-    return any(
-        inner.secret
+def _lacks_secrets(kind: Kind, spec: Mapping[str, JSON], dialect: Dialect | None) -> bool:
+    """Return whether a resource has no secret, but its type has some."""
+    has_secrets = any(leaf.field.secret for leaf in field_leaves(kind.fields, spec, live=False))
+    return not has_secrets and any(
+        inner.secret and (dialect is None or dialect in Dialect.between(inner.since, inner.until))
         for top, variant in kind.variants
         for inner in variant.fields_of(spec.get(top.name))
     )

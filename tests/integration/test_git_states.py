@@ -580,8 +580,8 @@ def test_a_base_that_the_clone_lacks_is_an_error(
 
 def test_a_branch_that_is_not_fetched_is_named_with_the_command(state: State) -> None:
     long_lived_branch_that_is_not_fetched(state)
+    fetch = "git fetch origin '+refs/heads/release/prod:refs/remotes/origin/release/prod'"
     assert state.base().remarks == (
         "committed removals and rotations count as applied",
-        "release/prod is not known in this clone: git fetch origin "
-        "'+refs/heads/release/prod:refs/remotes/origin/release/prod'",
+        f"release/prod is not known in this clone: {fetch}",
     )

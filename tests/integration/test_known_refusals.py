@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.model.change import Change
 from reconciler.model.dialect import Dialect
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, ParentRef, Resource, State
+from reconciler.model.schema_files import known_schema
 from reconciler.model.values import SecretRef
 from reconciler.reading import read_live
 from tests.conftest import StartService
@@ -28,6 +30,10 @@ from tests.support.transport import connected, resolver
 from tests.support.worlds import KINDS, export, project, s3
 
 WEB = ParentRef(id="1")
+CAPTURE = "https://eu.i.posthog.com/batch/"
+SECRET = SecretRef.of("env", "X")
+UNKNOWN = {"FileDownload", "Workflows"}
+"""Types that the embedded service does not have, or that no list shows."""
 
 
 def seed_of() -> dict[str, Any]:
@@ -145,6 +151,74 @@ def test_experience_19_a_create_is_refused_in_the_plan_if_the_service_refuses_it
     assert len(answers) == len(exports())
 
 
+def lacking() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every type with what its schema says that it needs, and without each part of it."""
+    for tag in sorted(DESTINATION.variants.keys() - UNKNOWN):
+        described = known_schema(f"destinations/{tag}")
+        properties = described["properties"]
+        plain = (*described["required"], *described.get("x-required-unless", ()))
+        # A file can't have an empty value where the schema has a least length.
+        blank = [name for name in plain if "minLength" not in properties[name]]
+        for number, method in enumerate(described.get("x-credentials", [{"fields": []}])):
+            whole = {
+                **dict.fromkeys(plain, CAPTURE),
+                **dict.fromkeys(method["fields"], SECRET),
+                **method.get("when", {}),
+            }
+            configs = {"nothing": whole}
+            configs |= {name: without(whole, name) for name in whole}
+            configs |= {f"a value of {name}": {**whole, name: None} for name in plain}
+            configs |= {f"text of {name}": {**whole, name: ""} for name in blank}
+            for condition in described.get("x-required-when", ()):
+                more: dict[str, Any] = {**whole, **condition["when"]}
+                for top, name in (path.split(".") for path in condition["required"]):
+                    node = properties[top]["properties"][name]
+                    keys = dict.fromkeys(node.get("properties", ()), SECRET)
+                    more[top] = {**more.get(top, {}), name: keys or CAPTURE}
+                configs |= {f"nothing for {condition['when']}": more}
+                for top, name in (path.split(".") for path in condition["required"]):
+                    configs[f"{top} for {condition['when']}"] = without(more, top)
+                    configs[f"{top}.{name}"] = {**more, top: without(more[top], name)}
+            for what, config in configs.items():
+                yield f"{tag} {number} lacks {what}", {"type": tag, "config": config}
+
+
+def without(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {other: value for other, value in config.items() if other != name}
+
+
+def test_plan_d10_a_create_without_a_required_field_is_refused_if_the_service_refuses_it(
+    running: RunningEmulator,
+) -> None:
+    path = "/api/projects/1/batch_exports/"
+    running.call("POST", path, no_op_export("Known")).raise_for_status()
+    destinations = {}
+    for name, body in lacking():
+        destinations[name] = body
+        if (tag := body["type"]) in INTEGRATIONS:
+            number = 1 + list(INTEGRATIONS).index(tag)
+            destinations[f"{name} and an integration"] = {**body, "integration": number}
+    numbered = enumerate(destinations.items())
+    exports = [in_web(f"d{n}", name=name, destination=body) for n, (name, body) in numbered]
+    plan = planned(running, *exports)
+    answers = {change.name: answer(running, change) for change in plan.effective}
+    assert names_of(plan) == {name for name, status in answers.items() if status >= 400}
+    assert len(answers) == len(destinations)
+    assert "HTTP 0 lacks token" in names_of(plan)
+
+
+def test_plan_d10_what_every_service_requires_is_refused_if_the_version_is_unknown() -> None:
+    desired = worlds.desired_of(
+        project(),
+        export(destination={"type": "HTTP", "config": {"url": CAPTURE}}),
+        export("sea", destination={"type": "Postgres", "config": {"database": "d"}}),
+    )
+    (refusal,) = worlds.planned(desired, worlds.live_of(dialect=None)).refusals
+    assert refusal.message == (
+        "batch_export.lake: the server requires token for destination type HTTP"
+    )
+
+
 def variants_of(resource: Resource) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield changes of an export that some servers refuse, and one that all accept."""
     destination = resource.spec["destination"]
@@ -158,6 +232,8 @@ def variants_of(resource: Resource) -> Iterator[tuple[str, dict[str, Any]]]:
     if "legacy_parquet_extension" in config:
         switched_on = {**config, "legacy_parquet_extension": True}
         yield "extension", {"destination": {**destination, "config": switched_on}}
+    if "prefix" in config:
+        yield "prefix", {"destination": {**destination, "config": {**config, "prefix": ""}}}
     if resource.spec.get("sql_query"):
         yield "query", {"sql_query": QUERIES[1]}
         yield "no query", {"sql_query": None}

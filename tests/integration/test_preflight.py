@@ -43,9 +43,10 @@ batch_exports:
     project: later
     interval: hour
     destination:
-      type: Snowflake
-      integration: 7
-      config: {database: d, warehouse: w, schema: s, table_name: soon}
+      type: HTTP
+      config:
+        url: https://eu.i.posthog.com/batch/
+        token: ${secret:env:PASSWORD}
 """,
 }
 OLD = {

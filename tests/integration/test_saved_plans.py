@@ -8,12 +8,17 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from reconciler.model.action import Action
+from reconciler.model.change import Change, FieldChange
 from reconciler.model.codec.plan import decode, encode
+from reconciler.model.identity import plan_id
 from tests.conftest import LONG
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
@@ -398,6 +403,67 @@ def test_a_selection_is_taken_from_the_file(saved: Saved) -> None:
     ran = saved.apply("--target", "batch_export.a")
     assert ran.code == 64
     assert "a saved plan has its own selection" in ran.err
+
+
+def _renamed(change: Change) -> Change:
+    return replace(change, name="Another")
+
+
+def _of_another_value(change: Change) -> Change:
+    entry = FieldChange(change.fields[0].path, "another", change.fields[0].after)
+    return replace(change, fields=(entry, *change.fields[1:]))
+
+
+def test_apply_a8_a_failed_delete_goes_on_although_the_run_made_its_project_unclear(
+    tmp_path: Path, emulator: RunningEmulator
+) -> None:
+    """The key of its project is given to a new project."""
+    folder, file = tmp_path / "w", tmp_path / "plan.json"
+    git = Git.init(folder)
+
+    def declare(projects: dict[str, dict[str, Any]], **exports: str) -> None:
+        parts = {"interval": "hour", "destination": {"type": "NoOp", "config": {}}}
+        own = {key: {"project": it, "name": key, **parts} for key, it in exports.items()}
+        text = json.dumps({"projects": projects, "batch_exports": own})
+        write(folder, {"reconciler.yaml": "version: 1\npolicy: {prune: git}\n", "a.yaml": text})
+
+    def run(*words: str | Path) -> Ran:
+        return reconciler(*words, "-C", folder, environ=emulator.environ())
+
+    declare({"main": {"name": "Shop"}}, lake="main", old="main")
+    git.commit("start")
+    git.trust()
+    assert run("apply", "--auto-approve").code == 0
+    (shop,) = (it for it in emulator.state()["projects"] if it["name"] == "Shop")
+    declare({"shop": {"id": str(shop["id"]), "name": "Shop"}, "main": {"name": "P"}}, lake="shop")
+    assert run("plan", "--out", file).code == 0
+    refused = {"match": {"method": "DELETE"}, "fault": "error", "status": 400}
+    emulator.admin("PUT", "faults", [refused])
+    assert run("apply", file).code == 3
+    emulator.admin("PUT", "faults", [])
+    again = run("apply", file)
+    assert again.code == 0, again.err
+    assert emulator.exports().keys() == {"lake"}
+
+
+@pytest.mark.parametrize("edit_change", [_renamed, _of_another_value])
+@pytest.mark.parametrize("action", [Action.UPDATE, Action.PAUSE, Action.DELETE])
+def test_apply_a10_a_plan_that_shows_other_names_or_former_values_is_stale(
+    action: Action,
+    edit_change: Callable[[Change], Change],
+    saved: Saved,
+    emulator: RunningEmulator,
+) -> None:
+    """Its digests are those of the edited content, so the file is intact."""
+    plan = decode(saved.file.read_bytes())
+    (*_, edited) = (change for change in plan.effective if change.action is action)
+    changes = (edit_change(change) if change is edited else change for change in plan.changes)
+    saved.file.write_bytes(encode(replace(plan, changes=tuple(changes))))
+    assert plan_id(decode(saved.file.read_bytes())) != plan_id(plan)
+    ran = saved.apply()
+    assert ran.code == 4
+    assert f"{edited.address}: " in ran.err
+    assert emulator.writes() == []
 
 
 @pytest.mark.parametrize("seed", range(100 if LONG else 6))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
-from tests.support.emulator import RunningEmulator
+from tests.support.emulator import DIALECTS, RunningEmulator
 
 FILES = {
     "reconciler.yaml": "version: 1\nsecrets: [P, U]\n",
@@ -44,13 +48,16 @@ def apply(workspace: Path, environ: dict[str, str], *more: object) -> Ran:
 
 
 def undo(workspace: Path, environ: dict[str, str], file: Path) -> Ran:
-    """Plan the undo, and apply it."""
+    """Plan the undo, and apply it as the output says."""
     undo_plan = workspace.parent / "back.json"
     planned = reconciler(
         "plan", "-C", workspace, "--undo", file, "--out", undo_plan, environ=environ
     )
     assert planned.code == 0, planned.err + planned.out
-    ran = reconciler("apply", undo_plan, "--undo", file, "-C", workspace, environ=environ)
+    (command,) = (text for text in planned.err.splitlines() if "apply it with: " in text)
+    program, *words = shlex.split(command.partition("apply it with: ")[2])
+    assert program == "reconciler"
+    ran = reconciler(*words, environ=environ)
     assert ran.code == 0, ran.err
     return planned
 
@@ -143,3 +150,85 @@ def test_a_file_that_is_not_a_plan_is_reported(workspace: Path, environ: dict[st
     ran = reconciler("plan", "-C", workspace, "--undo", workspace / "all.yaml", environ=environ)
     assert ran.code == 1
     assert "not a plan file" in ran.err
+
+
+def test_plan_d11_the_command_that_is_printed_applies_the_saved_plan(
+    workspace: Path, environ: dict[str, str], tmp_path: Path
+) -> None:
+    """With every option that is not taken from the file."""
+    saved = tmp_path / "a plan.json"
+    options = ("--no-base", "--rotate-secrets=lake", "--rotate-secrets", "--allow-replace")
+    assert apply(workspace, environ).code == 0
+    planned = reconciler("plan", "-C", workspace, *options, "--out", saved, environ=environ)
+    (line,) = (text for text in planned.err.splitlines() if "apply it with: " in text)
+    command = line.partition("apply it with: ")[2]
+    assert command == (
+        f"reconciler apply '{saved}' --workspace={workspace} --no-base --rotate-secrets=lake "
+        "'--rotate-secrets=*' --allow-replace"
+    )
+    ran = reconciler(*shlex.split(command)[1:], environ=environ)
+    assert ran.code == 0, ran.err
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_plan_d9_a_deleted_project_is_restored_with_what_the_service_takes(
+    service_of: StartService, tmp_path: Path, dialect: str
+) -> None:
+    """Without its dashboard, and on 2026 without `access_control`, which no file contains."""
+    running = service_of(None, "--dialect", dialect)
+    environ = running.environ()
+    plain = {"interval": "hour", "destination": {"type": "NoOp"}}
+    resources: dict[str, Any] = {
+        "projects": {"shop": {"name": "Shop", "week_start_day": None, "timezone": "Asia/Tokyo"}},
+        "batch_exports": {"lake": {"project": "shop", "name": "Lake", **plain}},
+    }
+    settings = "version: 1\npolicy: {allow_project_deletion: true}\n"
+    folder = write(tmp_path / "w", {"reconciler.yaml": settings, "a.yaml": json.dumps(resources)})
+    created = apply(folder, environ)
+    assert created.code == 0, created.err
+    former = project_of(running)
+    for resource in (*resources["projects"].values(), *resources["batch_exports"].values()):
+        resource["state"] = "absent"
+    write(folder, {"a.yaml": json.dumps(resources)})
+    log = tmp_path / "log.jsonl"
+    assert apply(folder, environ, "--log-file", log).code == 0
+    planned = undo(folder, environ, log)
+    shown = " ".join(planned.out.split())
+    is_newest = dialect == "2026"
+    assert ("access_control is not restored" in shown) is is_newest
+    assert ("it was a dashboard of the deleted project" in shown) is is_newest
+    restored = project_of(running)
+    made = {"id", "project_id", "uuid", "created_at", "updated_at", "batch_exports"}
+    made |= {"api_token", "secret_api_token", "live_events_token"}
+    made |= {"dashboards", "primary_dashboard"}
+    assert {**restored, **dict.fromkeys(made)} == {**former, **dict.fromkeys(made)}
+    assert running.exports()["Lake"]["destination"]["config"] == {}
+
+
+def project_of(running: RunningEmulator) -> dict[str, Any]:
+    projects = (item for item in running.state()["projects"] if item["name"] == "Shop")
+    (project,) = (item for item in projects if not item.get("is_pending_deletion"))
+    return project
+
+
+@pytest.mark.parametrize("name", ["Theirs", "Shop"])
+def test_plan_d8_another_project_with_the_id_of_ours_is_not_deleted(
+    emulator: RunningEmulator, tmp_path: Path, name: str
+) -> None:
+    """The service is restored from a backup, and gives the id of the created project again."""
+    resources = {"projects": {"shop": {"name": "Shop"}}}
+    settings = "version: 1\npolicy: {allow_project_deletion: true}\n"
+    folder = write(tmp_path / "w", {"reconciler.yaml": settings, "a.yaml": json.dumps(resources)})
+    environ, log = emulator.environ(), tmp_path / "log.jsonl"
+    emulator.admin("POST", "snapshots/backup")
+    assert apply(folder, environ, "--log-file", log).code == 0
+    ours = project_of(emulator)["id"]
+    emulator.admin("POST", "snapshots/backup/restore")
+    path = f"/api/organizations/{emulator.organization}/projects/"
+    assert emulator.call("POST", path, {"name": name}).json()["id"] == ours
+    planned = reconciler("plan", "-C", folder, "--undo", log, environ=environ)
+    assert planned.code == 0, planned.err
+    shown = " ".join(planned.out.split())
+    differs = f"is named '{name}'" if name != "Shop" else "has another uuid"
+    assert f"project.shop: id {ours} {differs} now: nothing is deleted" in shown
+    assert "No changes" in shown

@@ -18,28 +18,12 @@ from reconciler.model.action import Action
 from reconciler.model.dialect import Dialect
 from reconciler.model.rule import Objection, RuleContext, Rules
 from reconciler.model.schema_files import known_schema
-from reconciler.model.values import MISSING, value_at
+from reconciler.model.values import MISSING, JSONObject, value_at
 from reconciler.model.wording import quoted
 
 REFUSALS = Rules()
 _CREATES = (Action.CREATE, Action.REPLACE)
 _WRITES = (*_CREATES, Action.UPDATE)
-_INTEGRATION_SINCE: Mapping[str, Dialect] = {
-    "Databricks": Dialect.V2025,
-    **dict.fromkeys(
-        ("AwsS3", "AzureBlob", "BigQuery", "Postgres", "Redshift", "S3Compatible", "Snowflake"),
-        Dialect.V2026,
-    ),
-}
-"""The first dialect that requires an integration, by type (docs/service.md 1.3)."""
-_SQL_SERVER = ("host", "user", "password")
-_REQUIRED_UNTIL_2025: Mapping[str, tuple[str, ...]] = {
-    "BigQuery": ("project_id", "private_key", "private_key_id", "token_uri", "client_email"),
-    "Postgres": _SQL_SERVER,
-    "Redshift": _SQL_SERVER,
-    "Snowflake": ("account",),
-}
-"""Fields that servers with credentials in the config require (docs/service.md 1.3)."""
 _MAY_DROP_INTEGRATION = frozenset({"Postgres"})
 _MODELS_SINCE: Mapping[str, Dialect] = {"hogql": Dialect.V2026}
 _SCHEDULE_KEPT = timedelta(days=7)
@@ -62,12 +46,40 @@ def _range_of(tag: str) -> tuple[Dialect | None, Dialect | None]:
     return Dialect(since) if since else None, Dialect(until) if until else None
 
 
+def _by_integration(tag: str, release: Dialect) -> bool:
+    """Return whether an integration must hold the credentials of a new destination."""
+    since = known_schema(f"destinations/{tag}").get("x-integration-since")
+    return since is not None and release.is_since(Dialect(since))
+
+
+def _required(tag: str, config: JSONObject, release: Dialect) -> Iterator[str]:
+    """Yield what a server requires in the config of a new destination, as dotted names."""
+    schema = known_schema(f"destinations/{tag}")
+    conditions = [{"required": schema["required"]}, *schema.get("x-required-when", ())]
+    if not _by_integration(tag, release):
+        conditions += [{"required": schema.get("x-required-unless", ())}]
+        conditions += schema.get("x-credentials", ())
+    for condition in conditions:
+        if condition.get("when", {}).items() <= config.items():
+            yield from condition.get("required", ())
+
+
+def _missing(tag: str, config: JSONObject, release: Dialect | None) -> Iterator[str]:
+    """Yield what a new destination lacks. For an unknown version, what all of them require."""
+    releases = (release,) if release is not None else Dialect.between(*_range_of(tag))
+    first, *others = (tuple(_required(tag, config, release)) for release in releases)
+    for name in first:
+        value = value_at(config, tuple(name.split(".")))
+        if value in (None, MISSING, {}) and all(name in names for names in others):
+            yield name
+
+
 def _is_sent(context: RuleContext) -> bool:
     return context.sent("destination") is not MISSING
 
 
 def _server(context: RuleContext) -> str:
-    return f"the server (dialect {context.dialect})"
+    return "the server" + (f" (dialect {context.dialect})" if context.dialect else "")
 
 
 @REFUSALS.refusal("type-not-accepted", on=_WRITES)
@@ -98,8 +110,7 @@ def integration_required(context: RuleContext) -> Objection | None:
     `destination.integration` to its id.
     """
     tag, release = wanted_type(context), _release(context)
-    since = _INTEGRATION_SINCE.get(tag)
-    if since is None or release is None or not release.is_since(since):
+    if release is None or tag not in DESTINATION.variants or not _by_integration(tag, release):
         return None
     removed = context.field("destination", "integration")
     if not context.creates and (removed is None or tag in _MAY_DROP_INTEGRATION):
@@ -113,19 +124,26 @@ def integration_required(context: RuleContext) -> Objection | None:
     )
 
 
-@REFUSALS.refusal("integration-of-another-project", on=(Action.REPLACE,))
+@REFUSALS.refusal("integration-of-another-project", on=_CREATES)
 def integration_of_another_project(context: RuleContext) -> Objection | None:
-    """An export moves to another project with its integration.
+    """An export moves to another project with its integration, or is created with a project.
 
-    An integration belongs to one project. Set `destination.integration` to one of the new project.
+    An integration belongs to one project. Set `destination.integration` to one of the new project,
+    after that is created.
     """
-    named = context.sent("destination", "integration")
-    if context.field("project") is None or not context.creates or named in (None, MISSING):
+    named, change = context.sent("destination", "integration"), context.change
+    if not context.creates or named in (None, MISSING):
         return None
-    if named != live_value(context, "destination", "integration"):
+    if change.parent_id is None and change.parent is not None:
+        problem = "is not in a project that does not exist yet"
+    elif change.old_parent_id not in (None, change.parent_id) and named == live_value(
+        context, "destination", "integration"
+    ):
+        problem = "belongs to the project that the export moves from"
+    else:
         return None
     return Objection(
-        f"integration {named} belongs to the project that the export moves from",
+        f"integration {named} {problem}",
         "set `destination: {integration: <id>}` to one of the new project",
         ("destination", "integration"),
     )
@@ -158,25 +176,26 @@ def field_not_accepted(context: RuleContext) -> Objection | None:
     )
 
 
-@REFUSALS.refusal("field-required", on=_CREATES)
+@REFUSALS.refusal("field-required", on=_WRITES)
 def field_required(context: RuleContext) -> Objection | None:
-    """A new destination lacks a field that is required without integrations.
+    """A new destination lacks a field that the server requires, or a required field is empty.
 
-    Servers up to 2025 require address and credentials in the configuration. Set them.
+    Servers up to 2025 require address and credentials in the configuration. Servers of 2026 do not
+    accept an empty prefix of a bucket. Set the field.
     """
-    if not context.creates or _release(context) is not Dialect.V2025:
+    tag, sent = wanted_type(context), context.sent("destination", "config")
+    if tag not in DESTINATION.variants:
         return None
-    tag, config = wanted_type(context), context.sent("destination", "config")
-    missing = [
-        name
-        for name in _REQUIRED_UNTIL_2025.get(tag, ())
-        if value_at(config, (name,)) in (None, MISSING)
-    ]
+    config = sent if isinstance(sent, Mapping) else {}
+    filled = known_schema(f"destinations/{tag}").get("x-not-empty", ())
+    missing = [name for name in filled if config.get(name) == ""]
+    if context.creates:
+        missing += _missing(tag, config, _release(context))
     if not missing:
         return None
     return Objection(
         f"{_server(context)} requires {', '.join(missing)} for destination type {tag}",
-        "set it in `destination.config`: this server keeps credentials there",
+        "set it in `destination.config`",
         ("destination", "config"),
     )
 

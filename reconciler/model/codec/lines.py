@@ -133,6 +133,8 @@ class DoneLine(ChangeLine, frozen=True, kw_only=True, tag="done"):
     """Whether the outcome of the create was unknown, and its object was seen afterwards."""
     notices: tuple[str, ...]
     """Values that the server altered or ignored."""
+    stamp: str | None = None
+    """`created_at` or `uuid` of a created object, which another one with its id does not have."""
 
 
 class FailedLine(ChangeLine, frozen=True, kw_only=True, tag="failed"):
@@ -152,6 +154,8 @@ class FailedLine(ChangeLine, frozen=True, kw_only=True, tag="failed"):
     """Whether the object was modified since the plan was made, and nothing was sent."""
     adopted: bool = False
     """Whether the create had no clear answer, and its object was seen afterwards."""
+    stamp: str | None = None
+    """`created_at` or `uuid` of the created object, null if unknown."""
 
 
 class SkippedLine(ChangeLine, frozen=True, kw_only=True, tag="skipped"):

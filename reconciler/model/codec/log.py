@@ -136,15 +136,10 @@ def _change(change: Change, lines: Sequence[ChangeLine], *, wrote: bool) -> Logg
         match line:
             case DoneLine():
                 ending = Ending.ADOPTED if line.adopted else Ending.DONE
-                logged = replace(logged, ending=ending, live_id=line.id, adopted=line.adopted)
+                logged = replace(_with_object(logged, line), ending=ending)
             case FailedLine():
-                logged = replace(
-                    logged,
-                    ending=_failure(line),
-                    live_id=line.id,
-                    detail=line.error,
-                    adopted=line.adopted,
-                )
+                made = _with_object(logged, line)
+                logged = replace(made, ending=_failure(line), detail=line.error)
             case SkippedLine():
                 logged = replace(logged, ending=Ending.SKIPPED, detail=line.because)
             case WithdrawingLine():
@@ -163,6 +158,10 @@ def _change(change: Change, lines: Sequence[ChangeLine], *, wrote: bool) -> Logg
                     detail=line.because,
                 )
     return logged
+
+
+def _with_object(logged: LoggedChange, line: DoneLine | FailedLine) -> LoggedChange:
+    return replace(logged, live_id=line.id, adopted=line.adopted, stamp=line.stamp)
 
 
 def _failure(line: FailedLine) -> Ending:

@@ -28,7 +28,7 @@ from tests.support.worlds import (
 WEB = project()
 AWS: dict[str, Any] = {
     "type": "AwsS3",
-    "config": {"bucket_name": "b", "region": "r", "prefix": ""},
+    "config": {"bucket_name": "b", "region": "r", "prefix": "p/"},
     "integration": 7,
 }
 ENDED = {"end_at": "2026-05-20T00:00:00Z", "created_at": "2026-01-01T00:00:00Z"}
@@ -188,7 +188,7 @@ def test_a_known_refusal_names_the_place_the_fix_and_the_way_to_try_it() -> None
 
 def test_live_values_in_a_refusal_are_escaped() -> None:
     url = "https://a/\x1b[31m\n"
-    resource = export(destination={"type": "HTTP", "config": {"url": url}})
+    resource = export(destination={"type": "HTTP", "config": {"url": url, "token": "t"}})
     assert one(plan_of(resource)).message.isprintable()
 
 

@@ -13,6 +13,7 @@ from reconciler.model.dialect import Dialect
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
+from reconciler.model.policy import Policy, Prune
 from reconciler.model.replacement import marked_name
 from reconciler.model.resource import Desired, State
 from reconciler.model.values import SecretRef
@@ -373,3 +374,41 @@ def test_a_forged_part_without_words_of_its_own_is_refused(name: str) -> None:
     value: Any = {"body": {"name": "Lake"}, "after_create": {"a": 1}, "new_id": "e9"}.get(name, ())
     forged = replace(saved.effective[0], **{name: ("x",) if name == "depends_on" else value})
     assert differences(replace(saved, changes=(forged,)), desired, live)
+
+
+# Deletions
+
+
+def test_apply_a8_a_failed_delete_goes_on_after_the_rest_made_its_project_unclear() -> None:
+    """The key of the project is given to a new one: the export may have been in either."""
+    base = desired_of(project("main", name="Shop"), export(parent="main"))
+    shop = replace(project("shop"), pinned_id="1")
+    desired = desired_of(shop, project("main", name="Portal"))
+    policy = Policy(prune={"*": Prune.GIT})
+    before = live_of(live_project(1, "Shop"), live_export())
+    saved = planned(desired, before, policy, base=base)
+    assert [change.id for change in saved.effective] == [
+        "project.main:create",
+        "batch_export.lake:delete",
+    ]
+    live = live_of(live_project(1, "Shop"), live_project(2, "Portal"), live_export())
+    assert planned(desired, live, policy, base=base).empty
+    options = PlanOptions(planned_before=saved.objects)
+    now = planned(desired, live, policy, base=base, options=options)
+    comparison = compare(saved, now, live=live, desired=desired, kinds=KINDS, mask=str)
+    assert comparison.differences == ()
+    assert ids(comparison) == ["batch_export.lake:delete"]
+
+
+def test_apply_a8_a_plan_identifies_no_object_that_a_removed_resource_can_not_be() -> None:
+    base = desired_of(project(), export())
+    live = live_of(WEB, live_export(), live_export("e2", "Sea"))
+    known = {export().address: "e2"}
+    now = planned(
+        desired_of(project()),
+        live,
+        Policy(prune={"*": Prune.GIT}),
+        base=base,
+        options=PlanOptions(planned_before=known),
+    )
+    assert [change.live_id for change in now.effective] == ["e1"]

@@ -13,6 +13,7 @@ from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Limit, Policy, Prune
 from reconciler.model.resource import Desired, Lifecycle, State
+from reconciler.model.values import SecretRef
 from reconciler.planning.undo import AppliedPlan, undo_plan
 from tests.support.worlds import (
     KINDS,
@@ -207,6 +208,31 @@ def test_undo_of_a_deleted_project_creates_it_before_its_exports() -> None:
     assert plan.effective[1].depends_on == ("project.web:create",)
 
 
+@pytest.mark.parametrize("port", [5432, 5433])
+def test_plan_d9_secrets_come_from_the_configuration_of_the_same_place(port: int) -> None:
+    secrets = {name: SecretRef.of("env", "X") for name in ("user", "password")}
+    before = live_of(LIVE_WEB, live_export(destination=postgres()))
+    absent = export(state=State.ABSENT, destination=postgres(port=port, **secrets))
+    plan = undo_of(desired_of(WEB, absent), before, live_of(LIVE_WEB))
+    (change,) = plan.effective
+    sent = {note.path[-1] for note in change.secrets if note.use.sent}
+    is_same = port == 5432
+    assert sent == (secrets.keys() if is_same else set())
+    assert [refusal.rule for refusal in plan.refusals] == ["field-required"] * (not is_same)
+    assert ("must be set again" in notes(plan)[-1]) is not is_same
+
+
+def test_plan_d9_an_integration_of_a_deleted_project_is_refused() -> None:
+    """It was deleted with the project. So an undo does not end after the create of the project."""
+    aws = {"type": "AwsS3", "config": s3()["config"], "integration": 7}
+    absent = export(state=State.ABSENT, destination=aws)
+    desired = desired_of(replace(WEB, state=State.ABSENT), absent)
+    before = live_of(LIVE_WEB, live_export(destination=aws), dialect=Dialect.V2026)
+    plan = undo_of(desired, before, live_of(dialect=None))
+    assert actions(plan) == [("create", "project.web"), ("create", "batch_export.lake")]
+    assert [refusal.rule for refusal in plan.refusals] == ["integration-of-another-project"]
+
+
 def test_undo_of_a_deletion_requires_the_parent() -> None:
     desired = desired_of(WEB, export(state=State.ABSENT))
     before = live_of(LIVE_WEB, live_export())
@@ -234,6 +260,67 @@ def test_undo_of_a_merged_object_restores_only_its_keys(other: dict[str, str]) -
     assert [change.body for change in plan.effective] == [
         {"modifiers": {"changed": "old", "added": None}}
     ]
+
+
+# Another object has the id, or the place, of one of the plan (D8)
+
+
+@pytest.mark.parametrize(
+    ("now", "note"),
+    [
+        ({"name": "Theirs"}, "id 1 is named 'Theirs' now: nothing is restored"),
+        ({"uuid": "u2"}, "id 1 has another uuid now: nothing is restored"),
+        ({"uuid": "u1"}, ""),
+    ],
+)
+def test_plan_d8_a_project_is_recognized_by_id_name_and_uuid(
+    now: dict[str, Any], note: str
+) -> None:
+    before = live_of(live_project(uuid="u1"))
+    after = live_of(live_project(**{"uuid": "u1", "timezone": "Asia/Tokyo", **now}))
+    plan = undo_of(desired_of(project(timezone="Asia/Tokyo")), before, after)
+    assert actions(plan) == ([] if note else [("update", "project.web")])
+    assert notes(plan) == ([f"project.web: {note}"] if note else [])
+
+
+def test_plan_d8_an_export_is_recognized_by_created_at() -> None:
+    desired, before, after = prefixes("old/", "new/")
+    (lake,) = after.of("batch_export")
+    other = replace(lake, body={**lake.body, "created_at": "2026-02-02T00:00:00Z"})
+    assert undo_of(desired, before, live_of(LIVE_WEB, other)).empty
+
+
+@pytest.mark.parametrize("name", ["Lake", "Sea"])
+def test_plan_d8_an_undone_rename_does_not_hide_what_is_left(name: str) -> None:
+    """An undo that was cut short left the new or the former name."""
+    desired = desired_of(WEB, export(name="Sea", pinned_id="e1", paused=True))
+    before = live_of(LIVE_WEB, live_export(name="Lake"))
+    after = live_of(LIVE_WEB, live_export(name=name, paused=True))
+    rest = [("update", "batch_export.lake")] if name == "Sea" else []
+    assert actions(undo_of(desired, before, after)) == [*rest, ("unpause", "batch_export.lake")]
+
+
+@pytest.mark.parametrize("created", [{export().address: "e7"}, {}])
+def test_plan_d8_an_export_of_another_project_is_not_deleted(created: dict[Any, str]) -> None:
+    """The project of the plan has the id of another one now."""
+    theirs = live_of(live_project(name="Theirs"), live_export("e8"))
+    plan = undo_of(desired_of(WEB, export()), live_of(LIVE_WEB), theirs, created=created)
+    assert plan.empty
+    assert notes(plan)[-1] == "batch_export.lake: already deleted: nothing is deleted"
+
+
+def test_plan_d8_an_export_is_not_looked_for_outside_of_a_project_of_its_run() -> None:
+    after = live_of(live_project(2, "Theirs"), live_export("e8", parent=2))
+    plan = undo_of(desired_of(WEB, export()), live_of(), after)
+    assert plan.empty
+
+
+def test_plan_d8_a_deleted_export_is_not_created_in_another_project() -> None:
+    desired = desired_of(WEB, export(state=State.ABSENT))
+    theirs = live_of(live_project(name="Theirs"))
+    plan = undo_of(desired, live_of(LIVE_WEB, live_export()), theirs)
+    assert plan.empty
+    assert "its project no longer exists: nothing is created" in notes(plan)[0]
 
 
 # Objects that another key declares now
