@@ -171,7 +171,7 @@ def test_a_project_that_another_client_deleted_is_already_deleted(world_2026: Wo
 
 def test_a_project_in_which_another_client_created_an_export_is_not_deleted(world: World) -> None:
     change, live = plan(world, project_gone())
-    assert [item.action for item in change.effective] == [Action.DELETE]
+    assert {item.action for item in change.effective} == {Action.DELETE}
     body = {"name": "Pond", "interval": "hour", "destination": NO_OP}
     world.post("/api/projects/2/batch_exports/", body)
     (failed,) = world.apply(change, live=live).failed
