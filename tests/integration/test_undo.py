@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import DIALECTS, RunningEmulator
+from tests.support.fields import NEWER, PROJECT, RETIRED, at
 
 FILES = {
     "reconciler.yaml": "version: 1\nsecrets: [P, U]\n",
@@ -178,8 +179,11 @@ def test_plan_d9_a_deleted_project_is_restored_with_what_the_service_takes(
     running = service_of(None, "--dialect", dialect)
     environ = running.environ()
     plain = {"interval": "hour", "destination": {"type": "NoOp"}}
+    settings_of = {**at(PROJECT, 0), **at(NEWER if dialect == "2026" else RETIRED, 0)}
+    del settings_of["primary_dashboard"]
+    settings_of["app_urls"] = sorted(settings_of["app_urls"])  # Their order has no meaning.
     resources: dict[str, Any] = {
-        "projects": {"shop": {"name": "Shop", "week_start_day": None, "timezone": "Asia/Tokyo"}},
+        "projects": {"shop": {**settings_of, "name": "Shop", "week_start_day": None}},
         "batch_exports": {"lake": {"project": "shop", "name": "Lake", **plain}},
     }
     settings = "version: 1\npolicy: {allow_project_deletion: true}\n"
@@ -197,10 +201,11 @@ def test_plan_d9_a_deleted_project_is_restored_with_what_the_service_takes(
     is_newest = dialect == "2026"
     assert ("access_control is not restored" in shown) is is_newest
     assert ("it was a dashboard of the deleted project" in shown) is is_newest
+    assert "it was a feature flag of the deleted project" in shown
     restored = project_of(running)
-    made = {"id", "project_id", "uuid", "created_at", "updated_at", "batch_exports"}
+    made = {"id", "project_id", "uuid", "created_at", "updated_at", "batch_exports", "dashboards"}
     made |= {"api_token", "secret_api_token", "live_events_token"}
-    made |= {"dashboards", "primary_dashboard"}
+    made |= {"primary_dashboard", "session_recording_linked_flag"}
     assert {**restored, **dict.fromkeys(made)} == {**former, **dict.fromkeys(made)}
     assert running.exports()["Lake"]["destination"]["config"] == {}
 
