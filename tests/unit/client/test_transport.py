@@ -21,6 +21,7 @@ from reconciler.errors import (
 from reconciler.model.connection import Connection
 from reconciler.model.request import Answer, Repeat, Request
 from tests.support.emulator import RunningEmulator
+from tests.support.limits import TIMEOUT
 from tests.support.transport import (
     KEY,
     VirtualClock,
@@ -230,14 +231,14 @@ def test_a_timeout_of_a_read_is_repeated() -> None:
     assert clock.pauses == [0.25]
 
 
-def sent_once(emulator: RunningEmulator, request: Request, **settings: Any) -> Answer:
+def sent_once(emulator: RunningEmulator, request: Request, timeout: float = TIMEOUT) -> Answer:
     """Send a request in real time, without repeats."""
 
     async def run() -> Answer:
         async with open_transport(
             Connection("test", emulator.base_url, emulator.organization, KEY),
             secrets=resolver(**emulator.environ()),
-            settings=ClientSettings(retry_for=0.0, **settings),
+            settings=ClientSettings(retry_for=0.0, timeout=timeout),
         ) as transport:
             return await transport.send(request)
 
