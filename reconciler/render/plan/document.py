@@ -59,9 +59,9 @@ class Document(Struct, frozen=True):
 
     @property
     def worst_first(self) -> tuple[Entry, ...]:
-        """All entries for a reviewer: deletions and replacements first, then by severity."""
+        """All entries for a reviewer: deletions and replacements first, then by rank."""
 
-        def key(entry: Entry) -> tuple[bool, int]:
+        def key(entry: Entry) -> tuple[bool, tuple[int, int]]:
             return (not entry.change.action.destructive, entry.rank)
 
         return tuple(sorted((*self.entries, *self.drift), key=key))

@@ -66,9 +66,9 @@ class Entry(Struct, frozen=True):
         return len(self.changes) > 1
 
     @property
-    def rank(self) -> int:
-        """The rank of its worst severity: without a consequence, that after the last one."""
-        return min((remark.severity.rank for remark in self.remarks), default=len(Severity))
+    def rank(self) -> tuple[int, int]:
+        """The rank of its worst consequence: without one, that after the last one."""
+        return min((remark.rank for remark in self.remarks), default=(len(Severity), 0))
 
     @property
     def drifted(self) -> bool:
