@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from operator import eq
 
 from msgspec import Struct
 
+from reconciler.diagnostics import Diagnostic
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, SecretUse
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.other_tools import OTHER_TOOL, other_tool_of, plain_name
-from reconciler.model.plan import Note
+from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy, Prune
-from reconciler.model.values import value_at
+from reconciler.model.values import Path, value_at
 from reconciler.model.wording import listed, printable, quoted
 from reconciler.planning.base import Base
 from reconciler.planning.changes import interrupted_note
@@ -79,6 +81,23 @@ def notes_of(context: NoteContext) -> Iterator[Note]:
         refused=context.refused,
     )
     yield from rule_notes(context.policy, context.changes, context.kinds.values())
+
+
+def about_changes(diagnostics: Iterable[Diagnostic], plan: Plan) -> tuple[Diagnostic, ...]:
+    """Return diagnostics without those on values that the plan does not change: they are live."""
+    changed: dict[str, list[Path]] = {}
+    for change in plan.effective:
+        paths = (field.path for field in change.fields)
+        changed.setdefault(str(change.address), []).extend(paths)
+    return tuple(
+        item
+        for item in diagnostics
+        if item.about is None
+        or any(
+            all(map(eq, path, item.about[1]))  # One path begins with the other.
+            for path in changed.get(item.about[0], ())
+        )
+    )
 
 
 def _of_removed(context: NoteContext, base: Base) -> Iterator[Note]:

@@ -28,7 +28,7 @@ CAPTURE_FIELDS = (
 _WRITES = (Action.CREATE, Action.UPDATE)
 _UPDATES = (Action.UPDATE,)
 _DEGREES = (Severity.DANGER, Severity.WARNING)
-_NOTHING = (None, MISSING, [], {})
+_NOTHING: tuple[JSON, ...] = (None, MISSING, [], {})
 _MOST_SITES = 5
 
 
