@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from operator import eq
 
 from msgspec import Struct
 
@@ -17,7 +16,7 @@ from reconciler.model.live import LiveObject
 from reconciler.model.other_tools import OTHER_TOOL, other_tool_of, plain_name
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy, Prune
-from reconciler.model.values import Path, value_at
+from reconciler.model.values import value_at
 from reconciler.model.wording import listed, printable, quoted
 from reconciler.planning.base import Base
 from reconciler.planning.changes import interrupted_note
@@ -85,18 +84,14 @@ def notes_of(context: NoteContext) -> Iterator[Note]:
 
 def about_changes(diagnostics: Iterable[Diagnostic], plan: Plan) -> tuple[Diagnostic, ...]:
     """Return diagnostics without those on values that the plan does not change: they are live."""
-    changed: dict[str, list[Path]] = {}
-    for change in plan.effective:
-        paths = (field.path for field in change.fields)
-        changed.setdefault(str(change.address), []).extend(paths)
+    changed = {
+        (str(change.address), *field.path) for change in plan.effective for field in change.fields
+    }
     return tuple(
         item
         for item in diagnostics
-        if item.about is None
-        or any(
-            all(map(eq, path, item.about[1]))  # One path begins with the other.
-            for path in changed.get(item.about[0], ())
-        )
+        if not item.about
+        or any(item.about[:end] in changed for end in range(2, len(item.about) + 1))
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TypeAlias
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.kinds.batch_export.facts import (
@@ -40,6 +39,7 @@ _FORMATS = frozenset(
 )
 _LONGEST_ERROR = 120
 _MOST_NAMES = 10
+_OTHERS = "all others"
 
 
 @RULES.rule("runs-missed-while-paused", Severity.WARNING, effect=Effect.DELAYED, on=(Action.PAUSE,))
@@ -272,9 +272,8 @@ def persons_exported(context: RuleContext) -> Outcome:
         model == "persons" or re.search(r"(?i)\bpersons?\b", str(query)) is not None
         for model, query in zip(models, queries, strict=True)
     )
-    if before or not after:
-        return None
-    return "persons with their properties are exported; check who can read the destination"
+    text = "persons with their properties are exported; check who can read the destination"
+    return text if after and not before else None
 
 
 @RULES.rule("query-without-interval", Severity.WARNING, effect=Effect.FORM, on=_WRITES)
@@ -284,11 +283,9 @@ def query_without_interval(context: RuleContext) -> Outcome:
     The destination gets the same rows again and again. Compare a time with
     `{data_interval_start}` and `{data_interval_end}`, or set `incremental_mode: MERGE`.
     """
-    changes = [context.field(name) for name in ("model", "sql_query")]
     (_, model), (_, query) = context.sides("model"), context.sides("sql_query")
-    if model != "hogql" or not isinstance(query, str) or not any(changes):
-        return None
-    if re.search(r"{\s*data_interval_start\s*}", query):
+    is_changed = context.field("model") or context.field("sql_query")
+    if model != "hogql" or not is_changed or re.search(r"{\s*data_interval_start\s*}", str(query)):
         return None
     return "the query has no {data_interval_start}: each run exports all rows again"
 
@@ -300,39 +297,17 @@ def events_changed(context: RuleContext) -> Outcome:
     Check that no reader of the destination needs the first, and that all may see the second. A
     backfill exports past ranges again.
     """
-    included = context.sides(*_CONFIG, "include_events")
-    excluded = context.sides(*_CONFIG, "exclude_events")
-    before, after = map(_exported, included, excluded)
-    lost, added = _without(before, after), _without(after, before)
-    also = f"also exported from now on: {added}"
-    if lost:
-        return f"no longer exported: {lost}{f'; {also}' if added else ''}"
-    return (Effect.ELSEWHERE, also) if added else None
-
-
-_Events: TypeAlias = tuple[bool, frozenset[str]]
-"""Whether all other events are exported, or these, and their names."""
-
-
-def _exported(include: JSON, exclude: JSON) -> _Events:
-    but = frozenset(exclude if isinstance(exclude, list) else ())
-    return (
-        (False, frozenset(include) - but) if isinstance(include, list) and include else (True, but)
+    (only, only_after), (but, but_after) = (
+        [set(names or ()) for names in context.sides(*_CONFIG, field)]
+        for field in ("include_events", "exclude_events")
     )
-
-
-def _without(events: _Events, removed: _Events) -> str:
-    """Return the words for events without others, "" for none."""
-    (all_but, names), (all_but_removed, removed_names) = events, removed
-    if all_but and not all_but_removed:
-        return f"all but {_names(names | removed_names)}"
-    if all_but:
-        return _names(removed_names - names)
-    return _names(names & removed_names if all_but_removed else names - removed_names)
-
-
-def _names(names: frozenset[str]) -> str:
-    return listed([*map(quoted, sorted(names))], _MOST_NAMES)
+    known = {_OTHERS, *only, *only_after, *but, *but_after}
+    before, after = (only or known) - but, (only_after or known) - but_after
+    changes = {"no longer exported": before - after, "exported from now on": after - before}
+    texts = [
+        f"{now}: {listed(sorted(these), _MOST_NAMES)}" for now, these in changes.items() if these
+    ]
+    return "; ".join(texts) or None
 
 
 @RULES.rule("region-changed", Severity.WARNING, effect=Effect.LOST, on=_CHANGES)
@@ -343,9 +318,8 @@ def region_changed(context: RuleContext) -> Outcome:
     """
     before, after = context.sides(*_CONFIG, "region")
     old, bucket = context.sides(*_CONFIG, "bucket_name")
-    if before == after or old != bucket:
-        return None
-    return f"bucket {quoted(str(bucket))} must be in region {after}, or all runs fail"
+    text = f"bucket {quoted(str(bucket))} must be in region {after}, or all runs fail"
+    return text if before != after and old == bucket else None
 
 
 @RULES.rule("format-changed", Severity.WARNING, effect=Effect.FORM, on=_CHANGES)
@@ -355,9 +329,8 @@ def format_changed(context: RuleContext) -> Outcome:
     Exported data stays as it is. Check that the readers of the destination accept both.
     """
     changed = [name for change in _config_changes(context) if (name := change.path[-1]) in _FORMATS]
-    if not changed or context.field("destination", "type") is not None:
-        return None
-    return f"{listed(changed, _MOST_NAMES)}: readers must accept new and exported data"
+    text = f"{listed(changed, _MOST_NAMES)}: readers must accept new and exported data"
+    return text if changed and context.field("destination", "type") is None else None
 
 
 @RULES.rule("secret-reference-changed", Severity.WARNING, effect=Effect.ELSEWHERE, on=_CHANGES)
@@ -367,9 +340,8 @@ def secret_reference_changed(context: RuleContext) -> Outcome:
     Check that the destination may know it.
     """
     changed = [note.path[-1] for note in context.change.secrets if note.former and note.use.sent]
-    if not changed:
-        return None
-    return f"{listed(changed, _MOST_NAMES)}: another secret is sent; check that it may go there"
+    text = f"{listed(changed, _MOST_NAMES)}: another secret is sent; check that it may go there"
+    return text if changed else None
 
 
 @RULES.rule("query-changed", Severity.INFO, effect=Effect.FORM, on=_UPDATES)

@@ -12,7 +12,7 @@ from reconciler.model.json_tree import leaves
 from reconciler.model.operation import Operation
 from reconciler.model.request import Repeat
 from reconciler.model.rule import Objection, Outcome, RuleContext, Rules
-from reconciler.model.values import JSON, MISSING, JSONObject, value_at
+from reconciler.model.values import JSON, MISSING
 from reconciler.model.wording import listed, quoted, several
 
 RULES = Rules()
@@ -28,36 +28,34 @@ CAPTURE_FIELDS = (
 _WRITES = (Action.CREATE, Action.UPDATE)
 _UPDATES = (Action.UPDATE,)
 _DEGREES = (Severity.DANGER, Severity.WARNING)
-_NOTHING: tuple[JSON, ...] = (None, MISSING, [], {})
-_MOST_SITES = 5
+_MOST_NAMES = 5
+
+
+def _parts(value: JSON) -> set[tuple[JSON, ...]]:
+    """Return the leaves of a value with their names; positions in lists have no meaning."""
+    return {
+        (*(name for name in path if isinstance(name, str)), leaf)
+        for path, leaf in leaves(value)
+        if leaf not in (None, MISSING)
+    }
 
 
 def _switched_on(before: JSON, after: JSON) -> bool:
     """Return whether a value, or one inside of it, is true and was not."""
-    now = (path for path, value in leaves(after) if value is True)
-    return any(value_at(before, path) is not True for path in now)
+    return any(part[-1] is True for part in _parts(after) - _parts(before))
 
 
 def _switched_off(before: JSON, after: JSON) -> bool:
-    return before is True and after is not True
+    return _switched_on(after, before)
 
 
 def _restricts_less(before: JSON, after: JSON) -> bool:
-    """Return whether a part of an object, or an item of a list, is gone or changed."""
-    if isinstance(before, list):
-        return bool(_new_items(after, before))
-    was, now = (value if isinstance(value, Mapping) else {} for value in (before, after))
-    return any(now.get(name) != value for name, value in was.items())
+    return not _parts(before) <= _parts(after)
 
 
 def _larger(before: JSON, after: JSON) -> bool:
-    was, now = (1.0 if share in _NOTHING else float(share) for share in (before, after))
+    was, now = (1.0 if share in (None, MISSING) else float(share) for share in (before, after))
     return now > was
-
-
-def _new_items(before: JSON, after: JSON) -> list[str]:
-    old, new = ([] if items in _NOTHING else items for items in (before, after))
-    return [item for item in new if item not in old]
 
 
 _MORE_CAPTURED: Mapping[str, Callable[[JSON, JSON], bool]] = {
@@ -109,9 +107,8 @@ def capture_turned_off(context: RuleContext) -> Outcome:
     names = [name for name in CAPTURE_FIELDS if _switched_off(*context.sides(name))]
     if _switched_on(*context.sides("autocapture_opt_out")):
         names.append("autocapture_opt_out")
-    if not names:
-        return None
-    return f"{', '.join(names)}: this data is no longer captured and cannot be recovered"
+    text = f"{', '.join(names)}: this data is no longer captured and cannot be recovered"
+    return text if names else None
 
 
 @RULES.rule("capture-turned-on", Severity.WARNING, effect=Effect.ELSEWHERE, on=_WRITES)
@@ -122,9 +119,8 @@ def capture_turned_on(context: RuleContext) -> Outcome:
     of the service. Check that this is allowed where the visitors are.
     """
     names = [name for name, test in _MORE_CAPTURED.items() if test(*context.sides(name))]
-    if not names:
-        return None
-    return f"{', '.join(names)}: more data of visitors is captured; check that this is allowed"
+    text = f"{', '.join(names)}: more data of visitors is captured; check that this is allowed"
+    return text if names else None
 
 
 @RULES.rule("masking-reduced", Severity.DANGER, effect=Effect.ELSEWHERE, on=_WRITES)
@@ -133,26 +129,22 @@ def masking_reduced(context: RuleContext) -> Outcome:
 
     Without a setting, inputs are masked. Check that recordings may show them.
     """
-    was, now = (
-        config if isinstance(config, Mapping) else {}
-        for config in context.sides("session_recording_masking_config")
-    )
-    names = [
-        name for name in ("maskTextSelector", "blockSelector") if _selects_less(was, now, name)
-    ]
-    if now.get("maskAllInputs") is False and was.get("maskAllInputs") is not False:
-        names.append("maskAllInputs")
-    if not names:
-        return None
-    return f"{', '.join(names)}: recordings show what was masked; check that they may"
+    was, now = map(_masks, context.sides("session_recording_masking_config"))
+    shown = [" ".join(mask) for mask in sorted(was - now) if (mask[0], "*") not in now]
+    text = f"no longer masked: {listed(shown, _MOST_NAMES)}; check that recordings may show it"
+    return text if shown else None
 
 
-def _selects_less(was: JSONObject, now: JSONObject, name: str) -> bool:
-    """Return whether a list of CSS selectors lacks one that it had."""
-    before, after = (
-        {part.strip() for part in str(config.get(name) or "").split(",")} for config in (was, now)
-    )
-    return not before <= after | {""} and "*" not in after
+def _masks(config: JSON) -> set[tuple[str, ...]]:
+    """Return what recordings mask or leave out: inputs, and selectors with their field."""
+    masks = config if isinstance(config, Mapping) else {}
+    inputs = {("maskAllInputs",)} if masks.get("maskAllInputs") is not False else set()
+    return inputs | {
+        (name, part.strip())
+        for name in ("maskTextSelector", "blockSelector")
+        for part in str(masks.get(name) or "").split(",")
+        if part.strip()
+    }
 
 
 @RULES.rule("web-access-widened", Severity.WARNING, effect=Effect.ELSEWHERE, on=_WRITES)
@@ -161,15 +153,16 @@ def web_access_widened(context: RuleContext) -> Outcome:
 
     Check who controls the sites.
     """
-    sites = {"use the toolbar": _new_items(*context.sides("app_urls"))}
-    before, after = context.sides("recording_domains")
-    if before not in _NOTHING:  # Without domains, any may.
-        any_site = ["any site"] if after in _NOTHING else []
-        sites["record sessions"] = any_site or _new_items(before, after)
+    widened = []
+    for name, may in (("app_urls", "use the toolbar"), ("recording_domains", "record sessions")):
+        before, after = map(_parts, context.sides(name))
+        sites = [str(site) for (site,) in sorted(after - before)]
+        if name == "recording_domains" and not (before and after):
+            sites = ["any site"] if before else []  # Without domains, any site may.
+        widened += [f"{listed(sites, _MOST_NAMES)} may {may}"] if sites else []
     if _switched_on(*context.sides("inject_web_apps")):
-        sites["run site apps"] = ["the sites of the project"]
-    texts = [f"{listed(names, _MOST_SITES)} may {may}" for may, names in sites.items() if names]
-    return "; ".join(texts) or None
+        widened.append("the sites of the project may run site apps")
+    return "; ".join(widened) or None
 
 
 @RULES.rule("ip-anonymisation-off", *_DEGREES, effect=Effect.ELSEWHERE, on=_WRITES)

@@ -60,7 +60,7 @@ class CheckContext(Struct, frozen=True):
 
     def warning(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
         """Report a warning at a value that the service may accept."""
-        about = (str(self.subject), path) if isinstance(self.subject, Address) else None
+        about = (str(self.subject), *path) if isinstance(self.subject, Address) else ()
         self.problems.warning(code, message, at=self.value_mark(path), hint=hint, about=about)
 
     def error_at_key(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
