@@ -37,6 +37,9 @@ batch_export.destination.S3.compression
   type          text, null
   known values  "gzip", "brotli", "zstd", "lz4", "snappy"
 
+a change can cause
+  format-changed  Another file format, compression, encryption or type of columns for new data.
+
 example
   batch_exports:
     my-key:
