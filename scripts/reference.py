@@ -96,8 +96,9 @@ def _consequences_page(kinds: Sequence[Kind]) -> str:
     parts = [_CONSEQUENCES_HEAD, *_ranking(kinds)]
     for kind in reversed(kinds):
         parts.append(f"\n## {known_schema(kind.name)['title']}s\n")
-        for rule in kind.rules:
-            parts.append(_rule_entry(rule.id, f" ({_severity(rule)}): ", rule.meaning))
+        parts += (
+            _rule_entry(rule.id, f" ({_severity(rule)}): ", rule.meaning) for rule in kind.rules
+        )
         if kind.refusals:
             parts.append(f"\n{_REFUSALS_HEAD}")
             parts += (_rule_entry(known.id, ": ", known.meaning) for known in kind.refusals)

@@ -55,7 +55,7 @@ example
     ("name", "rules"),
     [
         ("batch_export.destination.S3.prefix", ["destination-moved"]),
-        ("batch_export.destination.S3.file_format", []),
+        ("batch_export.destination.S3.file_format", ["format-changed"]),
         ("batch_export.interval", ["interval-changed"]),
         ("batch_export.timezone", ["schedule-moved"]),
         ("batch_export.paused", ["runs-missed-while-paused", "gap-before-unpausing"]),
