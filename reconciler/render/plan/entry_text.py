@@ -44,7 +44,7 @@ def entry_lines(
         if not _beside(entry, style):
             yield from _fields(entry.lines, style)
     for remark in remarks:
-        yield from _remark(remark, style)
+        yield from _remark(remark, entry, style)
     for note in () if dangers_only else entry.notes:
         yield from wrapped(note, "      note: ", style, Colour.DIM)
 
@@ -149,7 +149,10 @@ def _field(line: FieldLine, size: int, style: Style) -> Iterator[str]:
         yield from wrapped(line.after, "        + ", style, Colour.GREEN)
 
 
-def _remark(remark: Remark, style: Style) -> Iterator[str]:
+def _remark(remark: Remark, entry: Entry, style: Style) -> Iterator[str]:
     label = SEVERITIES[remark.severity]
     text = f"{remark.rule}  {remark.full}"
+    if remark.of_all and entry.grouped and entry.change.action is Action.DELETE:
+        # The objects are listed above.
+        text = f"{remark.rule}  {remark.message} (all {len(entry.changes):,})"
     yield from wrapped(text, f"      {label.text} ", style, label.colour, indent=8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -12,17 +12,21 @@ from reconciler.model.change import Change, Consequence, Severity
 from reconciler.model.wording import printable
 from reconciler.render.plan.words import first_of, nouns
 
-_ANY = "<address>"
+_ANY = "ADDRESS"
 _MOST_NAMES = 20
 
 
 class Remark(Struct, frozen=True):
-    """A consequence of one or several changes. `whom` has their addresses if that is not clear."""
+    """A consequence of one or several changes. `whom` has their addresses if that is not clear.
+
+    `of_all`: all changes of a group have it.
+    """
 
     severity: Severity
     rule: str
     message: str
     whom: str = ""
+    of_all: bool = True
 
     @property
     def full(self) -> str:
@@ -35,9 +39,9 @@ def remarks_of(
 ) -> tuple[Remark, ...]:
     """Return the consequences of changes that are shown as one, by rule, the worst first.
 
-    Messages that differ only in the address are one; of others the first is shown. `unless` are
-    rules and messages that are shown elsewhere. A danger names its objects; those of deletions are
-    listed anyway.
+    Messages that differ only in the address are one. Of others the first is shown, and of dangers
+    each, unless they are many. A danger names its objects. `unless` are rules and messages that
+    are shown elsewhere.
     """
     rules: dict[tuple[str, Severity], list[tuple[Change, str]]] = {}
     for change in changes:
@@ -48,8 +52,21 @@ def remarks_of(
                 rules.setdefault(key, []).append((change, message))
     ranked = sorted(rules.items(), key=lambda item: item[0][1].rank)
     return tuple(
-        _merged(rule, severity, members, of=len(changes)) for (rule, severity), members in ranked
+        _merged(rule, severity, part, of=len(changes))
+        for (rule, severity), members in ranked
+        for part in _parts(severity, members)
     )
+
+
+def _parts(
+    severity: Severity, members: Sequence[tuple[Change, str]]
+) -> Iterable[Sequence[tuple[Change, str]]]:
+    """Return what is shown as one: of dangers, the changes with the same message."""
+    parts: dict[str, list[tuple[Change, str]]] = {}
+    for change, message in members:
+        parts.setdefault(message, []).append((change, message))
+    is_apart = severity is Severity.DANGER and len(parts) <= _MOST_NAMES
+    return parts.values() if is_apart else (members,)
 
 
 def _merged(
@@ -62,14 +79,12 @@ def _merged(
     if others:
         message = message.replace(_ANY, str(first.address))
         message += f" ({first.address}; {others:,} more differ in detail: --verbose)"
-    if len(members) == of and first.action is Action.DELETE:
-        return Remark(severity, rule, message, f"all {of:,}")
-    whom = ""
-    if len(members) < of or severity is Severity.DANGER:
+    of_all, whom = len(members) == of, ""
+    if not of_all or severity is Severity.DANGER:
         whom = first_of((str(change.address) for change, _ in members), _MOST_NAMES)
-    if len(members) < of:
+    if not of_all and len(members) > 1:
         whom = f"{len(members):,} of {of:,}: {whom}"
-    return Remark(severity, rule, message, whom)
+    return Remark(severity, rule, message, whom, of_all)
 
 
 def general(change: Change, consequence: Consequence) -> str:
