@@ -42,9 +42,11 @@ class PlanResult(Struct, frozen=True):
         cls, plan: Plan, session: Session, transport: Transport, *, verify: bool = True
     ) -> PlanResult:
         """Return a plan as it may be printed and saved. `verify` plans again after an apply."""
+        # A violation says more than the warning about the same value.
+        refused = {(refusal.rule, refusal.at) for refusal in plan.refusals}
         return cls(
             redact_plan(plan, session.mask),
-            session.loaded.diagnostics,
+            tuple(one for one in session.loaded.diagnostics if (one.code, one.at) not in refused),
             transport.calls,
             transport.estimate(calls_of(plan, all_kinds(), verify=verify)),
         )

@@ -16,6 +16,9 @@ _MOST_LISTED = 16
 _MANY = 100
 """Names from which only similar ones are compared: comparing takes about 30 microseconds."""
 _LONGEST = 60
+_SHORTEST = 5
+_FARTHEST = 2
+"""Letters of a value, and between it and a known one, that is probably misspelt."""
 
 _Known: TypeAlias = tuple[str, ...] | frozenset[str]
 
@@ -87,6 +90,28 @@ def _without_a_character(name: str) -> set[str]:
 
 def _plain(name: str) -> str:
     return name.casefold().replace("-", "_").replace(" ", "_")
+
+
+def near_miss(given: JSON, known: Iterable[str]) -> str | None:
+    """Return the known value that a text of five letters or more misspells, None if there is none.
+
+    At most two letters are missing, added or others.
+    """
+    if not isinstance(given, str) or not given.isalpha() or not _SHORTEST <= len(given) <= _LONGEST:
+        return None
+    distances = {name: _distance(given.casefold(), name.casefold()) for name in known}
+    close = min(distances, key=distances.__getitem__, default=None)
+    return close if close is not None and 1 <= distances[close] <= _FARTHEST else None
+
+
+def _distance(first: str, second: str) -> int:
+    """Return how many letters have to be added, removed or replaced."""
+    row = list(range(len(second) + 1))
+    for position, letter in enumerate(first, 1):
+        above, row = row, [position]
+        for column, other in enumerate(second):
+            row.append(min(above[column] + (letter != other), above[column + 1] + 1, row[-1] + 1))
+    return row[-1]
 
 
 def joined(*hints: str | None) -> str:

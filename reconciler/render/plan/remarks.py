@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from reconciler.model.action import Action
 from reconciler.model.change import Change, Consequence, Severity
 from reconciler.model.wording import printable
 from reconciler.render.plan.words import first_of, nouns

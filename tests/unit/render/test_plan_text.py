@@ -104,7 +104,7 @@ def test_the_dangers_of_a_group_name_their_objects() -> None:
     assert text.count("!! very-bad  all is lost (batch_export.x") == 1
     # The entry names 20, and the last lines 8.
     assert text.count("batch_export.x") == 28
-    assert "28 dangers: batch_export.x2, batch_export.x3" in text
+    assert "28 dangers: batch_export.x10, batch_export.x11" in text
     assert "and 20 more (very-bad)" in text.replace("\n        ", " ")
     assert "and 8 more" in text.replace("\n        ", " ")
 
