@@ -7,7 +7,15 @@ from traceback import extract_tb
 from typing import Any
 
 from reconciler.applying.change_run import ChangeRun
-from reconciler.errors import AmbiguousOutcome, ReconcilerError, StalePlan
+from reconciler.errors import (
+    AmbiguousOutcome,
+    Conflict,
+    Forbidden,
+    Invalid,
+    ReconcilerError,
+    StalePlan,
+    Unauthorized,
+)
 from reconciler.model.action import Action
 from reconciler.model.change import Change
 from reconciler.model.event import Done, Failed, Result, Skipped
@@ -25,6 +33,7 @@ def failed(run: ChangeRun, error: ReconcilerError, mask: Mask) -> Failed:
         mask(_with_parts(run, error.message)),
         mask(hint) if hint is not None else None,
         unknown=isinstance(error, AmbiguousOutcome),
+        refused=isinstance(error, (Unauthorized, Forbidden, Conflict, Invalid)),
         stale=isinstance(error, StalePlan) and not run.made,
         **_created(run),
     )

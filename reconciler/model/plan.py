@@ -84,6 +84,8 @@ class PlanSource(Struct, frozen=True):
     """The id of the plan that this one undoes."""
     base_remarks: tuple[str, ...] = ()
     uncommitted: bool = False
+    organization_name: str | None = None
+    """The name of the organization, for readers; None if the key may not read it."""
 
 
 # With a dict, since cached properties need one.

@@ -12,7 +12,7 @@ from reconciler.render.options import RenderOptions
 from reconciler.render.plan.entries import Entry
 from reconciler.render.plan.fields import FieldLine, LineKind
 from reconciler.render.plan.remarks import Remark
-from reconciler.render.plan.words import SEVERITIES, SIGNS, parent_of, title
+from reconciler.render.plan.words import SEVERITIES, SIGNS, title
 from reconciler.render.style import NARROWEST, Colour, Style, padded, width_of
 
 _LINE_COLOURS = {"-": Colour.RED, "+": Colour.GREEN, " ": Colour.DIM}
@@ -62,9 +62,7 @@ def wrapped(
 def _head(entry: Entry, style: Style, *, alone: bool) -> Iterator[str]:
     if entry.change.action is Action.DELETE:
         for change in entry.changes:
-            parent = parent_of(change)
-            name = f"{title(change)} in {parent}" if parent else title(change)
-            yield from _identity(change, name, _place(change), style)
+            yield from _identity(change, title(change), _place(change), style)
         return
     name = entry.title
     if (beside := _beside(entry, style)) and not alone:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from reconciler.model.policy import UNKNOWN_VALUE, to_send_anyway
+from reconciler.model.policy import to_send_anyway
 from reconciler.model.suggestion import choice, joined, near_miss
 from reconciler.workspace.schema.annotations import Annotated, OpenEnumeration
 
@@ -51,10 +51,10 @@ def _unknown(value: str, known: Sequence[str], named: str) -> TextProblem:
     """Return the problem of an unknown value. A misspelt one is an error, others may be new."""
     message = f"unknown value '{value}' for {named}"
     if close := near_miss(value, known):
-        hint = joined(f"did you mean '{close}'?", to_send_anyway(UNKNOWN_VALUE))
-        return TextProblem(UNKNOWN_VALUE, message, hint, True)
+        hint = joined(f"did you mean '{close}'?", to_send_anyway("unknown-value"))
+        return TextProblem("unknown-value", message, hint, True)
     hint = choice(value, known, "known")
-    return TextProblem(UNKNOWN_VALUE, f"{message}; the service decides", hint)
+    return TextProblem("unknown-value", f"{message}; the service decides", hint)
 
 
 def _placeholders(known: Sequence[str], value: str, named: str) -> Iterator[TextProblem]:
