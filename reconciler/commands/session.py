@@ -22,6 +22,7 @@ from reconciler.errors import (
     GitUnavailable,
     ReconcilerError,
     SecretUnavailable,
+    ServiceError,
 )
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted
@@ -38,7 +39,7 @@ from reconciler.planning.matcher import match
 from reconciler.planning.planner import PlanContext, make_plan
 from reconciler.planning.trust import with_violations
 from reconciler.reading import Depth, read_details, read_live
-from reconciler.reading.access import organization_name
+from reconciler.reading.access import read_organizations
 from reconciler.version import __version__
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.yaml.loader import collector_paused
@@ -106,10 +107,12 @@ class Session(Struct, frozen=True):
         return self.secrets.mask
 
     async def named(self, transport: Transport, plan: Plan) -> Plan:
-        """Return a plan with the name of its organization, for readers."""
-        name = await organization_name(transport, plan.source.organization)
-        name = self.mask(name) if name is not None else None
-        return replace(plan, source=replace(plan.source, organization_name=name))
+        """Return a plan with the name of its organization, if the key may read it."""
+        names: Mapping[str, str] = {}
+        with suppress(ServiceError):
+            names = await read_organizations(transport)
+        name = self.mask(names.get(plan.source.organization, ""))
+        return replace(plan, source=replace(plan.source, organization_name=name or None))
 
     def resolve_sent(self, plan: Plan) -> None:
         """Resolve the secrets that a plan sends, so that they are masked where it is shown.

@@ -17,8 +17,6 @@ _MANY = 100
 """Names from which only similar ones are compared: comparing takes about 30 microseconds."""
 _LONGEST = 60
 _SHORTEST = 5
-_FARTHEST = 2
-"""Letters of a value, and between it and a known one, that is probably misspelt."""
 
 _Known: TypeAlias = tuple[str, ...] | frozenset[str]
 
@@ -92,26 +90,26 @@ def _plain(name: str) -> str:
     return name.casefold().replace("-", "_").replace(" ", "_")
 
 
-def near_miss(given: JSON, known: Iterable[str]) -> str | None:
-    """Return the known value that a text of five letters or more misspells, None if there is none.
+def near_miss(given: JSON, known: Sequence[str]) -> str | None:
+    """Return the known value that a text of five letters or more misspells, None without one.
 
     At most two letters are missing, added or others.
     """
-    if not isinstance(given, str) or not given.isalpha() or not _SHORTEST <= len(given) <= _LONGEST:
+    if not isinstance(given, str) or not given.isalpha() or given in known:
         return None
-    distances = {name: _distance(given.casefold(), name.casefold()) for name in known}
-    close = min(distances, key=distances.__getitem__, default=None)
-    return close if close is not None and 1 <= distances[close] <= _FARTHEST else None
+    fits = _SHORTEST <= len(given) <= _LONGEST
+    pairs = ((name, most) for most in (1, 2) for name in known if fits)
+    return next((name for name, most in pairs if _are_near(given, name, most)), None)
 
 
-def _distance(first: str, second: str) -> int:
-    """Return how many letters have to be added, removed or replaced."""
-    row = list(range(len(second) + 1))
-    for position, letter in enumerate(first, 1):
-        above, row = row, [position]
-        for column, other in enumerate(second):
-            row.append(min(above[column] + (letter != other), above[column + 1] + 1, row[-1] + 1))
-    return row[-1]
+def _are_near(first: str, second: str, most: int) -> bool:
+    """Return whether at most some letters have to be added, removed or replaced."""
+    if most < 0 or not first or not second:
+        return len(first) + len(second) <= most
+    if first[0].casefold() == second[0].casefold():
+        return _are_near(first[1:], second[1:], most)
+    shorter = ((first[1:], second), (first, second[1:]), (first[1:], second[1:]))
+    return any(_are_near(*pair, most - 1) for pair in shorter)
 
 
 def joined(*hints: str | None) -> str:

@@ -366,26 +366,23 @@ def misspelt_value(context: GuardContext) -> Iterator[Refusal]:
     """Refuse to set a value that is probably a misspelt known one, except by `attempt`."""
     for change in context.changes if UNKNOWN_VALUE not in context.policy.attempt else ():
         resource = context.resources.get(change.address)
-        node, spec = known_schema(change.address.kind), resource.spec if resource else {}
-        for path, value, known in listed_values(node, spec):
+        spec = resource.spec if resource is not None else {}
+        for path, value, known in listed_values(known_schema(change.address.kind), spec):
             close = near_miss(value, known)
-            if close is not None and resource is not None and _sets(change, path, value):
+            if close is not None and _before(change, path, value) != value:
                 yield Refusal(
                     UNKNOWN_VALUE,
                     f"unknown value {quoted(str(value))} for {path_text(path)} of {change.address}",
                     (change.address,),
-                    resource.near(path),
+                    resource.near(path) if resource is not None else None,
                     joined(f"did you mean {quoted(close)}?", to_send_anyway(UNKNOWN_VALUE)),
                 )
 
 
-def _sets(change: Change, path: Path, value: JSON) -> bool:
-    """Return whether a change sets a value that live does not have at a path."""
-    return any(
-        path[: len(item.path)] == item.path
-        and value_at(item.before, path[len(item.path) :]) != value
-        for item in change.fields
-    )
+def _before(change: Change, path: Path, value: JSON) -> JSON:
+    """Return the live value at a path; it is `value` if it does not change."""
+    sides = ((item.before, path[len(item.path) :], item.path) for item in change.fields)
+    return next((value_at(side, rest) for side, rest, at in sides if path == at + rest), value)
 
 
 class _Surroundings(Struct, frozen=True):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 
 from msgspec import Struct
 
 from reconciler.client import Transport
-from reconciler.errors import InvalidResponse, NotFound, ServiceError
+from reconciler.errors import InvalidResponse, NotFound
 from reconciler.model.dialect import Dialect
 from reconciler.model.kind import Kind
 from reconciler.model.request import Repeat, Request
@@ -61,16 +60,6 @@ async def read_organizations(transport: Transport) -> Mapping[str, str]:
     """Return the names of the organizations that the key sees, by id. Raises ServiceError."""
     items, _ = await _page(transport, _ORGANIZATIONS)
     return {str(item.get("id")): str(item.get("name")) for item in items}
-
-
-async def organization_name(transport: Transport, organization: str) -> str | None:
-    """Return the name of an organization, None if the key may not read it."""
-    request = Request("GET", f"{_ORGANIZATIONS}{organization}/", Repeat.SAFE)
-    with suppress(ServiceError):
-        body = (await transport.send(request)).body
-        name = body.get("name") if isinstance(body, Mapping) else None
-        return name if isinstance(name, str) else None
-    return None
 
 
 async def read_visible(transport: Transport, kind: Kind, organization: str) -> Visible:

@@ -133,7 +133,7 @@ def test_plan_v11_a_key_without_write_scope_fails_every_change_and_quiet_says_wh
         quiet = reconciler("-q", "apply", "-C", workspace, "--auto-approve", environ=environ)
     assert ran.code == 3
     assert "· organization org\n" in ran.out
-    assert quiet.err.startswith("✗ create of project.web failed: ")
+    assert quiet.err.startswith('✗ create of project.web "Web" failed: ')
     assert "skipped" not in quiet.err
     assert "missing required scope 'project:write'" in ran.err
     assert "skipped: create of project.web failed" in ran.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -13,6 +14,8 @@ from reconciler.render.plan.words import first_of, nouns
 
 _ANY = "ADDRESS"
 _MOST_NAMES = 20
+_Members: TypeAlias = Sequence[tuple[Change, str]]
+"""Changes with the same consequence, each with its message."""
 
 
 class Remark(Struct, frozen=True):
@@ -57,9 +60,7 @@ def remarks_of(
     )
 
 
-def _parts(
-    severity: Severity, members: Sequence[tuple[Change, str]]
-) -> Iterable[Sequence[tuple[Change, str]]]:
+def _parts(severity: Severity, members: _Members) -> Iterable[_Members]:
     """Return what is shown as one: of dangers, the changes with the same message."""
     parts: dict[str, list[tuple[Change, str]]] = {}
     for change, message in members:
@@ -68,9 +69,7 @@ def _parts(
     return parts.values() if is_apart else (members,)
 
 
-def _merged(
-    rule: str, severity: Severity, members: Sequence[tuple[Change, str]], *, of: int
-) -> Remark:
+def _merged(rule: str, severity: Severity, members: _Members, *, of: int) -> Remark:
     first, message = members[0]
     if of == 1:
         return Remark(severity, rule, message.replace(_ANY, str(first.address)))

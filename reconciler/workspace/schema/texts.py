@@ -41,10 +41,8 @@ def _enumeration(enumeration: OpenEnumeration, value: str, named: str) -> Iterat
         yield TextProblem("feature-flag", message)
     elif value not in enumeration.known:
         fix = enumeration.fix(value)
-        if fix is not None:
-            yield TextProblem("misspelt-value", f"invalid value '{value}' for {named}", fix, True)
-        else:
-            yield _unknown(value, enumeration.known, named)
+        wrong = TextProblem("misspelt-value", f"invalid value '{value}' for {named}", fix, True)
+        yield wrong if fix is not None else _unknown(value, enumeration.known, named)
 
 
 def _unknown(value: str, known: Sequence[str], named: str) -> TextProblem:

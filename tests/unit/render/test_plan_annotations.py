@@ -53,8 +53,8 @@ def kinds(text: str) -> list[str]:
 def test_a_change_is_annotated_at_its_line() -> None:
     assert plan_as_github(many(1), ROOT).splitlines() == [
         (
-            "::warning title=delete::delete batch_export.gone in Web%0A!! history-lost: its history of "
-            "runs and logs is lost and running backfills are cancelled; exported data stays at "
+            "::warning title=delete::delete batch_export.gone in Web%0A!! history-lost: its "
+            "history of runs and logs is lost and running backfills are cancelled; exported data stays at "
             "the destination"
         ),
         (
