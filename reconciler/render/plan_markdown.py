@@ -149,9 +149,11 @@ def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
         yield "| | resource | change | consequences |\n|---|---|---|---|"
     for entry in entries:
         sign = SIGNS[entry.change.action].text
+        # All dangers of a group are above.
+        by_rule = {remark.rule: remark for remark in reversed(entry.remarks)}
         remarks = "<br>".join(
             f"{_ICONS[remark.severity]} {marked_up(_words(remark.message))}"
-            for remark in entry.remarks
+            for remark in reversed(by_rule.values())
         )
         yield f"| {sign} | {_name(entry)} | {_changed(entry)} | {remarks} |"
 
