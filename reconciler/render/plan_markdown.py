@@ -26,6 +26,7 @@ from reconciler.render.plan.words import (
     SIGNS,
     counted,
     counted_nouns,
+    deleted_in,
     first_of,
     resources,
 )
@@ -106,7 +107,7 @@ def _title(document: Document) -> str:
 def _source(document: Document, options: RenderOptions) -> str:
     """Return what the plan was made from, where it applies, and what it takes."""
     source = document.plan.source
-    where = document.environment.removeprefix(printable(f"{source.environment} · "))
+    where = document.environment.removeprefix(printable(source.environment)).lstrip(" ·")
     counts = resources(document.plan)
     undoes = f"undoes {document.undoes}" if document.undoes else ""
     versions = (document.versions, *document.remarks)
@@ -148,9 +149,11 @@ def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
         yield "| | resource | change | consequences |\n|---|---|---|---|"
     for entry in entries:
         sign = SIGNS[entry.change.action].text
+        # All dangers of a group are above.
+        by_rule = {remark.rule: remark for remark in reversed(entry.remarks)}
         remarks = "<br>".join(
             f"{_ICONS[remark.severity]} {marked_up(_words(remark.message))}"
-            for remark in entry.remarks
+            for remark in reversed(by_rule.values())
         )
         yield f"| {sign} | {_name(entry)} | {_changed(entry)} | {remarks} |"
 
@@ -169,7 +172,8 @@ def _name(entry: Entry) -> str:
         return inline(entry.title)
     address, name = str(entry.change.address), printable(entry.change.name)
     shown = "" if name == entry.change.address.key else f" {inline(shortened(name))}"
-    return f"{code(shortened(address))}{shown}"
+    place = inline(shortened(deleted_in(entry.change)))
+    return f"{code(shortened(address))}{shown}{place}"
 
 
 def _changed(entry: Entry) -> str:
