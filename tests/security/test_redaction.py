@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -340,3 +341,40 @@ def test_security_26_credentials_that_go_to_another_host_are_a_danger_and_sent_a
         "version: 1\npolicy: {deny: [credentials-to-new-address]}\n"
     )
     assert reconciler("plan", "--no-base", "-C", workspace, environ=environ).code == 5
+
+
+ALIASES = """\
+projects:
+  web: {name: Web}
+batch_exports:
+  lake:
+    project: web
+    name: Lake
+    interval: hour
+    destination:
+      type: Postgres
+      config:
+        password: &secret %s
+        user: ${secret:env:RECONCILER_SECRET_USER}
+        host: acme.example
+        database: d
+        schema: public
+        table_name: *secret
+    model: *secret
+"""
+
+
+@pytest.mark.parametrize(
+    "written", ["kJ8-xQ2z", "q7Zx", "'hunter2'", '"\\x6bJ8-xQ2z"', "!!str kJ8xQ2"]
+)
+@pytest.mark.parametrize("literals", [False, True])
+def test_security_n2_a_literal_secret_is_masked_where_an_alias_repeats_it(
+    tmp_path: Path, emulator: RunningEmulator, written: str, literals: bool
+) -> None:
+    secret = yaml.safe_load(written)
+    policy = f"policy: {{allow_literal_secrets: {str(literals).lower()}}}\n"
+    write(tmp_path, {"reconciler.yaml": f"version: 1\n{policy}", "a.yaml": ALIASES % written})
+    environ = {**emulator.environ(), **CONNECTION}
+    for words in (("validate",), ("plan", "--no-base"), ("plan", "--no-base", "--format", "json")):
+        ran = reconciler(*words, "-C", tmp_path, environ=environ)
+        assert secret not in ran.out + ran.err, ran
