@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 from reconciler.diagnostics import Mark
 from reconciler.errors import SecretUnavailable, UnreadableFile
@@ -15,7 +16,10 @@ from reconciler.providers.provider import FillContext, Provider, SecretContext, 
 
 MOST_BYTES = 2**20
 """The largest file that a reference reads."""
-_ROOTS = ("/run/secrets",)
+_CONTAINER = "/run/secrets"
+"""Where containers mount secrets. Folders below it may be for others: the token of the cluster."""
+_OFFERED = re.compile(r"(?:\.\.[^/]+/)?[^/]+")
+"""A file in it. In volumes of Kubernetes that is a link to a folder that starts with two dots."""
 _TEMPORARY = {"RUNNER_TEMP": "", "CI_PROJECT_DIR": ".tmp", "AGENT_TEMPDIRECTORY": ""}
 """The temporary folder of the CI job, by a variable and what follows its value."""
 
@@ -67,7 +71,10 @@ def _accepts(path: str, context: FillContext) -> bool:
     if context.of_commit:
         return True
     roots = _roots((*context.declared.secret_files, *context.trusted.secret_files), context.environ)
-    if any(_is_below(os.path.normpath(path), os.path.normpath(root)) for root in roots):
+    normal = PurePosixPath(os.path.normpath(path))
+    if any(normal.is_relative_to(os.path.normpath(root)) for root in roots):
+        return True
+    if _is_offered(normal, PurePosixPath(_CONTAINER)):
         return True
     if context.is_outside(path):
         context.refuse(
@@ -85,11 +92,13 @@ def _accepts(path: str, context: FillContext) -> bool:
 def _roots(listed: Iterable[str], environ: Mapping[str, str]) -> list[str]:
     """Return the folders outside the workspace whose files may be read as secrets."""
     temporary = [environ[name] + suffix for name, suffix in _TEMPORARY.items() if environ.get(name)]
-    return [*listed, *_ROOTS, *temporary]
+    return [*listed, *temporary]
 
 
-def _is_below(path: str, folder: str) -> bool:
-    return PurePosixPath(path).is_relative_to(folder)
+def _is_offered(path: PurePath, folder: PurePath) -> bool:
+    """Return whether a path is that of a secret of the container."""
+    inside = path.is_relative_to(folder)
+    return inside and _OFFERED.fullmatch(path.relative_to(folder).as_posix()) is not None
 
 
 def _places(folder: Path, roots: Iterable[str]) -> Iterator[Path]:
@@ -119,7 +128,8 @@ def _content(written: str, context: SecretContext) -> str:
     path = (folder / written).resolve()
     roots = _roots(context.settings.trusted.secret_files, context.environ)
     inside = folder.resolve()
-    if not any(path.is_relative_to(place) for place in _places(inside, roots)):
+    is_offered = _is_offered(path, Path(_CONTAINER).resolve())
+    if not is_offered and not any(path.is_relative_to(place) for place in _places(inside, roots)):
         if not path.is_relative_to(inside):
             raise SecretUnavailable(
                 f"{written} is outside the workspace and the folders of secrets",
