@@ -76,6 +76,8 @@ def _open(path: Path) -> BinaryIO:
     status = os.fstat(descriptor)
     if S_ISREG(status.st_mode):
         try:
+            if status.st_nlink > 1:
+                raise OSError(errno.EMLINK, "it has another name (hard link)")
             _restrict(descriptor, status)
             if status.st_size and not _ends_with_line(path):
                 file.write(b"\n")
