@@ -405,6 +405,19 @@ def test_security_13_random_hostile_files_are_reported(tmp_path: Path, seed: int
         assert len(ran.out + ran.err) < 500_000
 
 
+@pytest.mark.parametrize("provider", ["env", "secret:env", "file", "secret:file", "var", "nope"])
+@pytest.mark.parametrize("output_format", ["text", "json", "sarif", "github"])
+def test_security_n9_a_long_reference_is_not_printed(
+    tmp_path: Path, provider: str, output_format: str
+) -> None:
+    text = f"projects: {{web: {{name: '${{{provider}:{'A' * 300_000}}}'}}}}\n"
+    write(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": text})
+    ran = reconciler("validate", "-C", tmp_path, "--format", output_format, environ={})
+    assert ran.code == 1
+    assert "a reference has more than 1,000 characters" in ran.out
+    assert len(ran.out + ran.err) < 3_000
+
+
 def test_the_documentation_names_the_limits() -> None:
     text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
     section = text.partition("## Limits\n")[2].partition("\n## ")[0]
