@@ -8,14 +8,7 @@ from typing import TypeAlias
 
 from reconciler.model.json_tree import JSON, walk
 from reconciler.model.schema_files import schema_words
-from reconciler.model.secret_forms import (
-    NAME,
-    any_of,
-    decoded,
-    forms_of,
-    fragment_spans,
-    fragments_of,
-)
+from reconciler.model.secret_forms import NAME, any_of, decoded, forms_of, fragment_spans, fragments
 from reconciler.model.secret_names import looks_secret, plain_names
 from reconciler.model.values import SecretValue
 
@@ -110,7 +103,7 @@ class Redactor:
             return HIDDEN
         if self._fragments is None:
             # Few runs have errors of the service.
-            self._fragments = fragments_of(self._values)
+            self._fragments = fragments(self._values)
         known, text = self._fragments, self.mask(text)
         spans = fragment_spans(text, known)
         shown = masked(text, spans)

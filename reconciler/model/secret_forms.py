@@ -58,7 +58,7 @@ def any_of(texts: Collection[str]) -> str:
     return "|".join(branches)
 
 
-def fragments_of(secrets: Iterable[str]) -> frozenset[str]:
+def fragments(secrets: Iterable[str]) -> frozenset[str]:
     """Return the parts of secrets that look random, in lower case."""
     return frozenset(
         _lower(part)
@@ -68,13 +68,13 @@ def fragments_of(secrets: Iterable[str]) -> frozenset[str]:
     )
 
 
-def fragment_spans(text: str, fragments: Collection[str]) -> list[tuple[int, int]]:
+def fragment_spans(text: str, known: Collection[str]) -> list[tuple[int, int]]:
     """Return the spans of a text that consist of parts of secrets, in any case."""
     lower = _lower(text)
     spans: list[tuple[int, int]] = []
-    for start in range(len(text) - _FRAGMENT + 1 if fragments else 0):
+    for start in range(len(text) - _FRAGMENT + 1 if known else 0):
         end = start + _FRAGMENT
-        if lower[start:end] in fragments:
+        if lower[start:end] in known:
             first = spans.pop()[0] if spans and start <= spans[-1][1] else start
             spans.append((first, end))
     return spans
@@ -97,10 +97,12 @@ def decoded(text: str, rounds: int = _ROUNDS) -> Iterator[str]:
 
 def _raw(word: str) -> Iterator[bytes]:
     """Yield the bytes that a word may encode in hex, base32, or base64 from any character on."""
-    with suppress(ValueError):
-        yield bytes.fromhex(word)
-    with suppress(ValueError):
-        yield base64.b32decode(word.upper()[: len(word) // 8 * 8])
+    for decode in (
+        bytes.fromhex,
+        lambda word: base64.b32decode(word.upper()[: len(word) // 8 * 8]),
+    ):
+        with suppress(ValueError):
+            yield decode(word)
     for start in range(4):
         part = word[start:].replace("+", "-").replace("/", "_")
         yield base64.urlsafe_b64decode(part[: len(part) // 4 * 4])

@@ -71,10 +71,7 @@ def _accepts(path: str, context: FillContext) -> bool:
     if context.of_commit:
         return True
     roots = _roots((*context.declared.secret_files, *context.trusted.secret_files), context.environ)
-    normal = PurePosixPath(os.path.normpath(path))
-    if any(normal.is_relative_to(os.path.normpath(root)) for root in roots):
-        return True
-    if _is_offered(normal, PurePosixPath(_CONTAINER)):
+    if any(_is_below(PurePosixPath(os.path.normpath(path)), root) for root in roots):
         return True
     if context.is_outside(path):
         context.refuse(
@@ -92,13 +89,14 @@ def _accepts(path: str, context: FillContext) -> bool:
 def _roots(listed: Iterable[str], environ: Mapping[str, str]) -> list[str]:
     """Return the folders outside the workspace whose files may be read as secrets."""
     temporary = [environ[name] + suffix for name, suffix in _TEMPORARY.items() if environ.get(name)]
-    return [*listed, *temporary]
+    return [os.path.normpath(root) for root in (*listed, _CONTAINER, *temporary)]
 
 
-def _is_offered(path: PurePath, folder: PurePath) -> bool:
-    """Return whether a path is that of a secret of the container."""
-    inside = path.is_relative_to(folder)
-    return inside and _OFFERED.fullmatch(path.relative_to(folder).as_posix()) is not None
+def _is_below(path: PurePath, folder: str) -> bool:
+    """Return whether a file may be read as one of a folder of secrets."""
+    if not path.is_relative_to(folder) or folder != _CONTAINER:
+        return path.is_relative_to(folder)
+    return _OFFERED.fullmatch(path.relative_to(folder).as_posix()) is not None
 
 
 def _places(folder: Path, roots: Iterable[str]) -> Iterator[Path]:
@@ -128,8 +126,7 @@ def _content(written: str, context: SecretContext) -> str:
     path = (folder / written).resolve()
     roots = _roots(context.settings.trusted.secret_files, context.environ)
     inside = folder.resolve()
-    is_offered = _is_offered(path, Path(_CONTAINER).resolve())
-    if not is_offered and not any(path.is_relative_to(place) for place in _places(inside, roots)):
+    if not any(_is_below(path, str(place)) for place in _places(inside, roots)):
         if not path.is_relative_to(inside):
             raise SecretUnavailable(
                 f"{written} is outside the workspace and the folders of secrets",
