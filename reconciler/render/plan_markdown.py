@@ -22,6 +22,7 @@ from reconciler.render.plan.document import Document, document_of, unmanaged_cou
 from reconciler.render.plan.entries import Entry
 from reconciler.render.plan.fields import FieldLine, LineKind, field_lines
 from reconciler.render.plan.remarks import Remark
+from reconciler.render.plan.since import differences, hidden_line
 from reconciler.render.plan.words import (
     SIGNS,
     counted,
@@ -44,12 +45,21 @@ _ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠️", Severity.INFO: "�
 
 
 def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
-    """Return a marker, the counts, violations, dangers, a table, then a block for every entry."""
+    """Return a marker, the counts, violations, dangers, a table, then a block for every entry.
+
+    Below the marker is the hidden line by which a later comment says what changed since.
+    """
     document = document_of(plan)
+    hidden = f"{hidden_line(plan, options.root)}\n"
+    # A comment has more to show than what helps the next one.
+    hidden = hidden if len(hidden) < options.limit // 4 else ""
     parts = [
-        f"{_marker(document.plan.source.environment, options)}\n{_title(document)}\n",
+        f"{_marker(document.plan.source.environment, options)}\n{hidden}{_title(document)}\n",
         f"{_source(document, options)}\n",
     ]
+    since = differences(plan, options.root, options.since)
+    if since is not None:
+        parts.append(f"Since the last comment: {since or 'no change'}.\n")
     space = options.limit - _MARGIN - sum(len(part) + 1 for part in parts)
     for pieces, share, rest in _sections(document, options):
         kept, missing = within(pieces, space // share)
