@@ -29,9 +29,7 @@ from reconciler.model.event import (
 from reconciler.model.plan import Note, Plan, Refusal, Unmanaged
 from reconciler.model.redaction import Mask, redact_value
 
-_T = TypeVar(
-    "_T", Change, Consequence, FieldChange, NewPlace, RecentRun, Note, Refusal, Unmanaged
-)
+_T = TypeVar("_T", Change, Consequence, FieldChange, NewPlace, RecentRun, Note, Refusal, Unmanaged)
 _Event = TypeVar("_Event", bound=Event)
 _TEXTS = (
     *("path", "error", "reason", "collection", "live_id", "notices", "hint", "because"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cached_property
 from typing import TypeAlias
@@ -15,7 +16,15 @@ from reconciler.model.address import Address
 from reconciler.model.change import Change, NewPlace, Novelty
 from reconciler.model.kind import Kind, Variant
 from reconciler.model.resource import Resource
-from reconciler.model.values import JSON, MISSING, JSONObject, SecretSource, put_at, secret_refs
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    JSONObject,
+    Path,
+    SecretSource,
+    put_at,
+    secret_refs,
+)
 from reconciler.planning.base import Base
 from reconciler.planning.differ import is_ignored
 from reconciler.planning.matcher import Match, Matching
@@ -184,8 +193,11 @@ class _Judge(Struct, frozen=True):
         if self.reach.address in (self.own.address, self.was.address):
             return False
         sent = {note.path for note in self.change.secrets if note.use.sent}
-        spec = self.match.resource.spec
-        return any(_stores_others(name, variant, spec, sent) for name, variant in _variants(self))
+        live, spec = _fields(self.match), self.match.resource.spec
+        return any(
+            _stores_others(field.name, variant, (live, spec), sent)
+            for field, variant in self.match.kind.variants
+        )
 
     def references(self) -> Iterator[NewPlace]:
         """Yield the references of secrets that differ from those of the git base."""
@@ -198,17 +210,16 @@ class _Judge(Struct, frozen=True):
                 yield NewPlace(Novelty.REFERENCE, text, self.reach.address, old)
 
 
-def _variants(judge: _Judge) -> Iterator[tuple[str, Variant]]:
-    return ((field.name, variant) for field, variant in judge.match.kind.variants)
-
-
-def _stores_others(name: str, variant: Variant, spec: JSONObject, sent: set[JSON]) -> bool:
+def _stores_others(
+    name: str, variant: Variant, bodies: Sequence[JSONObject], sent: AbstractSet[Path]
+) -> bool:
     """Return whether an object may store a secret that is not sent. One of an unknown type may."""
-    value = spec.get(name)
-    fields = variant.fields_of(value)
-    if not fields:
+    before, after = (variant.fields_of(body.get(name)) for body in bodies)
+    if not (before and after):
         return not any(path[0] == name for path in sent)
-    return any(item.secret and (name, variant.body, item.name) not in sent for item in fields)
+    kept = {item.name for item in before if item.secret}
+    kept &= {item.name for item in after if item.secret}
+    return any((name, variant.body, item) not in sent for item in kept)
 
 
 def _sources(resource: Resource) -> Iterator[SecretSource]:

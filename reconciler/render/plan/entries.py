@@ -71,6 +71,13 @@ class Entry(Struct, frozen=True):
         return min((remark.severity.rank for remark in self.remarks), default=len(Severity))
 
     @property
+    def order(self) -> tuple[bool, bool, bool, int]:
+        """The order for a reviewer: dangers, what is new, what is lost, then by severity."""
+        is_danger = any(remark.severity is Severity.DANGER for remark in self.remarks)
+        is_new = any(change.new for change in self.changes)
+        return not is_danger, not is_new, not self.change.action.destructive, self.rank
+
+    @property
     def drifted(self) -> bool:
         """Whether the only reason is that live state changed."""
         return set(self.change.reasons) == {Reason.DRIFTED}
