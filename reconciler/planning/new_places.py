@@ -128,7 +128,8 @@ class _Judge(Struct, frozen=True):
 
     def places(self, *, again: bool) -> Iterator[NewPlace]:
         """Yield the places that are new."""
-        inside = (*self.reach.inside, *(self.reach.shown if self.known.is_first else ()))
+        queries = (", ".join(self.reach.shown),) if self.known.is_first and self.reach.shown else ()
+        inside = (*self.reach.inside, *queries)
         for place, sort in self.reach.places.items():
             users = self.known.index.places.get(place, ())
             if self._is_new(users, again=again, is_own=place in self.own.places):
@@ -178,7 +179,7 @@ class _Judge(Struct, frozen=True):
         """Return whether a secret is known, and not known to be sent to the address."""
         reach, own, was = self.reach, self.own, self.was
         if self.known.base is None:
-            return bool(own.address) and own.address != reach.address
+            return own.address != reach.address and any(self._stored(set()))
         receivers = self.known.index.receivers.get(source)
         if not receivers or reach.receiver in receivers:
             return False
@@ -188,16 +189,27 @@ class _Judge(Struct, frozen=True):
 
     def _sends_stored(self) -> bool:
         """Return whether an update makes the service use credentials that it stores elsewhere."""
-        if self.change.action is not Action.UPDATE or not self.own.address:
+        if self.change.action is not Action.UPDATE:
             return False
         if self.reach.address in (self.own.address, self.was.address):
             return False
         sent = {note.path for note in self.change.secrets if note.use.sent}
-        live, spec = _fields(self.match), self.match.resource.spec
-        return any(
-            _stores_others(field.name, variant, (live, spec), sent)
-            for field, variant in self.match.kind.variants
-        )
+        return any(self._stored(sent, self.match.resource.spec))
+
+    def _stored(self, sent: AbstractSet[Path], spec: JSONObject | None = None) -> Iterator[str]:
+        """Yield the secrets that the object may store and a change does not send.
+
+        With a `spec`, only those that it uses, too. An object of an unknown type may store any.
+        """
+        live = _fields(self.match)
+        for field, variant in self.match.kind.variants if live else ():
+            before = variant.fields_of(live.get(field.name))
+            after = variant.fields_of(spec.get(field.name)) if spec is not None else before
+            if not (before and after) and not any(path[0] == field.name for path in sent):
+                yield field.name
+            used = {item.name for item in after if item.secret}
+            kept = {item.name for item in before if item.secret} & used
+            yield from (name for name in kept if (field.name, variant.body, name) not in sent)
 
     def references(self) -> Iterator[NewPlace]:
         """Yield the references of secrets that differ from those of the git base."""
@@ -208,18 +220,6 @@ class _Judge(Struct, frozen=True):
                 old, new = (", ".join(map(_named, item.sources)) for item in (ref, note.ref))
                 text = f"{note.path[-1]} {new} -> {self.reach.receiver}"
                 yield NewPlace(Novelty.REFERENCE, text, self.reach.address, old)
-
-
-def _stores_others(
-    name: str, variant: Variant, bodies: Sequence[JSONObject], sent: AbstractSet[Path]
-) -> bool:
-    """Return whether an object may store a secret that is not sent. One of an unknown type may."""
-    before, after = (variant.fields_of(body.get(name)) for body in bodies)
-    if not (before and after):
-        return not any(path[0] == name for path in sent)
-    kept = {item.name for item in before if item.secret}
-    kept &= {item.name for item in after if item.secret}
-    return any((name, variant.body, item) not in sent for item in kept)
 
 
 def _sources(resource: Resource) -> Iterator[SecretSource]:

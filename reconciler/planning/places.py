@@ -19,7 +19,8 @@ from reconciler.model.secret_names import looks_like_address, looks_secret
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, value_at
 
 _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
-_INSIDE = ("prefix", "database", "schema", "dataset", "table")
+INSIDE = ("prefix", "database", "schema", "dataset", "table")
+"""Words for parts of a place that are counted, not listed, where the place is new."""
 
 Parts: TypeAlias = tuple[tuple[str, str], ...]
 """Words for the parts of a place, with their values, the address first."""
@@ -223,7 +224,7 @@ class _Holder(Struct, frozen=True):
             places={**reach.places, **({main: sort} if main else {}), **found},
             address=", ".join(filter(None, address)) or tag,
             tokens=tuple(text for sort, text in below if sort is Novelty.SECRET),
-            inside=tuple(f"{word} {text}" for word, text in parts.items() if word in _INSIDE),
+            inside=tuple(f"{word} {text}" for word, text in parts.items() if word in INSIDE),
         )
 
     def _outermost(self, parts: Mapping[str, str]) -> tuple[Novelty, str] | None:

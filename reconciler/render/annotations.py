@@ -61,9 +61,9 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
     for entry in document.worst_first:
         command = _of_entry(entry, options)
         commands[command.name].append(command)
-    lines, rest = within_budget(document.new, _MOST_NEW)
-    texts = [*(f"{line.text}  {line.users}" for line in lines), *([rest] if rest else [])]
-    new = [Command("warning", {"title": HEADING.lower()}, tuple(texts))] if texts else []
+    lines, others = within_budget(document.new, _MOST_NEW)
+    words = (*(f"{line.text}  {line.users}" for line in lines), *filter(None, [others]))
+    new = [Command("warning", {"title": HEADING.lower()}, words)] if words else []
     shown = [command for kind in _KINDS for command in commands[kind][:_MOST]]
     rest = [
         counted_nouns(len(commands[kind]) - _MOST, f"more {kind}", f"more {kind}s")

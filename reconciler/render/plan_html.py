@@ -78,7 +78,8 @@ def _header(document: Document, name: str, options: RenderOptions) -> Iterator[s
 def _new(document: Document) -> Iterator[str]:
     lines, rest = within_budget(document.new, _MOST_NEW)
     if lines:
-        yield f'<section class="box{"" if lines[0].is_danger else " later"}"><h2>{HEADING}</h2>\n<ul>'
+        later = "" if lines[0].is_danger else " later"
+        yield f'<section class="box{later}"><h2>{HEADING}</h2>\n<ul>'
         yield from (f"<li><b>{text(line.text)}</b> {text(line.users)}</li>" for line in lines)
         yield f"<li>{text(rest)}</li>" if rest else ""
         yield "</ul></section>\n"

@@ -35,9 +35,9 @@ class Document(Struct, frozen=True):
     """The sections of a plan. A section without content is empty.
 
     `new` are the new places and queries. `entries` are the changes, the worst first, `drift` those
-    that only set back what changed outside of the configuration. `versions` are the base and what is planned,
-    `remarks` those on the base. `loosened` is what the files permit now and did not at the git
-    base, or no longer manage. `unmanaged` is the number of unmanaged objects,
+    that only set back what changed outside of the configuration. `versions` are the base and what
+    is planned, `remarks` those on the base. `loosened` is what the files permit now and did not at
+    the git base, or no longer manage. `unmanaged` is the number of unmanaged objects,
     `unmanaged_objects` has a line for each of them.
     """
 

@@ -11,6 +11,7 @@ from reconciler.diagnostics import Mark
 from reconciler.model.change import Change, NewPlace, Novelty
 from reconciler.model.plan import Plan
 from reconciler.model.wording import printable, shortened
+from reconciler.planning.places import INSIDE
 from reconciler.render.plan.words import first_of, nouns
 
 HEADING = "New places and queries"
@@ -18,6 +19,7 @@ _LONGEST_TEXT = 200
 _LONGEST_BEFORE = 80
 _MOST_NAMES = 3
 _MOST_HOSTS = 6
+_PLURALS = {"prefix": "prefixes", "query": "queries"}
 _WHAT = (Novelty.SECRET, Novelty.REFERENCE, Novelty.QUERY)
 
 
@@ -81,8 +83,13 @@ def _line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
 
 
 def _counts(inside: Sequence[str]) -> Iterator[str]:
-    """Yield how many parts of each sort are inside a place, if there are several."""
-    for word, count in Counter(part.partition(" ")[0] for part in dict.fromkeys(inside)).items():
-        if count > 1:
-            plural = "queries" if word == "query" else f"{word}{'es' if word[-1] == 'x' else 's'}"
-            yield f"{count:,} {plural}"
+    """Yield how many parts of each sort are inside a place, if there are several, and queries."""
+    words: dict[str, list[str]] = {}
+    for part in dict.fromkeys(inside):
+        word = part.partition(" ")[0]
+        words.setdefault(word if word in INSIDE else "query", []).append(part)
+    for word, parts in words.items():
+        if len(parts) > 1:
+            yield f"{len(parts):,} {_PLURALS.get(word, f'{word}s')}"
+        elif word not in INSIDE:
+            yield shortened(printable(parts[0]), _LONGEST_BEFORE)
