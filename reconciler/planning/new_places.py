@@ -158,10 +158,11 @@ class _Judge(Struct, frozen=True):
 
     def secrets(self) -> Iterator[NewPlace]:
         """Yield the known secrets that are sent to another address, and stored credentials."""
+        is_moved = self.at_base is not None and self.reach.tokens != self.was.tokens
         sent = dict.fromkeys(
             source
             for note in self.change.secrets
-            if note.use.sent
+            if note.use.sent or is_moved
             for source in note.ref.sources
             if self._is_exposed(source)
         )

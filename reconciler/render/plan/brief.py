@@ -37,7 +37,8 @@ def lines_to_show(change: Change, *, verbose: bool) -> tuple[FieldLine, ...]:
     if change.action is Action.CREATE:
         return tuple(_created(change))
     runs_again = change.action is Action.UNPAUSE or any(item.again for item in change.new)
-    reach = (_set("reaches", printable(", ".join(change.reach))),) if runs_again else ()
+    shown = printable(", ".join(change.reach)) if runs_again else ""
+    reach = (_set("reaches", shown),) if shown else ()
     if change.action is Action.DELETE or change.action in _TOGGLES:
         return reach
     return (*changed_lines(change), *reach)
