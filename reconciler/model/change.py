@@ -125,14 +125,14 @@ class Novelty(Term):
 class NewPlace(Struct, frozen=True):
     """Something that a change reaches or collects, and neither the git base nor the object does.
 
-    `text` says what, without escapes, `before` what it was, "" if nothing. `place` is where it
-    goes. `inside` is what is in the place, such as `prefix web/`. `again`: the object does not run
-    now, and begins to run again.
+    `text` says what, without escapes, `before` what it was, "" if nothing. `host` is the address
+    that gets it. `inside` is what is in the place, such as `prefix web/`. `again`: the object does
+    not run now, and begins to run again.
     """
 
     sort: Novelty
     text: str
-    place: str
+    host: str
     before: str = ""
     inside: tuple[str, ...] = ()
     again: bool = False

@@ -138,7 +138,7 @@ def _change(change: Change, mask: Mask) -> Change:
         fields=tuple(_masked(field, mask, "before", "after") for field in change.fields),
         consequences=tuple(_masked(item, mask, "message") for item in change.consequences),
         runs=tuple(_masked(run, mask, "status") for run in change.runs),
-        new=tuple(_masked(item, mask, "text", "place", "before", "inside") for item in change.new),
+        new=tuple(_masked(item, mask, "text", "host", "before", "inside") for item in change.new),
         seen=change.seen and {path: redact_value(item, mask) for path, item in change.seen.items()},
     )
 

@@ -133,7 +133,7 @@ class _Judge(Struct, frozen=True):
         for place, sort in self.reach.places.items():
             users = self.known.index.places.get(place, ())
             if self._is_new(users, again=again, is_own=place in self.own.places):
-                yield NewPlace(sort, place, place, inside=inside, again=again)
+                yield NewPlace(sort, place, self.reach.address, inside=inside, again=again)
 
     def data(self, *, again: bool) -> Iterator[NewPlace]:
         """Yield what is exported to a place that did not get it."""
@@ -141,13 +141,13 @@ class _Judge(Struct, frozen=True):
         users = self.known.index.pairs.get(reach.pair, ())
         if not reach.places or not self._is_new(users, again=again, is_own=reach.pair == own.pair):
             return
-        is_other, place = bool(own.places) and own.data != reach.data, ", ".join(reach.places)
+        is_other = bool(own.places) and own.data != reach.data
         has_new_place = any(True for _ in self.places(again=again))
         if reach.shown or is_other or not has_new_place:
             text = ", ".join(reach.shown) or "everything"
-            text += "" if has_new_place else f" -> {place}"
+            text += "" if has_new_place else f" -> {', '.join(reach.places)}"
             before = (", ".join(own.shown) or "everything") if is_other else ""
-            yield NewPlace(Novelty.QUERY, text, place, before, again=again)
+            yield NewPlace(Novelty.QUERY, text, reach.address, before, again=again)
 
     def _is_new(self, users: Sequence[Address], *, again: bool, is_own: bool) -> bool:
         """Return whether none of the users counts: of an object that does not run, others only."""

@@ -133,8 +133,8 @@ class NewPlaceForm(Form, frozen=True, kw_only=True):
     """What is new."""
     text: str
     """What it is: an address, a bucket, a query, or secrets with the address."""
-    place: str
-    """Where it goes."""
+    host: str
+    """The address that gets it: a host, an integration, or a type of destination."""
     before: str
     """What it was before, empty if nothing."""
     inside: tuple[str, ...]

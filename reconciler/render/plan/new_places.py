@@ -20,7 +20,6 @@ _LONGEST_BEFORE = 80
 _MOST_NAMES = 3
 _MOST_HOSTS = 6
 _PLURALS = {"prefix": "prefixes", "query": "queries"}
-_WHAT = (Novelty.SECRET, Novelty.REFERENCE, Novelty.QUERY)
 
 
 class NewLine(Struct, frozen=True):
@@ -29,7 +28,7 @@ class NewLine(Struct, frozen=True):
     sort: Novelty
     text: str
     users: str
-    place: str
+    host: str
     at: Mark | None = None
 
     @property
@@ -42,21 +41,24 @@ def new_lines(plan: Plan) -> tuple[NewLine, ...]:
     """Return what is new, the worst first."""
     groups: dict[tuple[Novelty, str], list[tuple[Change, NewPlace]]] = {}
     for change in plan.effective:
-        receivers = {item.place for item in change.new if item.sort is Novelty.SECRET}
+        receivers = {item.host for item in change.new if item.sort is Novelty.SECRET}
         for item in change.new:
             # An address that gets a secret is in the line of the secret.
-            if item.sort in _WHAT or item.place not in receivers:
+            if item.text not in receivers:
                 groups.setdefault((item.sort, item.text), []).append((change, item))
     ranked = sorted(groups.items(), key=lambda group: group[0][0].rank)
     return tuple(_line(members) for _, members in ranked)
 
 
 def within_budget(lines: Sequence[NewLine], most: int) -> tuple[Sequence[NewLine], str]:
-    """Return the first lines, with every danger, and a text that counts the others by place."""
+    """Return the first lines, with every danger, and a text that counts the others by host."""
     most = max(most, sum(line.is_danger for line in lines))
-    counts = Counter(line.place for line in lines[most:])
-    places = (f"{count:,} at {shortened(printable(item), 60)}" for item, count in counts.items())
-    rest = f"… {counts.total():,} more: {first_of(places, _MOST_HOSTS)}" if counts else ""
+    counts = Counter(line.host for line in lines[most:])
+    hosts = (
+        f"{count:,} at {shortened(printable(host), _LONGEST_BEFORE)}"
+        for host, count in counts.most_common()
+    )
+    rest = f"… {counts.total():,} more: {first_of(hosts, _MOST_HOSTS)}" if counts else ""
     return lines[:most], rest
 
 
@@ -77,7 +79,7 @@ def _line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
         item.sort,
         text,
         "; ".join([users, *details]),
-        item.place,
+        item.host,
         first.at if len(changes) == 1 else None,
     )
 
