@@ -39,8 +39,7 @@ _Pair: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 class _Index(Struct, frozen=True):
     """What the git base reaches: the users of each place and pair, and where secrets are sent."""
 
-    places: Mapping[str, Sequence[Address]]
-    pairs: Mapping[_Pair, Sequence[Address]]
+    users: Mapping[str | _Pair, Sequence[Address]]
     receivers: Mapping[SecretSource, Sequence[str]]
 
 
@@ -72,20 +71,19 @@ class Known(Struct, frozen=True, dict=True):
     @cached_property
     def index(self) -> _Index:
         """What the git base reaches. What does not run reaches nothing."""
-        places: dict[str, list[Address]] = defaultdict(list)
-        pairs: dict[_Pair, list[Address]] = defaultdict(list)
+        users: dict[str | _Pair, list[Address]] = defaultdict(list)
         receivers: dict[SecretSource, list[str]] = defaultdict(list)
         for address, resource in self.base.desired.resources.items() if self.base else ():
             if address.kind not in self.of_kind:
                 continue
             reach = self.of_kind[address.kind].reach(resource.spec)
             if self.runs(self.kinds[address.kind], resource.spec):
-                pairs[reach.pair].append(address)
+                users[reach.pair].append(address)
                 for place in reach.places:
-                    places[place].append(address)
+                    users[place].append(address)
             for source in _sources(resource):
                 receivers[source].append(reach.receiver)
-        return _Index(places, pairs, receivers)
+        return _Index(users, receivers)
 
     def runs(self, kind: Kind, body: JSONObject) -> bool:
         """Return whether an object runs, as far as a body says."""
@@ -131,15 +129,14 @@ class _Judge(Struct, frozen=True):
         queries = (", ".join(self.reach.shown),) if self.known.is_first and self.reach.shown else ()
         inside = (*self.reach.inside, *queries)
         for place, sort in self.reach.places.items():
-            users = self.known.index.places.get(place, ())
-            if self._is_new(users, again=again, is_own=place in self.own.places):
+            if self._is_new(place, again=again, is_own=place in self.own.places):
                 yield NewPlace(sort, place, self.reach.address, inside=inside, again=again)
 
     def data(self, *, again: bool) -> Iterator[NewPlace]:
         """Yield what is exported to a place that did not get it."""
         reach, own = self.reach, self.own
-        users = self.known.index.pairs.get(reach.pair, ())
-        if not reach.places or not self._is_new(users, again=again, is_own=reach.pair == own.pair):
+        is_own = reach.pair == own.pair
+        if not reach.places or not self._is_new(reach.pair, again=again, is_own=is_own):
             return
         is_other = bool(own.places) and own.data != reach.data
         has_new_place = any(True for _ in self.places(again=again))
@@ -149,12 +146,13 @@ class _Judge(Struct, frozen=True):
             before = (", ".join(own.shown) or "everything") if is_other else ""
             yield NewPlace(Novelty.QUERY, text, reach.address, before, again=again)
 
-    def _is_new(self, users: Sequence[Address], *, again: bool, is_own: bool) -> bool:
-        """Return whether none of the users counts: of an object that does not run, others only."""
-        if again:
-            mine = {self.change.address, self.at_base.address if self.at_base else None}
-            return all(address in mine for address in users)
-        return not (is_own or users)
+    def _is_new(self, key: str | _Pair, *, again: bool, is_own: bool) -> bool:
+        """Return whether nothing reached it. What does not run did not, so only others count."""
+        if is_own and not again:
+            return False
+        mine = {self.change.address, self.at_base.address if self.at_base else None}
+        users = self.known.index.users.get(key, ())
+        return all(again and address in mine for address in users)
 
     def secrets(self) -> Iterator[NewPlace]:
         """Yield the known secrets that are sent to another address, and stored credentials."""

@@ -19,6 +19,7 @@ from reconciler.model.secret_names import looks_like_address, looks_secret
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, value_at
 
 _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
+_PLACES = (Novelty.BUCKET, Novelty.INTEGRATION)
 INSIDE = ("prefix", "database", "schema", "dataset", "table")
 """Words for parts of a place that are counted, not listed, where the place is new."""
 
@@ -53,7 +54,7 @@ class Reach(Struct, frozen=True):
 
     data: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
-    places: Mapping[str, Novelty] = {}
+    places: dict[str, Novelty] = {}
     address: str = ""
     tokens: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
@@ -199,33 +200,34 @@ class _Holder(Struct, frozen=True):
         """Return what is reached, with the places and the address of a value."""
         outer, tag = _mapping(value), str(value_at(value, (self.variant.tag,)))
         config = _mapping(outer.get(self.variant.body))
-        shown = {name: _shown(item) for name, item in config.items()}
-        place = self.place({**outer, self.variant.body: shown}, None)
-        parts = dict(place.parts) if place is not None else {}
-        below = [*self._below(tag, config)]
+        parts, below = self._parts(tag, outer, config), [*self._below(tag, config)]
+        names = [extra.name for extra in self.variant.extras if outer.get(extra.name)]
+        held = [f"{name} {outer[name]}" for name in names]
+        by = held if tag in self.extras or tag not in self.variant.variants else []
         hosts = ", ".join(text for sort, text in below if sort is Novelty.HOST)
         sort, main = self._outermost(parts) or (Novelty.HOST, f"{tag} {hosts}" if hosts else "")
         endpoint = parts.get("endpoint", "")
-        address = [main if sort is Novelty.HOST else "", endpoint]
+        address = [main if sort is Novelty.HOST else "", endpoint, *by]
         if endpoint:
             sort, main = Novelty.HOST, f"{main} at {endpoint}"
-        others = (Novelty.BUCKET, Novelty.INTEGRATION)
-        found = {text: sort for sort, text in below if sort in others}
-        for extra in self.variant.extras:
-            if held := outer.get(extra.name):
-                by = f"{extra.name} {held}"
-                if tag in self.extras or tag not in self.variant.variants:
-                    sort, main = Novelty.INTEGRATION, f"{main} by {by}" if main else by
-                    address.append(by)
-                else:
-                    found[by] = Novelty.INTEGRATION
+        if by:
+            sort, main = Novelty.INTEGRATION, " by ".join(filter(None, [main, *by]))
+        texts = {main: sort, **{text: sort for sort, text in below if sort in _PLACES}}
+        texts |= dict.fromkeys(held if not by else (), Novelty.INTEGRATION)
         return replace(
             reach,
-            places={**reach.places, **({main: sort} if main else {}), **found},
+            places=reach.places | {text: sort for text, sort in texts.items() if text},
             address=", ".join(filter(None, address)) or tag,
             tokens=tuple(text for sort, text in below if sort is Novelty.SECRET),
             inside=tuple(f"{word} {text}" for word, text in parts.items() if word in INSIDE),
         )
+
+    def _parts(self, tag: str, outer: JSONObject, config: JSONObject) -> Mapping[str, str]:
+        """Return the parts of a place by their words, of secrets the references."""
+        named = self.variant.places.get(tag, {})
+        shown = {name: _shown(config[name]) for name in named if name in config}
+        place = self.place({**outer, self.variant.body: shown}, None)
+        return dict(place.parts) if place is not None else {}
 
     def _outermost(self, parts: Mapping[str, str]) -> tuple[Novelty, str] | None:
         """Return the sort of a place, and what it is called without what is inside."""
@@ -240,7 +242,7 @@ class _Holder(Struct, frozen=True):
         They are found by name, at any depth. An address that is secret is in no answer.
         """
         names = self.others.get(tag, config.keys()) & config.keys()
-        for path, leaf in leaves({name: config[name] for name in config if name in names}):
+        for path, leaf in leaves({name: config[name] for name in sorted(names)}) if names else ():
             name = next(part for part in reversed(path) if isinstance(part, str))
             if leaf in (None, ""):
                 continue
