@@ -126,6 +126,43 @@ class Consequence(Struct, frozen=True):
         return self.severity.rank, list(Effect).index(self.effect)
 
 
+class Novelty(Term):
+    """What is new in a place or in what is exported, the worst first. `policy.rules` name it."""
+
+    SECRET = "secret", "A known secret, or stored credentials, go to another address."
+    HOST = "host", "A host with its port, an account, a URL, or the endpoint of a bucket."
+    INTEGRATION = "integration", "An integration, which may hold an address."
+    BUCKET = "bucket", "A bucket, a container, a catalog or a project of a warehouse."
+    QUERY = "query", "Another query, model or selection of events for a place."
+    REFERENCE = "reference", "Another reference of a secret."
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Novelty).index(self)
+
+
+class NewPlace(Struct, frozen=True):
+    """Something that a change reaches or collects, and neither the git base nor the object does.
+
+    `text` says what, without escapes, `before` what it was, "" if nothing. `host` is the address
+    that gets it. `inside` is what is in the place, such as `prefix web/`. `again`: the object does
+    not run now, and begins to run again.
+    """
+
+    sort: Novelty
+    text: str
+    host: str
+    before: str = ""
+    inside: tuple[str, ...] = ()
+    again: bool = False
+
+    @property
+    def full(self) -> str:
+        """The text with what was before."""
+        return f"{self.text} (before: {self.before})" if self.before else self.text
+
+
 class RecentRun(Struct, frozen=True):
     """A run of a live object: its status, in the words of the service, and the end of its interval.
 
@@ -165,6 +202,10 @@ class Change(Struct, frozen=True):
         The place of the resource in the files, None where the change comes from elsewhere.
     runs
         The latest runs of the live object, newest first, for readers.
+    reach
+        Where the object writes after the change, and what, as texts: only if it may be new.
+    new
+        What of it is new, the worst first.
     """
 
     address: Address
@@ -188,6 +229,8 @@ class Change(Struct, frozen=True):
     inside: tuple[str, ...] = ()
     at: Mark | None = None
     runs: tuple[RecentRun, ...] = ()
+    reach: tuple[str, ...] = ()
+    new: tuple[NewPlace, ...] = ()
 
     @property
     def id(self) -> str:

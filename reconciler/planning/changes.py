@@ -139,6 +139,9 @@ def _change(
     written = _as_written(fields, match.resource.written)
     runs = latest_runs(match.kind, match.live)
     change = replace(_unchanged(match, context), action=action, fields=written, runs=runs, **parts)
+    at_base = context.former.declared(change.address, match.live).at_base
+    reach, new = context.known.reached(change, match, at_base)
+    change = replace(change, reach=reach, new=new)
     deleted = match.live if action is Action.DELETE else None
     rule_context = RuleContext(
         change=change,

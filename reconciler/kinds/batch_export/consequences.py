@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
@@ -18,7 +18,7 @@ from reconciler.kinds.batch_export.facts import (
     wanted_type,
 )
 from reconciler.model.action import Action
-from reconciler.model.change import Effect, FieldChange, Severity
+from reconciler.model.change import Effect, FieldChange, Novelty, Severity
 from reconciler.model.dialect import Dialect
 from reconciler.model.interval_step import step_of
 from reconciler.model.rule import Outcome, RuleContext, Rules
@@ -195,37 +195,16 @@ def _old(change: FieldChange) -> str:
     return "(default)" if change.before in (None, MISSING) else quoted(str(change.before))
 
 
-@RULES.rule("credentials-to-new-address", Severity.DANGER, effect=Effect.ELSEWHERE, on=_CHANGES)
+@RULES.rule("credentials-to-new-address", Severity.DANGER, effect=Effect.ELSEWHERE, on=_WRITES)
 def credentials_to_new_address(context: RuleContext) -> Outcome:
-    """Credentials of the destination are sent to another host; they are sent again with it.
+    """A known secret, or credentials that the service stores, are sent to another address.
 
-    Whoever controls the host can read them. Check the address.
+    A secret is known if the git base uses it, and so are the addresses that get it there. Without
+    a git base, only the address of the object itself is known. Whoever controls the address can
+    read the credentials. Check it.
     """
-    destination = wanted(context, "destination")
-    if not _has_credentials(destination) or context.field("destination", "type") is not None:
-        return None
-    moved = [
-        f"{_address(change.after)} (was {_address(change.before)})"
-        for change in _config_changes(context)
-        if looks_like_address(str(change.path[-1])) and not change.secret
-    ]
-    return f"credentials of {context.address} go to {' and '.join(moved)}" if moved else None
-
-
-def _has_credentials(destination: JSON) -> bool:
-    """Return whether a destination may have credentials: one of an unknown type may."""
-    if not isinstance(destination, Mapping):
-        return False
-    fields = DESTINATION.variants.get(str(destination.get("type")))
-    if fields is None or any(destination.get(extra.name) for extra in DESTINATION.extras):
-        return True
-    return any(field.secret for field in fields)
-
-
-def _address(value: JSON) -> str:
-    if value in (None, MISSING):
-        return "the default address"
-    return quoted(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+    exposed = [item.full for item in context.change.new if item.sort is Novelty.SECRET]
+    return "; ".join(exposed) or None
 
 
 @RULES.rule("destination-type-changed", Severity.WARNING, effect=Effect.ELSEWHERE, on=_CHANGES)

@@ -51,14 +51,11 @@ def document(*, verbose: bool = False) -> Document:
     return document_of(decode(encode(planned(desired, live, POLICY))), verbose=verbose)
 
 
-def test_entries_are_in_the_order_of_the_plan_or_worst_first() -> None:
-    actions = [entry.change.action for entry in document().entries]
-    assert actions == [Action.CREATE, Action.UPDATE, Action.DELETE]
-    assert [entry.change.action for entry in document().worst_first] == [
-        Action.DELETE,
-        Action.UPDATE,
-        Action.CREATE,
-    ]
+def test_entries_are_in_the_order_of_severity_in_every_format() -> None:
+    """What is new comes after dangers, before warnings."""
+    worst_first = [Action.DELETE, Action.CREATE, Action.UPDATE]
+    assert [entry.change.action for entry in document().entries] == worst_first
+    assert [entry.change.action for entry in document().worst_first] == worst_first
 
 
 def test_changes_and_violations_carry_their_place_through_the_saved_form() -> None:
