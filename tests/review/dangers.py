@@ -128,7 +128,10 @@ _PLACES = (
         "bucket changed in an update that many have",
         ("evil-bucket",),
         "equal updates",
-        (export(s3()), export(s3(bucket_name="evil-bucket", compression="gzip"))),
+        (
+            export(s3(max_file_size_mb=5)),
+            export(s3(bucket_name="evil-bucket", max_file_size_mb=6)),
+        ),
     ),
     Danger(
         "new export to a new warehouse",
@@ -216,12 +219,12 @@ _DATA = (
 )
 _FORM = (
     Danger(
-        "region changed", ("us-east-9",), "moves", (export(s3()), export(s3(region="us-east-9")))
+        "region changed", ("us-east-9",), "updates", (export(s3()), export(s3(region="us-east-9")))
     ),
     Danger(
         "file format changed",
         ("Parquet",),
-        "moves",
+        "updates",
         (export(s3()), export(s3(file_format="Parquet"))),
     ),
     Danger(
@@ -321,7 +324,7 @@ _LOSSES = (
     Danger(
         "protection removed",
         ("sink", "protection"),
-        "moves",
+        "updates",
         (export(s3(), lifecycle={"protect": True}), export(s3())),
     ),
 )

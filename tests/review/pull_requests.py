@@ -22,6 +22,7 @@ NUMBERS = (1, 20, 21, 60, 300)
 """How many harmless changes are around the dangerous one."""
 EXPORT, PROJECT = "batch_exports", "projects"
 SECRETS = ("PG_USER", "PG_PASSWORD", "AWS_ID", "AWS_KEY", "HTTP_TOKEN", "GCP", "ADMIN_TOKEN")
+_WORKSPACE = {"version": 1, "resources": ["resources.yaml"], "secrets": SECRETS}
 _UNSET: Mapping[Dialect, Body] = {
     Dialect.INTERFACE: {},
     Dialect.V2025: {"filters": None},
@@ -146,8 +147,14 @@ def _move(number: int, dialect: Dialect) -> Pair:
     return _of_bucket(number, dialect, ""), _of_bucket(number, dialect, "moved/")
 
 
-def _compress(number: int, dialect: Dialect) -> Pair:
-    return _of_bucket(number, dialect, ""), _of_bucket(number, dialect, "", compression="gzip")
+def _resize(number: int, dialect: Dialect) -> Pair:
+    before = _of_bucket(number, dialect, "", max_file_size_mb=number + 1)
+    return before, _of_bucket(number, dialect, "", max_file_size_mb=number + 2)
+
+
+def _resize_equally(number: int, dialect: Dialect) -> Pair:
+    before = _of_bucket(number, dialect, "", max_file_size_mb=5)
+    return before, _of_bucket(number, dialect, "", max_file_size_mb=6)
 
 
 def _create(number: int, dialect: Dialect) -> Pair:
@@ -180,7 +187,8 @@ def _create_project(number: int, dialect: Dialect) -> Pair:
 
 HARMLESS: Mapping[str, tuple[str, Callable[[int, Dialect], Pair]]] = {
     "moves": (EXPORT, _move),
-    "equal updates": (EXPORT, _compress),
+    "updates": (EXPORT, _resize),
+    "equal updates": (EXPORT, _resize_equally),
     "creates": (EXPORT, _create),
     "unpaused": (EXPORT, _unpause),
     "paused": (EXPORT, _pause),
@@ -214,7 +222,7 @@ def pull_request(danger: Danger | None, among: str, number: int, dialect: Dialec
     workspace = danger.workspace if danger is not None else ({}, {})
     before, after = (
         {
-            "reconciler.yaml": _text({"version": 1, "secrets": SECRETS, **own}),
+            "reconciler.yaml": _text({**_WORKSPACE, **own}),
             "resources.yaml": _text(resources),
         }
         for own, resources in zip(workspace, sides, strict=True)
