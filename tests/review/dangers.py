@@ -40,7 +40,10 @@ _ADDRESSES = (
         "new export with new secrets and a new host",
         (_EVIL,),
         "creates",
-        (None, export(postgres(host=_EVIL, user=secret("ADMIN_TOKEN"), password=secret("GCP")))),
+        (
+            None,
+            export(postgres(host=_EVIL, user=secret("NEW_USER"), password=secret("ADMIN_TOKEN"))),
+        ),
     ),
     Danger(
         "host changed",

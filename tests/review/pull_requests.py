@@ -21,7 +21,16 @@ Pair = tuple[Body | None, Body | None]
 NUMBERS = (1, 20, 21, 60, 300)
 """How many harmless changes are around the dangerous one."""
 EXPORT, PROJECT = "batch_exports", "projects"
-SECRETS = ("PG_USER", "PG_PASSWORD", "AWS_ID", "AWS_KEY", "HTTP_TOKEN", "GCP", "ADMIN_TOKEN")
+SECRETS = (
+    "PG_USER",
+    "PG_PASSWORD",
+    "AWS_ID",
+    "AWS_KEY",
+    "HTTP_TOKEN",
+    "GCP",
+    "ADMIN_TOKEN",
+    "NEW_USER",
+)
 _WORKSPACE = {"version": 1, "resources": ["resources.yaml"], "secrets": SECRETS}
 _UNSET: Mapping[Dialect, Body] = {
     Dialect.INTERFACE: {},
