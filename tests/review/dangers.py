@@ -205,7 +205,10 @@ _DATA = (
         "excluded event exported again",
         (_CARDS,),
         "moves",
-        (export(s3(exclude_events=[_CARDS])), export(s3(exclude_events=[]))),
+        (
+            export(s3(bucket_name="acme-partner", exclude_events=[_CARDS])),
+            export(s3(bucket_name="acme-partner", exclude_events=[])),
+        ),
     ),
     Danger(
         "event excluded",
