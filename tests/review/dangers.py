@@ -246,14 +246,14 @@ _FORM = (
 _PROJECTS = (
     Danger(
         "new project records its visitors",
-        ("sink", "capture-turned-on"),
+        ("sink", "captured"),
         "new projects",
         (None, {"name": "Sink", "session_recording_opt_in": True}),
         PROJECT,
     ),
     Danger(
         "recording turned on",
-        ("sink", "capture-turned-on"),
+        ("sink", "captured"),
         "projects",
         (
             {"name": "Sink", "session_recording_opt_in": False},
@@ -263,7 +263,7 @@ _PROJECTS = (
     ),
     Danger(
         "autocapture turned on",
-        ("sink", "capture-turned-on"),
+        ("sink", "captured"),
         "projects",
         (
             {"name": "Sink", "autocapture_opt_out": True},
