@@ -88,9 +88,7 @@ def test_a_reviewer_sees_the_danger_in_what_the_command_prints(
 ) -> None:
     danger = next(danger for danger in DANGERS if danger.name == name)
     change = pull_request(danger, danger.among, 21, danger.dialect)
-    service = service_of(
-        {"organizations": [{"id": "org", "name": "O"}]}, "--dialect", danger.dialect.value
-    )
+    service = service_of(_SEED, "--dialect", danger.dialect.value)
     environ = {**service.environ(), **dict.fromkeys(SECRETS, "a-value"), "COLUMNS": "80"}
     git = Git.init(tmp_path)
     write(tmp_path, change.before)
