@@ -113,6 +113,15 @@ _ADDRESSES = (
         "moves",
         (export(postgres()), export(postgres(password=secret("AWS_KEY")))),
     ),
+    Danger(
+        "reference of a secret changed behind a rotation",
+        ("ADMIN_TOKEN",),
+        "rotations",
+        (
+            export(s3(), secret_version="1"),
+            export(s3(aws_secret_access_key=secret("ADMIN_TOKEN")), secret_version="2"),
+        ),
+    ),
 )
 _PLACES = (
     Danger(
@@ -233,15 +242,6 @@ _FORM = (
         "updates",
         (export(s3()), export(s3(file_format="Parquet"))),
     ),
-    Danger(
-        "reference of a secret changed behind a rotation",
-        ("ADMIN_TOKEN",),
-        "rotations",
-        (
-            export(s3(), secret_version="1"),
-            export(s3(aws_secret_access_key=secret("ADMIN_TOKEN")), secret_version="2"),
-        ),
-    ),
 )
 _PROJECTS = (
     Danger(
@@ -334,4 +334,6 @@ _LOSSES = (
         (export(s3(), lifecycle={"protect": True}), export(s3())),
     ),
 )
-DANGERS = (*_ADDRESSES, *_PLACES, *_DATA, *_FORM, *_PROJECTS, *_LOSSES)
+NEW_PLACES = (*_ADDRESSES, *_PLACES, *_DATA)
+"""Dangers that the list of new places and queries has."""
+DANGERS = (*NEW_PLACES, *_FORM, *_PROJECTS, *_LOSSES)

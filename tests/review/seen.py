@@ -120,6 +120,11 @@ class _Reader(HTMLParser):
             self.texts.append(data)
 
 
+def of_results(text: str) -> str:
+    """Return the first results of code scanning: new places and violations."""
+    return json.dumps(json.loads(text)["runs"][0]["results"][:_ANNOTATIONS])
+
+
 def of_json(text: str) -> str:
     """Return everything: a program reads it."""
     return text
@@ -130,12 +135,13 @@ SEEN: Mapping[str, Callable[[str], str]] = {
     "markdown": of_markdown,
     "github": of_annotations,
     "html": of_page,
+    "sarif": of_results,
     "json": of_json,
 }
 """What is seen at once of a plan, by format."""
 
 
-def seen(plan: Plan) -> Mapping[str, str]:
+def seen(plan: Plan) -> dict[str, str]:
     """Return what is seen at once of a plan, by format."""
     options = RenderOptions(style=Style(width=_COLUMNS))
     return {name: shown(writer_of(name, "plan")(plan, options)) for name, shown in SEEN.items()}
