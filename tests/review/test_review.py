@@ -38,7 +38,7 @@ _ENVIRON = {
     "RECONCILER_API_KEY": "unused",
 }
 _SEED = {"organizations": [{"id": "org", "name": "Acme"}], "keys": [{"value": "phx_key"}]}
-_TURNS = (300, 60, 1, 60)
+_TURNS = (300, 60, 1, 60, 1)
 _BY_COMMAND = ("host changed", "protection removed")
 
 
