@@ -25,7 +25,17 @@ from tests.review.pull_requests import (
     PullRequest,
     pull_request,
 )
-from tests.review.seen import CHROMIUM, SEEN, missing, seen, viewports
+from tests.review.seen import (
+    CHROMIUM,
+    SEEN,
+    missing,
+    of_annotations,
+    of_markdown,
+    of_page,
+    of_text,
+    seen,
+    viewports,
+)
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
@@ -129,3 +139,16 @@ def test_harmless_changes_are_no_danger(among: str, dialect: Dialect, tmp_path: 
     assert "New places" not in seen(plan)["text"]
     found = {item.severity for change in plan.effective for item in change.consequences}
     assert Severity.DANGER not in found
+
+
+def test_what_is_further_down_is_not_seen() -> None:
+    lines = [f"line-{number:02}" for number in range(40)]
+    shown = of_text("\n".join(lines))
+    assert [line for line in lines if line not in shown] == lines[24:28]
+    assert missing(
+        ("line-09", "line-10"), of_annotations("\n".join(map("::notice::{}".format, lines)))
+    ) == ["line-10"]
+    assert missing(
+        ("inside", "summary"), of_page("<details><summary>summary</summary>inside</details>")
+    ) == ["inside"]
+    assert missing(("end",), of_markdown("x" * 1_998 + "end")) == ["end"]
