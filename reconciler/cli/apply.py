@@ -202,6 +202,8 @@ def finish(applied: Applied) -> int:
     """Print what remains after the report, and return the exit code."""
     from reconciler.render.plan.text import unverified_as_text
 
+    if applied.verification.passed:
+        write_note("Verified: the plan is empty.\n")
     write_note(f"{applied.calls} API calls\n")
     for difference in applied.left_out:
         write_message(f"not applied, not in both plans: {difference}\n")

@@ -189,7 +189,7 @@ def redact_value(value: JSON, mask: Mask) -> JSON:
             for name, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [redact_value(item, mask) for item in value]
+        return value.__class__(redact_value(item, mask) for item in value)
     return value
 
 
