@@ -44,7 +44,7 @@ class PlanResult(Struct, frozen=True):
         """Return a plan as it may be printed and saved. `verify` plans again after an apply."""
         return cls(
             redact_plan(plan, session.mask),
-            session.loaded.diagnostics,
+            session.warnings(plan),
             transport.calls,
             transport.estimate(calls_of(plan, all_kinds(), verify=verify)),
         )

@@ -17,6 +17,7 @@ from reconciler.commands.loading import load_workspace
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.runtime import Runtime
+from reconciler.diagnostics import Diagnostic
 from reconciler.errors import (
     AmbiguousIdentity,
     GitUnavailable,
@@ -35,6 +36,7 @@ from reconciler.model.wording import several
 from reconciler.planning.base import Base
 from reconciler.planning.details import Identity, needed_details, short_forms
 from reconciler.planning.matcher import match
+from reconciler.planning.notes import about_changes
 from reconciler.planning.planner import PlanContext, make_plan
 from reconciler.planning.trust import with_violations
 from reconciler.reading import Depth, read_details, read_live
@@ -103,6 +105,10 @@ class Session(Struct, frozen=True):
     def mask(self) -> Mask:
         """Return the function that masks known secrets in a text."""
         return self.secrets.mask
+
+    def warnings(self, plan: Plan) -> tuple[Diagnostic, ...]:
+        """Return the warnings about the files, without those about what live objects have."""
+        return about_changes(self.loaded.diagnostics, plan)
 
     def resolve_sent(self, plan: Plan) -> None:
         """Resolve the secrets that a plan sends, so that they are masked where it is shown.

@@ -78,11 +78,15 @@ class SecretUse(Term):
 
 
 class SecretNote(Struct, frozen=True):
-    """A secret field of a change: its reference, and whether and why it is sent."""
+    """A secret field of a change: its reference, and whether and why it is sent.
+
+    `former` is the reference at the git base as text, empty if it is the same or unknown.
+    """
 
     path: Path
     ref: SecretRef
     use: SecretUse
+    former: str = ""
 
 
 class Severity(Term):
@@ -98,12 +102,28 @@ class Severity(Term):
         return (Severity.DANGER, Severity.WARNING, Severity.INFO).index(self)
 
 
+class Effect(Term):
+    """What a consequence does to data, the worst first."""
+
+    ELSEWHERE = "elsewhere", "Data goes elsewhere, or more is collected or visible."
+    LOST = "lost", "Data, runs or history are lost, or no longer exported."
+    FORM = "form", "Data has another form, or another place at the same destination."
+    DELAYED = "delayed", "Data arrives later."
+    OTHER = "other", "Anything else."
+
+
 class Consequence(Struct, frozen=True):
     """A consequence of a change. `rule` is a stable kebab-case id."""
 
     rule: str
     severity: Severity
     message: str
+    effect: Effect = Effect.OTHER
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The order of consequences: by severity, then by effect, the worst first."""
+        return self.severity.rank, list(Effect).index(self.effect)
 
 
 class Novelty(Term):

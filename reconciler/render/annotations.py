@@ -103,7 +103,7 @@ def _of_entry(entry: Entry, options: RenderOptions) -> Command:
     lines = [*_message(entry)]
     more = len(lines) - _MOST_LINES
     lines = lines[:_MOST_LINES] + ([f"… {more} more"] if more > 0 else [])
-    name = "warning" if entry.rank <= Severity.WARNING.rank else "notice"
+    name = "warning" if entry.rank[0] <= Severity.WARNING.rank else "notice"
     return Command(name, _properties(change.at, change.action.value, options), tuple(lines))
 
 

@@ -152,7 +152,7 @@ def _select(label: str, name: str, values: Sequence[str]) -> Iterator[str]:
 
 def _worst(entry: Entry) -> str:
     """Return the worst severity of an entry, "" without one."""
-    return next((severity for severity in Severity if severity.rank == entry.rank), "")
+    return next((severity for severity in Severity if severity.rank == entry.rank[0]), "")
 
 
 def _drift(document: Document, ids: _PageIds) -> Iterator[str]:

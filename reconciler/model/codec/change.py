@@ -12,6 +12,7 @@ from reconciler.model.address import Address
 from reconciler.model.change import (
     Change,
     Consequence,
+    Effect,
     FieldChange,
     NewPlace,
     Novelty,
@@ -99,6 +100,8 @@ class SecretForm(Form, frozen=True, kw_only=True):
     """The reference as text, such as ${secret:env:NAME}."""
     parts: Parts
     """The text and the references of the value, in order."""
+    former: str = ""
+    """The reference at the git base, empty if it is the same or unknown."""
     use: SecretUse
     """Why it is or is not sent."""
     sent: bool
@@ -122,6 +125,8 @@ class ConsequenceForm(Form, frozen=True, kw_only=True):
     """Stable id of the rule."""
     severity: Severity
     """Severity."""
+    effect: Effect
+    """What it does to data."""
     message: str
     """Message."""
 

@@ -67,16 +67,16 @@ class Entry(Struct, frozen=True):
         return len(self.changes) > 1
 
     @property
-    def rank(self) -> int:
-        """The rank of its worst severity: without a consequence, that after the last one."""
-        return min((remark.severity.rank for remark in self.remarks), default=len(Severity))
+    def rank(self) -> tuple[int, int]:
+        """The rank of its worst consequence: without one, that after the last one."""
+        return min((remark.rank for remark in self.remarks), default=(len(Severity), 0))
 
     @property
-    def order(self) -> tuple[bool, bool, bool, int]:
-        """The order for a reviewer: dangers, what is new, what is lost, then by severity."""
-        is_danger = any(remark.severity is Severity.DANGER for remark in self.remarks)
+    def order(self) -> tuple[bool, bool, tuple[int, int], bool]:
+        """The order for a reviewer: dangers, what is new, then by rank and what is lost."""
+        is_danger = self.rank[0] == Severity.DANGER.rank
         is_new = any(change.new for change in self.changes)
-        return not is_danger, not is_new, not self.change.action.destructive, self.rank
+        return not is_danger, not is_new, self.rank, not self.change.action.destructive
 
     @property
     def drifted(self) -> bool:

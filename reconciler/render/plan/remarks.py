@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.change import Change, Consequence, Severity
@@ -16,12 +16,9 @@ _ANY = "<address>"
 _MOST_NAMES = 20
 
 
-class Remark(Struct, frozen=True):
+class Remark(Consequence, frozen=True):
     """A consequence of one or several changes. `whom` has their addresses if that is not clear."""
 
-    severity: Severity
-    rule: str
-    message: str
     whom: str = ""
 
     @property
@@ -39,37 +36,35 @@ def remarks_of(
     rules and messages that are shown elsewhere. A danger names its objects; those of deletions are
     listed anyway.
     """
-    rules: dict[tuple[str, Severity], list[tuple[Change, str]]] = {}
+    rules: dict[tuple[str, tuple[int, int]], list[tuple[Change, Consequence]]] = {}
     for change in changes:
         for consequence in change.consequences:
             message = general(change, consequence)
             if (consequence.rule, message) not in unless:
-                key = (consequence.rule, consequence.severity)
-                rules.setdefault(key, []).append((change, message))
-    ranked = sorted(rules.items(), key=lambda item: item[0][1].rank)
-    return tuple(
-        _merged(rule, severity, members, of=len(changes)) for (rule, severity), members in ranked
-    )
+                key = (consequence.rule, consequence.rank)
+                shown = replace(consequence, message=message)
+                rules.setdefault(key, []).append((change, shown))
+    ranked = sorted(rules, key=lambda key: key[1])
+    return tuple(_merged(rules[key], of=len(changes)) for key in ranked)
 
 
-def _merged(
-    rule: str, severity: Severity, members: Sequence[tuple[Change, str]], *, of: int
-) -> Remark:
-    first, message = members[0]
+def _merged(members: Sequence[tuple[Change, Consequence]], *, of: int) -> Remark:
+    first, shown = members[0]
+    rule, severity, message, effect = shown.rule, shown.severity, shown.message, shown.effect
     if of == 1:
-        return Remark(severity, rule, message.replace(_ANY, str(first.address)))
-    others = sum(text != message for _, text in members)
+        return Remark(rule, severity, message.replace(_ANY, str(first.address)), effect)
+    others = sum(other.message != message for _, other in members)
     if others:
         message = message.replace(_ANY, str(first.address))
         message += f" ({first.address}; {others:,} more differ in detail: --verbose)"
     if len(members) == of and first.action is Action.DELETE:
-        return Remark(severity, rule, message, f"all {of:,}")
+        return Remark(rule, severity, message, effect, f"all {of:,}")
     whom = ""
     if len(members) < of or severity is Severity.DANGER:
         whom = first_of((str(change.address) for change, _ in members), _MOST_NAMES)
     if len(members) < of:
         whom = f"{len(members):,} of {of:,}: {whom}"
-    return Remark(severity, rule, message, whom)
+    return Remark(rule, severity, message, effect, whom)
 
 
 def general(change: Change, consequence: Consequence) -> str:

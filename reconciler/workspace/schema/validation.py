@@ -59,8 +59,9 @@ class CheckContext(Struct, frozen=True):
         self.problems.error(code, message, at=self.value_mark(path), hint=hint)
 
     def warning(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
-        """Report a warning at a value."""
-        self.problems.warning(code, message, at=self.value_mark(path), hint=hint)
+        """Report a warning at a value that the service may accept."""
+        about = (str(self.subject), *path) if isinstance(self.subject, Address) else ()
+        self.problems.warning(code, message, at=self.value_mark(path), hint=hint, about=about)
 
     def error_at_key(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
         """Report an error at a key."""
