@@ -115,7 +115,8 @@ def make_plan(
 
 
 def _resources(matches: Mapping[Address, Match]) -> dict[Address, Resource]:
-    return {address: match.resource for address, match in matches.items()}
+    """Return removed resources. Their places are those of the git base."""
+    return {key: replace(item.resource, mark=None, marks={}) for key, item in matches.items()}
 
 
 def _source(desired: Desired, live: Live, context: PlanContext) -> PlanSource:

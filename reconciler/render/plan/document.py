@@ -75,11 +75,7 @@ class Document(Struct, frozen=True):
     @property
     def dangers(self) -> int:
         """The number of dangers."""
-        return sum(
-            consequence.severity is Severity.DANGER
-            for change in self.plan.effective
-            for consequence in change.consequences
-        )
+        return sum(map(len, self.plan.dangers.values()))
 
 
 def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Document:

@@ -154,5 +154,8 @@ def _end(document: Document, options: RenderOptions) -> Iterator[str]:
         return
     summary = f"{document.summary.removesuffix(').')}{hint})."
     yield from wrapped(summary, "", style, Colour.BOLD, indent=6)
+    if document.dangers:
+        dangers = f"{several(document.dangers, 'danger')}: {document.plan.named_dangers}"
+        yield from wrapped(dangers, "      ", style, Colour.BOLD_RED, indent=8)
     if options.cost:
         yield from wrapped(f"{printable(options.cost)}.", "      ", style, Colour.DIM, indent=6)

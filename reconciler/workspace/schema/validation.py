@@ -236,7 +236,8 @@ def _check_outline(
 
 def _check_text(part: Annotated, value: str, context: CheckContext, path: Path) -> None:
     for problem in text_problems(part, value, context.named(path)):
-        report = context.error if problem.is_error else context.warning
+        is_error = problem.is_error and problem.code not in context.problems.lenient
+        report = context.error if is_error else context.warning
         report(problem.code, path, problem.message, problem.hint)
 
 

@@ -56,9 +56,9 @@ def kinds(text: str) -> list[str]:
 def test_a_change_is_annotated_at_its_line() -> None:
     assert plan_as_github(many(1), ROOT).splitlines() == [
         (
-            "::warning title=delete::delete batch_export.gone%0A!! history-lost: its history of "
-            "runs and logs is lost and running backfills are cancelled; exported data stays at "
-            "the destination"
+            "::warning title=delete::delete batch_export.gone in Web%0A!! history-lost: its "
+            "history of runs and logs is lost and running backfills are cancelled; exported data "
+            "stays at the destination"
         ),
         (
             "::notice file=infra/a.yaml,line=0,col=3,endColumn=7,title=update::"

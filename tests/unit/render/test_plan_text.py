@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
+from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Consequence, Severity
+from reconciler.model.change import Change, Consequence, Severity
 from reconciler.model.plan import Note, Plan
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import Limit, Policy
@@ -100,8 +101,49 @@ def test_the_dangers_of_a_group_name_their_objects() -> None:
     dangerous = tuple(replace(change, consequences=DANGER) for change in plan.changes)
     text = plan_as_text(replace(plan, changes=dangerous[2:]))
     assert text.count("!! very-bad  all is lost (batch_export.x") == 1
-    assert text.count("batch_export.x") == 20
+    # The entry names 20, and the last lines 8.
+    assert text.count("batch_export.x") == 28
+    assert "28 dangers: batch_export.x10, batch_export.x11" in text
+    assert "and 20 more (very-bad)" in text.replace("\n        ", " ")
     assert "and 8 more" in text.replace("\n        ", " ")
+
+
+def lost(project: str, inside: str) -> Change:
+    """Return the deletion of a project with a danger of its own."""
+    danger = Consequence("project-lost", Severity.DANGER, f"deletes {inside}")
+    address = Address("project", project)
+    return Change(address, Action.DELETE, project.title(), consequences=(danger,))
+
+
+def test_plan_v6_dangers_are_counted_and_named_beside_the_summary() -> None:
+    plan = moved_exports(30)
+    other = (Consequence("even-worse", Severity.DANGER, "more is lost"),)
+    changes = [replace(change, consequences=DANGER) for change in plan.changes]
+    changes[0] = replace(changes[0], consequences=other)
+    last = plan_as_text(replace(plan, changes=tuple(changes))).split("\nPlan: ")[1]
+    lines = last.replace("\n        ", " ").splitlines()
+    assert lines[1].startswith("      30 dangers: batch_export.x0 (even-worse); batch_export.x1, ")
+    assert lines[1].endswith(" and 25 more (very-bad)")
+    assert len(last.splitlines()) <= 5
+
+
+def test_plan_v7_what_each_of_two_deleted_projects_loses_is_shown() -> None:
+    plan = moved_exports(3)
+    plan = replace(plan, changes=(lost("shop", "3 exports"), lost("web", "9 exports")))
+    text = plan_as_text(plan)
+    assert "!! project-lost  deletes 3 exports (project.shop)" in text
+    assert "!! project-lost  deletes 9 exports (project.web)" in text
+    assert "differ in detail" not in text
+    comment = plan_as_markdown(plan)
+    assert "deletes 3 exports (project.shop)" in comment
+    assert "deletes 9 exports (project.web)" in comment
+
+
+def test_plan_v7_grouped_dangers_name_each_object_in_comments() -> None:
+    plan = moved_exports(3)
+    plan = replace(plan, changes=(lost("shop", "all"), lost("web", "all")))
+    assert "deletes all (all 2)" in plan_as_text(plan)
+    assert "deletes all (project.shop, project.web)" in plan_as_markdown(plan)
 
 
 def test_messages_that_differ_only_in_the_address_are_one() -> None:
@@ -110,7 +152,7 @@ def test_messages_that_differ_only_in_the_address_are_one() -> None:
     plan = planned(desired_of(project(), *wanted), live_of(live_project(), *live))
     text = plan_as_text(plan).replace("\n        ", " ")
     assert text.count("runs-missed-while-paused") == 1
-    assert "reconciler backfill <address> " in text
+    assert "reconciler backfill ADDRESS " in text
     assert "  ‖ 4 batch exports\n      x0, x1, x2, x3\n" in text
 
 
@@ -294,7 +336,8 @@ def test_the_summary_has_counts_dangers_and_violations_only() -> None:
     assert '  - batch_export.old "Old" in Web' in text
     assert "!! history-lost" in text
     assert "[max_deletes]" in text
-    assert text.endswith("(5 resources).\n      9 calls, about 1 s.\n")
+    dangers = "      1 danger: batch_export.old (history-lost)\n"
+    assert text.endswith(f"(5 resources).\n{dangers}      9 calls, about 1 s.\n")
 
 
 def test_experience_26_no_line_is_wider_than_the_terminal() -> None:
