@@ -20,6 +20,7 @@ from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, 
 
 _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
 UNKNOWN = "*"
+"""The name of all secrets of a type that is unknown."""
 _PLACES = (Novelty.BUCKET, Novelty.INTEGRATION)
 INSIDE = ("prefix", "database", "schema", "dataset", "table")
 """Words for parts of a place that are counted, not listed, where the place is new."""
@@ -215,9 +216,8 @@ class _Holder(Struct, frozen=True):
         held = [f"{name} {outer[name]}" for name in names]
         by = held if tag in self.extras or tag not in self.variant.variants else []
         hosts = ", ".join(text for sort, text in below if sort is Novelty.HOST)
-        other = (Novelty.HOST, f"{tag} {hosts}" if hosts else "")
-        sort, form = self.variant.outermost.get(next(iter(parts), ""), other)
-        main = form.format_map(parts) if form is not other[1] else form
+        sort, form = self.variant.outermost.get(next(iter(parts), ""), (Novelty.HOST, ""))
+        main = form.format_map(parts) or (f"{tag} {hosts}" if hosts else "")
         endpoint = parts.get("endpoint", "")
         address = [main if sort is Novelty.HOST else "", endpoint, *by]
         if endpoint:
