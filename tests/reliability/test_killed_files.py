@@ -43,7 +43,7 @@ POINTS = [
     (command, point)
     for command, sampled in (("mv", 4), ("pull", 2), ("promote", 4))
     for point in range(1, MOST)
-    if LONG or point % sampled == 1 and point <= 20
+    if LONG or (point % sampled == 1 and point <= 20)
 ]
 
 
