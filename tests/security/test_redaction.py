@@ -380,6 +380,10 @@ def test_security_n2_a_literal_secret_is_masked_where_an_alias_repeats_it(
         assert secret not in ran.out + ran.err, ran
 
 
+def percent(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode())
+
+
 RANDOM = "kJ8-xQ2z.Lm3pW7vR4t"
 ODD_SHAPES = {
     "most": lambda text: text[:-2],
@@ -394,7 +398,7 @@ ODD_SHAPES = {
     "base32-lower": lambda text: base64.b32encode(text.encode()).decode().rstrip("=").lower(),
     "hex-of-half": lambda text: text[:10].encode().hex(),
     "url-twice": lambda text: percent(percent(text)),
-    "percent-throughout": lambda text: percent(text),
+    "percent-throughout": percent,
     "percent-of-half": lambda text: percent(text[:9]),
     "html-decimal": lambda text: "".join(f"&#{ord(letter)};" for letter in text),
     "html-hex": lambda text: "".join(f"&#x{ord(letter):x};" for letter in text),
@@ -405,10 +409,6 @@ ODD_SHAPES = {
     "spaces": " ".join,
 }
 PLAIN_SHAPES = ("most", "half", "end", "middle", "mixed-case")
-
-
-def percent(text: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in text.encode())
 
 
 @pytest.mark.parametrize("shape", ODD_SHAPES)
