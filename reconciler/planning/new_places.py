@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cached_property
@@ -164,8 +164,7 @@ class _Judge(Struct, frozen=True):
             for source in note.ref.sources
             if self._is_exposed(source)
         )
-        refs = ", ".join(map(_named, sent))
-        what = [f"{'secret' if len(sent) == 1 else 'secrets'} {refs}"] if sent else []
+        what = [f"{'secret' if len(sent) == 1 else 'secrets'} {_named(sent)}"] if sent else []
         what += ["stored credentials"] if self._sends_stored() else []
         if what:
             receivers = self.known.index.receivers
@@ -212,21 +211,20 @@ class _Judge(Struct, frozen=True):
 
     def references(self) -> Iterator[NewPlace]:
         """Yield the references of secrets that differ from those of the git base."""
-        former = dict(secret_refs(self.at_base.spec)) if self.at_base is not None else {}
         for note in self.change.secrets:
-            ref = former.get(note.path, note.ref)
-            if note.use.sent and ref != note.ref and not ref.is_literal:
-                old, new = (", ".join(map(_named, item.sources)) for item in (ref, note.ref))
-                text = f"{note.path[-1]} {new} -> {self.reach.receiver}"
-                yield NewPlace(Novelty.REFERENCE, text, self.reach.address, old)
+            if note.use.sent and note.former:
+                text = f"{note.path[-1]} {_named(note.ref.sources)} -> {self.reach.receiver}"
+                yield NewPlace(Novelty.REFERENCE, text, self.reach.address, note.former)
 
 
 def _sources(resource: Resource) -> Iterator[SecretSource]:
     return (source for _, ref in secret_refs(resource.spec) for source in ref.sources)
 
 
-def _named(source: SecretSource) -> str:
-    return source.source if source.source == "literal" else f"{source.source}:{source.argument}"
+def _named(sources: Iterable[SecretSource]) -> str:
+    """Return where secrets come from. The place of a literal is not shown."""
+    pairs = ((item.source, item.argument) for item in sources)
+    return ", ".join(name if name == "literal" else f"{name}:{text}" for name, text in pairs)
 
 
 def _fields(match: Match) -> dict[str, JSON]:

@@ -72,11 +72,11 @@ class Entry(Struct, frozen=True):
         return min((remark.rank for remark in self.remarks), default=(len(Severity), 0))
 
     @property
-    def order(self) -> tuple[bool, bool, bool, tuple[int, int]]:
-        """The order for a reviewer: dangers, what is new, what is lost, then by severity."""
-        is_danger = any(remark.severity is Severity.DANGER for remark in self.remarks)
+    def order(self) -> tuple[bool, bool, tuple[int, int], bool]:
+        """The order for a reviewer: dangers, what is new, then by rank and what is lost."""
+        is_danger = self.rank[0] == Severity.DANGER.rank
         is_new = any(change.new for change in self.changes)
-        return not is_danger, not is_new, not self.change.action.destructive, self.rank
+        return not is_danger, not is_new, self.rank, not self.change.action.destructive
 
     @property
     def drifted(self) -> bool:

@@ -289,7 +289,7 @@ def test_plan_v5_a_changed_reference_is_new_behind_a_rotation_too() -> None:
     for options in (PlanOptions(), PlanOptions(rotate=("*",))):
         plan = changed(after, before=(LAKE,), options=options)
         (item,) = new_in(plan)
-        assert (item.sort, item.before) == (Novelty.REFERENCE, "env:PG_PASSWORD")
+        assert (item.sort, item.before) == (Novelty.REFERENCE, "${secret:env:PG_PASSWORD}")
         assert item.text == "password env:OTHER -> db.example:5432"
 
 

@@ -18,6 +18,7 @@ from reconciler.model.resource import Resource, State
 from reconciler.model.values import SecretRef
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
+from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.style import Style
 from tests.support.worlds import (
     desired_of,
