@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cached_property
 from typing import TypeAlias
@@ -14,21 +13,18 @@ from msgspec import Struct
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, NewPlace, Novelty
-from reconciler.model.kind import Kind, Variant
+from reconciler.model.kind import Kind
 from reconciler.model.resource import Resource
 from reconciler.model.values import (
     JSON,
     MISSING,
     JSONObject,
-    Path,
     SecretSource,
-    put_at,
     secret_refs,
 )
 from reconciler.planning.base import Base
-from reconciler.planning.differ import is_ignored
-from reconciler.planning.matcher import Match, Matching
-from reconciler.planning.places import Places, Reach
+from reconciler.planning.matcher import Match
+from reconciler.planning.places import UNKNOWN, Places, Reach
 
 _REACHING = (Action.CREATE, Action.UPDATE, Action.REPLACE, Action.UNPAUSE)
 _MOST_FORMER = 2
@@ -36,32 +32,23 @@ _MOST_FORMER = 2
 _Pair: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-class _Index(Struct, frozen=True):
-    """What the git base reaches: the users of each place and pair, and where secrets are sent."""
-
-    users: Mapping[str | _Pair, Sequence[Address]]
-    receivers: Mapping[SecretSource, Sequence[str]]
+_Users: TypeAlias = Mapping[str | _Pair, Sequence[Address]]
+"""The objects that reach a place, or a place with some data."""
 
 
 # With a dict, since cached properties need one.
 class Known(Struct, frozen=True, dict=True):
-    """What is known of places: the git base, and whether anything was managed before."""
+    """What is known of places. `is_new`: nothing that reaches a place is live."""
 
     base: Base | None
     kinds: Mapping[str, Kind]
     now: datetime
-    is_first: bool = False
+    is_new: bool = False
 
-    @classmethod
-    def of(
-        cls, base: Base | None, kinds: Mapping[str, Kind], now: datetime, matching: Matching
-    ) -> Known:
-        """Return what is known. A plan is the first if nothing that reaches a place is."""
-        reaching = {name for name, kind in kinds.items() if any(kind.variants)}
-        former = base.desired.resources if base is not None else ()
-        live = (match.kind.name for match in matching.matches.values() if match.live is not None)
-        is_first = reaching.isdisjoint(address.kind for address in former)
-        return cls(base, kinds, now, is_first and reaching.isdisjoint(live))
+    @property
+    def is_first(self) -> bool:
+        """Whether neither the base nor live state reaches anything."""
+        return self.is_new and not self.index[0]
 
     @cached_property
     def of_kind(self) -> Mapping[str, Places]:
@@ -69,21 +56,21 @@ class Known(Struct, frozen=True, dict=True):
         return {name: Places.of(kind) for name, kind in self.kinds.items() if any(kind.variants)}
 
     @cached_property
-    def index(self) -> _Index:
-        """What the git base reaches. What does not run reaches nothing."""
+    def index(self) -> tuple[_Users, Mapping[SecretSource, Sequence[str]]]:
+        """What the objects of the base that run reach, and where their secrets are sent."""
         users: dict[str | _Pair, list[Address]] = defaultdict(list)
         receivers: dict[SecretSource, list[str]] = defaultdict(list)
         for address, resource in self.base.desired.resources.items() if self.base else ():
-            if address.kind not in self.of_kind:
+            if (places := self.of_kind.get(address.kind)) is None:
                 continue
-            reach = self.of_kind[address.kind].reach(resource.spec)
-            if self.runs(self.kinds[address.kind], resource.spec):
+            reach = places.reach(resource.spec)
+            if self.runs(places.kind, resource.spec):
                 users[reach.pair].append(address)
                 for place in reach.places:
                     users[place].append(address)
             for source in _sources(resource):
                 receivers[source].append(reach.receiver)
-        return _Index(users, receivers)
+        return users, receivers
 
     def runs(self, kind: Kind, body: JSONObject) -> bool:
         """Return whether an object runs, as far as a body says."""
@@ -98,14 +85,14 @@ class Known(Struct, frozen=True, dict=True):
 
         `at_base` is how the git base declares the object, None if it does not.
         """
-        kind = match.kind
-        if change.action not in _REACHING or kind.name not in self.of_kind:
+        kind, places = match.kind, self.of_kind.get(match.kind.name)
+        if change.action not in _REACHING or places is None:
             return (), ()
-        places, live = self.of_kind[kind.name], _fields(match)
+        live = _fields(match)
         after = _after(change, match, live)
-        reach, own = places.reach(after), places.reach(live) if live else Reach()
+        reach, own = places.reach(after), places.reach(live)
         was = places.reach(at_base.spec) if at_base is not None else Reach()
-        judge = _Judge(self, change, match, reach, own, was, at_base)
+        judge = _Judge(self, change, reach, own, was, at_base)
         again = change.action is not Action.REPLACE and bool(live) and not self.runs(kind, live)
         again = again and (change.action is Action.UNPAUSE or self.runs(kind, after))
         new = [*judge.secrets(), *judge.references(), *judge.places(again=again)]
@@ -118,7 +105,6 @@ class _Judge(Struct, frozen=True):
 
     known: Known
     change: Change
-    match: Match
     reach: Reach
     own: Reach
     was: Reach
@@ -151,7 +137,7 @@ class _Judge(Struct, frozen=True):
         if is_own and not again:
             return False
         mine = {self.change.address, self.at_base.address if self.at_base else None}
-        users = self.known.index.users.get(key, ())
+        users = self.known.index[0].get(key, ())
         return all(again and address in mine for address in users)
 
     def secrets(self) -> Iterator[NewPlace]:
@@ -165,10 +151,11 @@ class _Judge(Struct, frozen=True):
             if self._is_exposed(source)
         )
         what = [f"{'secret' if len(sent) == 1 else 'secrets'} {_named(sent)}"] if sent else []
-        what += ["stored credentials"] if self._sends_stored() else []
+        if self.change.action is Action.UPDATE and self._sends_stored():
+            what.append("stored credentials")
         if what:
-            receivers = self.known.index.receivers
-            former = dict.fromkeys(text for source in sent for text in receivers.get(source, ()))
+            known = self.known.index[1]
+            former = dict.fromkeys(text for source in sent for text in known.get(source, ()))
             before = [self.own.address] if self.own.address else list(former)[:_MOST_FORMER]
             text = f"{' and '.join(what)} -> {self.reach.receiver}"
             yield NewPlace(Novelty.SECRET, text, self.reach.address, ", ".join(before))
@@ -177,8 +164,8 @@ class _Judge(Struct, frozen=True):
         """Return whether a secret is known, and not known to be sent to the address."""
         reach, own, was = self.reach, self.own, self.was
         if self.known.base is None:
-            return own.address != reach.address and any(self._stored(set()))
-        receivers = self.known.index.receivers.get(source)
+            return own.address != reach.address and bool(own.secrets)
+        receivers = self.known.index[1].get(source)
         if not receivers or reach.receiver in receivers:
             return False
         # The live address counts for what the object stores.
@@ -186,28 +173,10 @@ class _Judge(Struct, frozen=True):
         return not (is_own and reach.address == own.address and reach.tokens == was.tokens)
 
     def _sends_stored(self) -> bool:
-        """Return whether an update makes the service use credentials that it stores elsewhere."""
-        if self.change.action is not Action.UPDATE:
-            return False
-        if self.reach.address in (self.own.address, self.was.address):
-            return False
-        sent = {note.path for note in self.change.secrets if note.use.sent}
-        return any(self._stored(sent, self.match.resource.spec))
-
-    def _stored(self, sent: AbstractSet[Path], spec: JSONObject | None = None) -> Iterator[str]:
-        """Yield the secrets that the object may store and a change does not send.
-
-        With a `spec`, only those that it uses, too. An object of an unknown type may store any.
-        """
-        live = _fields(self.match)
-        for field, variant in self.match.kind.variants if live else ():
-            before = variant.fields_of(live.get(field.name))
-            after = variant.fields_of(spec.get(field.name)) if spec is not None else before
-            if not (before and after) and not any(path[0] == field.name for path in sent):
-                yield field.name
-            used = {item.name for item in after if item.secret}
-            kept = {item.name for item in before if item.secret} & used
-            yield from (name for name in kept if (field.name, variant.body, name) not in sent)
+        """Return whether the service uses credentials at another address that it stores."""
+        sent = {str(note.path[-1]) for note in self.change.secrets if note.use.sent}
+        kept = (self.own.secrets & self.reach.secrets) - sent - ({UNKNOWN} if sent else set())
+        return bool(kept) and self.reach.address not in (self.own.address, self.was.address)
 
     def references(self) -> Iterator[NewPlace]:
         """Yield the references of secrets that differ from those of the git base."""
@@ -230,37 +199,27 @@ def _named(sources: Iterable[SecretSource]) -> str:
 def _fields(match: Match) -> dict[str, JSON]:
     """Return the live fields by name, without those that are absent."""
     body = match.live.body if match.live is not None else {}
-    values = ((field.name, field.live_value(body)) for field in match.kind.fields if body)
+    values = ((field.name, field.live_value(body)) for field in match.kind.fields)
     return {name: value for name, value in values if value is not MISSING}
 
 
 def _after(change: Change, match: Match, live: JSONObject) -> dict[str, JSON]:
     """Return the fields of an object after its resource is applied."""
-    resource, is_new = match.resource, change.action in (Action.CREATE, Action.REPLACE)
-    after = {**live, **resource.spec} if is_new else dict(live)
-    if not is_new:
-        for name, value in resource.spec.items():
-            if not is_ignored((name,), resource.lifecycle):
-                after[name] = value
-        for field, variant in match.kind.variants:
-            name = field.name
-            given = (live.get(name), resource.spec.get(name))
-            after[name] = _merged(*given, (name,), variant, resource)
-    for changed in change.fields if change.action is not Action.CREATE else ():
-        if not changed.secret and (len(changed.path) == 1 or not is_new):
-            put_at(after, changed.path, None if changed.after is MISSING else changed.after)
-    return after
+    fields, given = match.kind.fields, {**(change.body or {}), **(change.after_create or {})}
+    sent = {
+        item.name: given[name] for item in fields for name in item.sent_as(None) if name in given
+    }
+    if change.body is None or change.new_id is not None:
+        sent = dict(match.resource.spec)
+    if change.action in (Action.CREATE, Action.REPLACE):
+        return sent
+    for field, variant in match.kind.variants:
+        # A PATCH keeps what it does not contain.
+        old, new = (_mapping(body.get(field.name)) for body in (live, sent))
+        body = {**_mapping(old.get(variant.body)), **_mapping(new.get(variant.body))}
+        sent[field.name] = {**old, **new, variant.body: body}
+    return {**live, **sent}
 
 
-def _merged(
-    old: JSON, new: JSON, path: tuple[str, ...], variant: Variant, resource: Resource
-) -> dict[str, JSON]:
-    """Return a value with a variant as a PATCH leaves it: without what `ignore_changes` names."""
-    merged = dict(old) if isinstance(old, Mapping) else {}
-    for name, value in new.items() if isinstance(new, Mapping) else ():
-        below = (*path, name)
-        if name == variant.body and len(path) == 1:
-            merged[name] = _merged(merged.get(name), value, below, variant, resource)
-        elif not is_ignored(below, resource.lifecycle):
-            merged[name] = value
-    return merged
+def _mapping(value: JSON) -> JSONObject:
+    return value if isinstance(value, Mapping) else {}

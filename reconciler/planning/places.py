@@ -19,6 +19,8 @@ from reconciler.model.secret_names import looks_like_address, looks_secret
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, value_at
 
 _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
+UNKNOWN = "*"
+"""The name of all secrets of a type that is unknown."""
 _PLACES = (Novelty.BUCKET, Novelty.INTEGRATION)
 INSIDE = ("prefix", "database", "schema", "dataset", "table")
 """Words for parts of a place that are counted, not listed, where the place is new."""
@@ -50,6 +52,8 @@ class Reach(Struct, frozen=True):
         Where its credentials are sent, as far as answers have it, and the secret rest.
     inside
         Where it writes inside of the first place, such as `prefix web/`.
+    secrets
+        The names of the secrets that it may store, `UNKNOWN` for those of an unknown type.
     """
 
     data: tuple[str, ...] = ()
@@ -58,6 +62,7 @@ class Reach(Struct, frozen=True):
     address: str = ""
     tokens: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
+    secrets: AbstractSet[str] = frozenset()
 
     @property
     def pair(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -149,7 +154,8 @@ class _Part(NamedTuple):
 class _Holder(Struct, frozen=True):
     """A field with variants: the parts of its places by tag, and the extras that hold addresses.
 
-    `others` are the names of the fields below which other addresses are.
+    `others` are the names of the fields below which other addresses are, `secrets` of those that
+    are secret.
     """
 
     field: Field
@@ -157,6 +163,7 @@ class _Holder(Struct, frozen=True):
     parts: Mapping[str, tuple[_Part, ...]]
     extras: Mapping[str, _Part]
     others: Mapping[str, AbstractSet[str]]
+    secrets: Mapping[str, AbstractSet[str]]
 
     @classmethod
     def of(cls, field: Field, variant: Variant) -> _Holder:
@@ -173,7 +180,11 @@ class _Holder(Struct, frozen=True):
             parts[tag] = tuple(_Part.of(fields[name], word) for name, word in words.items())
         extras = {extra.name: extra for extra in variant.extras}
         held = {tag: _Part.of(extras[name], name) for tag, name in variant.addressed_by.items()}
-        return cls(field, variant, parts, held, others)
+        secrets = {
+            tag: {item.name for item in fields if item.secret}
+            for tag, fields in variant.variants.items()
+        }
+        return cls(field, variant, parts, held, others, secrets)
 
     def place(self, declared: JSON, live: JSON) -> Place | None:
         """Return where an object writes, None if that is unknown."""
@@ -205,7 +216,9 @@ class _Holder(Struct, frozen=True):
         held = [f"{name} {outer[name]}" for name in names]
         by = held if tag in self.extras or tag not in self.variant.variants else []
         hosts = ", ".join(text for sort, text in below if sort is Novelty.HOST)
-        sort, main = self._outermost(parts) or (Novelty.HOST, f"{tag} {hosts}" if hosts else "")
+        word, form = self.variant.outermost.get(next(iter(parts), ""), ("host", ""))
+        sort = Novelty(word)
+        main = form.format_map(parts) or (f"{tag} {hosts}" if hosts else "")
         endpoint = parts.get("endpoint", "")
         address = [main if sort is Novelty.HOST else "", endpoint, *by]
         if endpoint:
@@ -220,6 +233,7 @@ class _Holder(Struct, frozen=True):
             address=", ".join(filter(None, address)) or tag,
             tokens=tuple(text for sort, text in below if sort is Novelty.SECRET),
             inside=tuple(f"{word} {text}" for word, text in parts.items() if word in INSIDE),
+            secrets=self.secrets.get(tag, {UNKNOWN}),
         )
 
     def _parts(self, tag: str, outer: JSONObject, config: JSONObject) -> Mapping[str, str]:
@@ -228,13 +242,6 @@ class _Holder(Struct, frozen=True):
         shown = {name: _shown(config[name]) for name in named if name in config}
         place = self.place({**outer, self.variant.body: shown}, None)
         return dict(place.parts) if place is not None else {}
-
-    def _outermost(self, parts: Mapping[str, str]) -> tuple[Novelty, str] | None:
-        """Return the sort of a place, and what it is called without what is inside."""
-        for word, (sort, form) in self.variant.outermost.items():
-            if word in parts:
-                return sort, form.format_map(parts)
-        return None
 
     def _below(self, tag: str, config: Mapping[str, JSON]) -> Iterator[tuple[Novelty, str]]:
         """Yield the addresses, buckets and integrations that are no parts of a place.

@@ -153,3 +153,31 @@ def test_plan_o5_two_environments_that_declare_one_object_differently(
     assert ran.code == 0
     text = "batch_export.a differs between staging and production, which share an organization"
     assert (text in ran.out + ran.err) is warned
+
+
+def test_plan_v1_a_type_change_hides_no_address_from_the_trusted_policy(repo: Repo) -> None:
+    denying = SETTINGS.replace(
+        "max_deletes: 9", "max_deletes: 9, deny: [credentials-to-new-address]"
+    )
+    write(repo.folder, {"reconciler.yaml": denying})
+    base = repo.commit(lake=s3())
+    assert repo.apply().code == 0
+    repo.git.trust()
+    secrets = {
+        "user": "${secret:env:RECONCILER_SECRET_ID}",
+        "password": "${secret:env:RECONCILER_SECRET_ONE}",
+    }
+    config = {"host": "evil.example", "database": "d", "schema": "s", "table_name": "t", **secrets}
+    write(repo.folder, {"reconciler.yaml": SETTINGS})
+    repo.write(lake={"destination": {"type": "Postgres", "config": config}})
+    saved = repo.folder.parent / "plan.json"
+    ran = repo.run("plan", "--base", base, "--out", saved, environ={"CI": "true", "COLUMNS": "80"})
+    assert ran.code == 0, ran.err
+    section = " ".join(ran.out.split("\n\n")[1].split())
+    assert section == (
+        "New places and queries !! secrets env:RECONCILER_SECRET_ONE, env:RECONCILER_SECRET_ID -> "
+        "evil.example:5432 (before: S3) batch_export.lake"
+    )
+    assert "takes effect after the merge" in ran.out
+    assert section in " ".join(repo.run("show", saved, environ={"COLUMNS": "80"}).out.split())
+    assert repo.apply("--base", base, environ={"CI": "true"}).code == 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,7 @@ TEXT = RenderOptions(Style(width=80))
 FORMATS: dict[str, Callable[[Plan], str]] = {
     "text": lambda plan: "\n".join(plan_as_text(plan, TEXT).split("\n")[:24]),
     "summary": lambda plan: plan_as_text(plan, RenderOptions(Style(width=80), summary=True)),
-    "markdown": lambda plan: plan_as_markdown(plan)[:2_000],
+    "markdown": lambda plan: re.sub("<!--.*-->", "", plan_as_markdown(plan))[:2_000],
     "github": lambda plan: plan_as_github(plan).split("\n")[0],
     "html": lambda plan: plan_as_html(plan).partition("<main>")[2][:600],
     "sarif": lambda plan: json.dumps(
