@@ -26,6 +26,7 @@ MERGED = Field("settings", MergedObject(depth=2))
     [
         ({"a": 1}, {"a": 1, "b": 2}, True),
         ({"a": 1.0}, {"a": 1}, True),
+        ({"a": True}, {"a": 1}, False),
         ({"a": None}, {"b": 2}, True),
         ({"a": None}, {"a": 1}, False),
         ({"a": {"x": 1}}, {"a": {"x": 1, "y": 2}}, True),
@@ -54,6 +55,8 @@ def test_both_values_are_returned_in_the_compared_form() -> None:
         ({"interval": "day"}, {}, False),
         ({"paused": False}, {}, True),
         ({"unknown": 1}, {}, False),
+        ({"filters": [True]}, {"filters": [1]}, False),
+        ({"destination": with_secrets(new=[True])}, {"destination": s3(new=[1])}, False),
         ({"start_at": None}, {}, False),
         ({"start_at": None}, {"start_at": None}, True),
     ],
