@@ -26,7 +26,7 @@ from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("planning", "kinds", "applying", "reading")
-FOLDERS = ("unit", "contract", "property", "golden", "integration")
+FOLDERS = ("unit", "contract", "golden", "property", "integration")
 """The folders of tests that are run, the fastest first."""
 MOST_SECONDS = 420
 _COVERAGE = "mutations.coverage"
@@ -247,6 +247,9 @@ class Tests:
             node = f"{file}::{name}"
             if node not in self._failing and f"def {name}(" in self._text(file):
                 by_file[file].append(node)
+        if any(test.startswith("hypothesis.") for test in tests):
+            # The examples of a property run inside of Hypothesis: which one it is is not measured.
+            by_file["tests/property/"] = ["tests/property"]
         order = sorted(by_file, key=lambda file: _rank(file, len(by_file[file]), made.path))
         return [test for file in order for test in by_file[file]]
 

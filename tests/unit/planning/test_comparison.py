@@ -14,6 +14,7 @@ from reconciler.model.live import Live
 from reconciler.model.resource import Desired
 from reconciler.model.values import MISSING, SecretRef
 from reconciler.planning.base import Declared
+from reconciler.planning.comparison import EnvironmentSide, field_differences
 from reconciler.planning.differ import Difference, difference
 from tests.support.worlds import BY_NAME, export, live_export, s3, with_secrets, worlds
 
@@ -64,6 +65,11 @@ def test_both_values_are_returned_in_the_compared_form() -> None:
 def test_the_fast_path_compares_literally(declared: Any, live: Any, identical: bool) -> None:
     spec = export(**declared).spec
     assert is_identical(EXPORT, spec, live_export(**live).body) is identical
+
+
+def test_environments_differ_in_true_and_1() -> None:
+    sides = [EnvironmentSide(export(filters=[value]), {}) for value in (True, 1)]
+    assert [item.path for item in field_differences(EXPORT, *sides)] == [("filters",)]
 
 
 @given(worlds())
