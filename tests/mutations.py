@@ -22,7 +22,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from coverage import CoverageData
+import pytest
+from coverage import Coverage, CoverageData
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("planning", "kinds", "applying", "reading")
@@ -30,8 +31,8 @@ FOLDERS = ("unit", "contract", "golden", "property", "integration")
 """The folders of tests that are run, the fastest first."""
 MOST_SECONDS = 420
 _COVERAGE = "mutations.coverage"
-_BASELINE = "mutations.txt"
-_PYTEST = ("-m", "pytest", "-n", "0", "-p", "no:cacheprovider")
+_OUTPUT = "mutations.txt"
+_PYTEST = ("-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-p", "no:schemathesis")
 
 _FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
@@ -225,43 +226,46 @@ def _is_guard(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], _LEAVING)
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Measure each test on its own: this module is a plugin of pytest when it measures."""
+    measuring = Coverage.current()
+    if measuring is not None:
+        measuring.switch_context(item.nodeid)
+
+
 class Tests:
     """The tests by the lines that they run, read from the coverage of a folder."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
         self._data = CoverageData(str(folder / _COVERAGE))
         self._data.read()
-        baseline = (folder / _BASELINE).read_text(encoding="utf-8")
-        self._failing = set(re.findall(r"^(?:FAILED|ERROR) ([^\s\[]+)", baseline, re.MULTILINE))
+        output = (folder / _OUTPUT).read_text(encoding="utf-8")
+        self._failing = set(re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE))
 
-    def of(self, made: Mutation) -> list[str]:
-        """Return those of a mutation, the likely killers first; of the module if none runs it."""
-        by_line = self._data.contexts_by_lineno(str((self._folder / made.path).resolve()))
+    def of(self, made: Mutation) -> list[list[str]]:
+        """Return those of a mutation, or else of its module, in groups, the likely killers first.
+
+        Each group is a run of pytest, because most of the time of a test is its import.
+        """
+        by_line = self._data.contexts_by_lineno(made.path)
         tests = {test for line in made.site.lines for test in by_line.get(line, ()) if test}
         tests = tests or {test for names in by_line.values() for test in names if test}
         by_file: defaultdict[str, list[str]] = defaultdict(list)
-        for test in sorted(tests):
-            module, _, name = test.rpartition(".")
-            file = f"{module.replace('.', '/')}.py"
-            node = f"{file}::{name}"
-            if node not in self._failing and f"def {name}(" in self._text(file):
-                by_file[file].append(node)
-        if any(test.startswith("hypothesis.") for test in tests):
-            # The examples of a property run inside of Hypothesis: which one it is is not measured.
-            by_file["tests/property/"] = ["tests/property"]
+        for test in sorted(tests - self._failing):
+            by_file[test.partition("::")[0]].append(test)
         order = sorted(by_file, key=lambda file: _rank(file, len(by_file[file]), made.path))
-        return [test for file in order for test in by_file[file]]
-
-    def _text(self, file: str) -> str:
-        path = self._folder / file
-        return path.read_text(encoding="utf-8") if path.exists() else ""
+        groups = [order[:1]]
+        groups += [[file for file in order[1:] if _folder(file) == name] for name in FOLDERS]
+        return [[test for file in group for test in by_file[file]] for group in groups if group]
 
 
 def _rank(file: str, tests: int, module: str) -> tuple[int, bool, int, str]:
-    folder = file.split("/")[1]
     subject = Path(module).stem
-    return (FOLDERS.index(folder), subject not in Path(file).stem, -tests, file)
+    return (FOLDERS.index(_folder(file)), subject not in Path(file).stem, -tests, file)
+
+
+def _folder(file: str) -> str:
+    return file.split("/")[1]
 
 
 def copied(folder: Path) -> None:
@@ -274,22 +278,23 @@ def copied(folder: Path) -> None:
         if not source.exists() or (target.exists() and source.read_bytes() == target.read_bytes()):
             continue
         if any(name.startswith(f"reconciler/{package}/") for package in PACKAGES):
-            (folder / _COVERAGE).unlink(missing_ok=True)
+            (folder / _OUTPUT).unlink(missing_ok=True)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target)
 
 
 def measured(folder: Path) -> Tests:
     """Return the tests of a folder. Run all of them once if that was not done before."""
-    if not (folder / _COVERAGE).exists():
-        sources = ",".join(f"reconciler/{package}" for package in PACKAGES)
-        (folder / "mutations.ini").write_text(
-            f"[run]\ndynamic_context = test_function\nsource =\n    {sources}\n", encoding="utf-8"
-        )
-        command = ["-m", "coverage", "run", "--rcfile=mutations.ini", f"--data-file={_COVERAGE}"]
+    if not (folder / _OUTPUT).exists():
+        names = ",".join(f"reconciler/{package}" for package in PACKAGES)
+        options = [f"--data-file={_COVERAGE}", f"--source={names}", "--rcfile=mutations.ini"]
+        (folder / "mutations.ini").write_text("[run]\nrelative_files = true\n", encoding="utf-8")
         paths = [f"tests/{name}" for name in FOLDERS]
-        _, output = _run(folder, [*command, *_PYTEST, "-q", *paths], limit=None)
-        (folder / _BASELINE).write_text(output, encoding="utf-8")
+        plugin = ("-p", "tests.mutations", "-q")
+        _, output = _run(
+            folder, ["-m", "coverage", "run", *options, *_PYTEST, *plugin, *paths], limit=None
+        )
+        (folder / _OUTPUT).write_text(output, encoding="utf-8")
     return Tests(folder)
 
 
@@ -313,23 +318,30 @@ def _run(folder: Path, command: Sequence[str], *, limit: float | None) -> tuple[
     return process.returncode, output
 
 
-def outcome(folder: Path, made: Mutation, tests: Sequence[str]) -> str:
+def outcome(folder: Path, made: Mutation, groups: Sequence[Sequence[str]]) -> str:
     """Make the mutation, run tests until one fails, undo it, and return what happened."""
-    if not tests:
-        return "no test runs it"
     path = folder / made.path
     original, kept = path.read_bytes(), path.stat()
     path.write_text(made.text, encoding="utf-8")
     try:
-        code, output = _run(folder, [*_PYTEST, "-x", "-v", "--tb=no", *tests], limit=MOST_SECONDS)
+        for tests in groups:
+            killer = _failure(folder, tests)
+            if killer is not None:
+                return killer
     finally:
         path.write_bytes(original)
         os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    return f"SURVIVED {sum(map(len, groups))} tests"
+
+
+def _failure(folder: Path, tests: Sequence[str]) -> str | None:
+    """Return the test that fails, and what else stops the tests; None if all pass."""
+    code, output = _run(folder, [*_PYTEST, "-x", "-v", "--tb=no", *tests], limit=MOST_SECONDS)
+    if code == 0:
+        return None
     if code is None:
         last = re.findall(r"^tests/\S+", output, re.MULTILINE)
         return f"stopped after {MOST_SECONDS} s in {last[-1] if last else 'no test'}"
-    if code == 0:
-        return f"SURVIVED {len(tests)} tests"
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
     return failed.group(1) if failed else f"exit code {code}: {output[-300:]}"
 
@@ -347,7 +359,7 @@ def main() -> None:
     by_rule = places(folder)
     for seed in range(options.first, options.last + 1):
         made = mutation(folder, by_rule, seed)
-        chosen = options.tests if tests is None else tests.of(made)
+        chosen = [options.tests] if tests is None else tests.of(made)
         print(f"{seed} | {made} | {outcome(folder, made, chosen)}", flush=True)  # noqa: T201
 
 

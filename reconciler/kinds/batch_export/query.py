@@ -52,6 +52,7 @@ _BINARY = {
     "%": (7, "modulo"),
 }
 
+_NEGATED = {"in": "notIn", "like": "notLike", "ilike": "notILike"}
 _FLATTENED = frozenset({"and", "or", "concat"})
 _UNARY_PRECEDENCE = 8
 
@@ -141,7 +142,7 @@ class _Reader:
     def _expression(self, minimum: int) -> str:
         left = self._prefix()
         while True:
-            negated = self._peek() == "not" and self._peek(1) in {"in", "like", "ilike"}
+            negated = self._peek() == "not" and self._peek(1) in _NEGATED
             operator = self._peek(1 if negated else 0)
             if self._peek() == "is":
                 left = self._null_test(left)
@@ -151,9 +152,7 @@ class _Reader:
             precedence, function = _BINARY[operator]
             self._at += 2 if negated else 1
             right = self._expression(precedence + 1)
-            if negated:
-                function = f"not{function[0].upper()}{function[1:]}"
-            left = _call(function, left, right)
+            left = _call(_NEGATED[operator] if negated else function, left, right)
 
     def _null_test(self, left: str) -> str:
         self._expect("is")
