@@ -240,7 +240,7 @@ class Tests:
         self._data = CoverageData(str(folder / _COVERAGE))
         self._data.read()
         output = (folder / _OUTPUT).read_text(encoding="utf-8")
-        self._failing = set(re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE))
+        self._failing = set(_failed(output))
 
     def of(self, made: Mutation) -> list[list[str]]:
         """Return those of a mutation, or else of its module, in groups, the likely killers first.
@@ -342,8 +342,11 @@ def _failure(folder: Path, tests: Sequence[str]) -> str | None:
     if code is None:
         last = re.findall(r"^tests/\S+", output, re.MULTILINE)
         return f"stopped after {MOST_SECONDS} s in {last[-1] if last else 'no test'}"
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
-    return failed.group(1) if failed else f"exit code {code}: {output[-300:]}"
+    return next(iter(_failed(output)), f"exit code {code}: {output[-300:]}")
+
+
+def _failed(output: str) -> list[str]:
+    return re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from reconciler.model.comparison import compared, is_equal, is_identical
 from reconciler.model.field_types import MergedObject
 from reconciler.model.kind import Field
 from reconciler.model.live import Live
-from reconciler.model.resource import Desired
+from reconciler.model.resource import Desired, Lifecycle, State
 from reconciler.model.values import MISSING, SecretRef
 from reconciler.planning.base import Declared
 from reconciler.planning.comparison import EnvironmentSide, field_differences
@@ -67,9 +67,19 @@ def test_the_fast_path_compares_literally(declared: Any, live: Any, identical: b
     assert is_identical(EXPORT, spec, live_export(**live).body) is identical
 
 
-def test_environments_differ_in_true_and_1() -> None:
-    sides = [EnvironmentSide(export(filters=[value]), {}) for value in (True, 1)]
-    assert [item.path for item in field_differences(EXPORT, *sides)] == [("filters",)]
+@pytest.mark.parametrize(
+    ("first", "second", "path"),
+    [
+        ({"filters": [True]}, {"filters": [1]}, ("filters",)),
+        ({"parent": "web"}, {"parent": "app"}, ("project",)),
+        ({}, {"state": State.ABSENT}, ("state",)),
+        ({}, {"lifecycle": Lifecycle(protect=True)}, ("lifecycle", "protect")),
+        ({"secret_version": "1"}, {"secret_version": "2"}, ("secret_version",)),
+    ],
+)
+def test_environments_differ_in_one_place(first: Any, second: Any, path: Any) -> None:
+    sides = [EnvironmentSide(export(**parts), {}) for parts in (first, second)]
+    assert [item.path for item in field_differences(EXPORT, *sides)] == [path]
 
 
 @given(worlds())
