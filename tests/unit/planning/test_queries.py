@@ -91,8 +91,8 @@ def test_another_form_is_no_change(base: Any) -> None:
     ],
 )
 def test_a_condition_is_that_which_servers_of_2025_show(written: str, shown: str) -> None:
-    query = f"select Distinct a as b, count( * ) from events e where {written}"  # noqa: S608
-    live = live_query(f"SELECT DISTINCT a AS b, count(*) FROM events AS e WHERE {shown}")  # noqa: S608
+    query = f"select Distinct a as b, count( * ) from events e where {written}"
+    live = live_query(f"SELECT DISTINCT a AS b, count(*) FROM events AS e WHERE {shown}")
     assert planned(desired_of(WEB, export(sql_query=query)), live).empty
 
 
