@@ -187,10 +187,12 @@ def test_a_known_refusal_names_the_place_the_fix_and_the_way_to_try_it() -> None
     assert "policy: {attempt: [type-not-accepted]}" in refusal.allow
 
 
-def test_live_values_in_a_refusal_are_escaped() -> None:
+def test_addresses_are_refused_by_servers_of_2026_and_escaped() -> None:
     url = "https://a/\x1b[31m\n"
     resource = export(destination={"type": "HTTP", "config": {"url": url, "token": "t"}})
     assert one(plan_of(resource)).message.isprintable()
+    for dialect in (Dialect.INTERFACE, Dialect.V2025):
+        assert ids(plan_of(resource, dialect=dialect)) == set()
 
 
 def test_ids_are_unique_and_explained() -> None:
