@@ -21,7 +21,7 @@ from reconciler.model.compared import (
     OnlyIn,
     ResourceDifference,
 )
-from reconciler.model.comparison import comparable, is_default
+from reconciler.model.comparison import comparable, is_default, is_same
 from reconciler.model.kind import Kind
 from reconciler.model.leaves import field_leaves
 from reconciler.model.live import Live, LiveObject
@@ -151,7 +151,7 @@ def _differences(
 ) -> Iterator[FieldDifference]:
     for path in {**values, **others}:
         value, other = values.get(path, MISSING), others.get(path, MISSING)
-        if value != other:
+        if not is_same(value, other):
             intent = Intent.IDENTITY if path == _NAME else intents.get(path, Intent.NONE)
             first, second = redact_value(value, mask), redact_value(other, mask)
             yield FieldDifference(path, FieldSide(first), FieldSide(second), intent)
