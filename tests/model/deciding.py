@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tests.model.declared import CONFIG, KINDS, Path, Resource, all_resources, canonical, declared
+from tests.model.declared import CONFIG, Path, Resource, canonical, checked_out, declared
 from tests.model.oracle import PLACES, TYPE, Change, Live, Oracle, Prediction, Problem, is_past
 from tests.model.world import World
 
@@ -71,7 +71,9 @@ class Planned:
 
     def _decide(self) -> None:
         oracle, candidates = self.oracle, list(self._candidates())
-        self._select([change.address for change in candidates] + list(oracle.matched))
+        mentioned = {*oracle.untouchable, *(item.resource.address for item in oracle.unclear)}
+        known = {*oracle.matched, *oracle.removed, *(change.address for change in candidates)}
+        self._select(known, mentioned - known)
         for change in candidates:
             if change.address not in self.left_out:
                 self.changes[change.address, change.action] = change
@@ -141,18 +143,18 @@ class Planned:
 
     # Selection (docs/planning.md, Select resources)
 
-    def _select(self, known: list[str]) -> None:
+    def _select(self, known: set[str], mentioned: set[str]) -> None:
         world, oracle = self.world, self.oracle
         if not world.targets and not world.excludes and not world.rotate:
             return
         declared_now = set(oracle.matched)
         for text in (*world.targets, *world.excludes, *world.rotate):
-            if text != "*" and text not in known:
+            if text != "*" and text not in known | mentioned:
                 raise Problem("BadUsage")
         for address in world.rotate:
             if not any(str(v).startswith("${secret:") for v in oracle.now[address].values.values()):
                 raise Problem("BadUsage")
-        chosen = set(known) if not world.targets else set(world.targets)
+        chosen = set(world.targets) or known | mentioned
         chosen -= set(world.excludes)
         if not chosen:
             raise Problem("BadUsage")
@@ -164,7 +166,7 @@ class Planned:
                 if to in world.excludes:
                     raise Problem("BadUsage")
                 chosen.add(to)
-        self.left_out = set(known) - chosen
+        self.left_out = known - chosen
 
     # Refusals
 
@@ -286,7 +288,9 @@ class Planned:
 
     def _guard_server(self) -> None:
         """Refuse what the server is known to refuse (docs/consequences.md, Known refusals)."""
-        dialect, attempt = self.world.dialect, self.policy.get("attempt", ())
+        dialect, attempt = self.dialect(), self.policy.get("attempt", ())
+        if dialect is None:
+            return
         new_names = {
             change.live.id: self.oracle.now[change.address].name
             for change in self._of_action("update")
@@ -299,7 +303,7 @@ class Planned:
                 continue
             is_new = change.action != "update"
             to = resource.values.get(TYPE)
-            if to == "HTTP" and (is_new or TYPE in change.fields):
+            if to == "HTTP" and is_new:
                 if (*CONFIG, "token") not in resource.values:
                     self._refuse_known("field-required", change.address, attempt)
             if dialect != "2026":
@@ -320,6 +324,13 @@ class Planned:
             )
             if integration and ((moved and same) or (is_new and change.parent is None)):
                 self._refuse_known("integration-of-another-project", change.address, attempt)
+
+    def dialect(self) -> str | None:
+        """Return the version of the server, as far as a plan can know it."""
+        exports = [item for item in self.oracle.live if item.kind == "batch_export"]
+        has_any = any(item.kind == "batch_export" for item in self.oracle.now.values())
+        is_known = exports or (self.world.dialect == "2026" and has_any)
+        return self.world.dialect if is_known else None
 
     def _refuse_known(self, rule: str, address: str, attempt: Sequence[str]) -> None:
         if rule not in attempt:
@@ -399,7 +410,7 @@ class Planned:
             if name == world.environment:
                 continue
             other = Oracle(world, self.oracle.live)
-            other.now = declared(world.work, name)
+            other.now = declared(checked_out(world), name)
             other.versions, other.ignored, other.untouchable = [], {}, set()
             other.policy, other.base = {}, None
             try:
@@ -453,6 +464,3 @@ def _place(values: object) -> tuple[object, ...] | None:
 
 def _same(resource: Resource, item: Live, path: Path) -> bool:
     return canonical("batch_export", path, resource.values.get(path)) == item.value(path)
-
-
-__all__ = ["KINDS", "Planned", "all_resources"]

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.model.declared import KINDS, declared
+from tests.model.declared import KINDS, checked_out, declared
 from tests.model.world import Commit, Files, World
 
 Edit = Callable[[Files], None]
@@ -584,7 +584,7 @@ class Drawing:
         """Return the live projects as the service is planted with them."""
         found = []
         for uid in self._projects():
-            body = {"id": _id_of(uid), **self.live[uid], "batch_exports": []}
+            body = {"id": _id_of(uid), "anonymize_ips": False, **self.live[uid], "batch_exports": []}
             for child in self._exports():
                 if self.live[child]["_parent"] == uid:
                     own = {k: v for k, v in self.live[child].items() if k != "_parent"}
@@ -695,13 +695,18 @@ def _removal(kind: str, key: str) -> Edit:
 def _planted(value: Any, project: int, dialect: str) -> Any:
     """Return a live export: secrets have values, and integrations are those of its project."""
     if isinstance(value, dict):
-        return {
+        planted = {
             key: _planted(item, project, dialect)
             for key, item in value.items()
             if item != "${unset}" and not (item is None and key in ("model", "end_at"))
         }
-    if value == "$project":
-        return 100 + project
+        if "integration" in value:
+            planted["integration"] = 100 + project
+        if value.get("type") == "HTTP":
+            planted["config"].setdefault("token", "old-secret")
+        if value.get("destination", {}).get("type") == "HTTP":
+            planted.pop("model", None)
+        return planted
     if isinstance(value, str) and value.startswith("${secret:"):
         return "old-secret"
     return value
@@ -711,7 +716,7 @@ def clean(files: Files) -> Files:
     """Return files without the hidden ids, and with the integration of each project."""
     files = copy.deepcopy(files)
     uids = {
-        key: body["_uid"]
+        key: body.get("_uid")
         for value in files.values()
         for key, body in value.get("projects", {}).items()
     }
@@ -727,6 +732,10 @@ def clean(files: Files) -> Files:
     return files
 
 
+def _is_http(values: Any) -> bool:
+    return bool(values.get(("destination", "type")) == "HTTP")
+
+
 def valid(files: Files) -> bool:
     """Return whether the files are valid in all environments, as `validate` checks them."""
     for name in files["reconciler.yaml"]["environments"]:
@@ -739,7 +748,18 @@ def valid(files: Files) -> bool:
             if item.parent and item.parent[0] == "key" and not item.absent:
                 if resources[item.parent[1]].absent:
                     return False
+            if item.absent and item.protected:
+                return False
+            if _is_http(item.values) and item.values.get(("model",)) not in (None, "events"):
+                return False
             places.append((address.partition(".")[0], item.parent, item.name))
+        former = [
+            (item.kind, item.parent, name)
+            for item in resources.values()
+            for name in set(item.former_names)
+        ]
+        if len(set(former)) < len(former):
+            return False
         pins = [(item.kind, item.pinned) for item in resources.values() if item.pinned]
         if len(set(places)) < len(places) or len(set(pins)) < len(pins):
             return False
@@ -854,6 +874,6 @@ def _options(drawing: Drawing, world: World) -> None:
     names = [name for name in world.commits[world.head].files if name != "reconciler.yaml"]
     if drawing.chance(0.1):
         world.sparse = (dice.choice(names),)
-        if world.sparse[0] in world.work["reconciler.yaml"].get("resources", ()):
+        if not valid(checked_out(world)):
             world.sparse = ()
 

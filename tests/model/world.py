@@ -101,14 +101,14 @@ def written(world: World, folder: Path) -> list[str]:
     )
     lines = (line.split() for line in marks.read_text(encoding="utf-8").splitlines())
     ids = {int(mark[1:]) - 1: commit for mark, commit in lines}
-    refs = {
-        "refs/heads/" + world.branch: world.head,
-        "refs/remotes/origin/main": world.default,
-        f"refs/remotes/origin/{world.branch}": world.upstream,
-        f"refs/reconciler/{world.environment}": world.mark,
-    }
+    refs = [
+        ("refs/heads/" + world.branch, world.head),
+        ("refs/remotes/origin/main", world.default),
+        (f"refs/remotes/origin/{world.branch}", world.upstream),
+        (f"refs/reconciler/{world.environment}", world.mark),
+    ]
     config = ""
-    if world.default is not None:
+    if world.default is not None or world.upstream is not None:
         config += '[remote "origin"]\n\turl = /none\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
     if world.upstream is not None:
         config += f'[branch "{world.branch}"]\n\tremote = origin\n'
@@ -116,7 +116,7 @@ def written(world: World, folder: Path) -> list[str]:
     with (folder / ".git/config").open("a", encoding="utf-8") as file:
         file.write(config)
     (folder / ".git/HEAD").write_text(f"ref: refs/heads/{world.branch}\n", encoding="utf-8")
-    for name, number in refs.items():
+    for name, number in refs:
         if number is not None:
             write(folder, {f".git/{name}": ids[number] + "\n"})
     if world.default is not None:
