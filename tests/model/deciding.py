@@ -276,7 +276,7 @@ class Planned:
         oracle, changed = self.oracle, {address for address, _ in self.changes}
         for address, item in oracle.matched.items() if changed else ():
             was = oracle.at_base(address, item)
-            other = was.address if was else address
+            other = was.address if was and not oracle.is_tied(item) else address
             is_claimed = other != address and other in oracle.matched
             is_pinned = oracle.now[address].pinned is not None
             if is_claimed and not is_pinned and changed & {address, other}:
@@ -331,6 +331,14 @@ class Planned:
         has_any = any(item.kind == "batch_export" for item in self.oracle.now.values())
         is_known = exports or (self.world.dialect == "2026" and has_any)
         return self.world.dialect if is_known else None
+
+    def reset_of(self, change: Change) -> list[Path]:
+        """Return the fields that a change resets."""
+        return [path for path, (_, is_reset) in change.fields.items() if is_reset]
+
+    def doubled_heads(self) -> set[str]:
+        """Return the resources that would double an object themselves."""
+        return {address for address, _ in self._doubled()}
 
     def _refuse_known(self, rule: str, address: str, attempt: Sequence[str]) -> None:
         if rule not in attempt:
@@ -426,6 +434,8 @@ class Planned:
         for address, item in oracle.matched.items():
             resource = oracle.now[address]
             history = oracle.history_of(address, item)
+            if oracle.is_tied(item):
+                result.tied.add(address)
             if oracle.base and item and not (history and history[0][0] == 0):
                 result.adopted.add(address)
             for text in _loosened(resource, [was for _, was in history]) if oracle.base else ():

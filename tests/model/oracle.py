@@ -113,8 +113,7 @@ class Prediction:
     stays: set[tuple[str, str]] = field(default_factory=set)
     base: int | None = None
     resources: Declared = field(default_factory=dict)
-    renamed: dict[str, str] = field(default_factory=dict)
-    at_base: set[str] = field(default_factory=set)
+    tied: set[str] = field(default_factory=set)
 
 
 class Problem(Exception):
@@ -454,6 +453,15 @@ class Oracle:
             if len(objects) == 1 and item and objects[0].id == item.id and was.kind == item.kind:
                 return was
         return None
+
+    def is_tied(self, item: Live | None) -> bool:
+        """Return whether several resources of the base may have been an object."""
+        keys = [
+            key
+            for key, was in (self.versions[0].items() if self.versions and item else ())
+            if item and was.kind == item.kind and [item] == self.of_version(0, key)
+        ]
+        return len(keys) > 1
 
     def fields_of(self, resource: Resource, item: Live) -> dict[Path, tuple[str, bool]]:
         """Return the fields that differ, each with its origin and whether it is reset."""
