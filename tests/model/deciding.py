@@ -161,7 +161,7 @@ class Planned:
         for address in sorted(chosen & declared_now):
             resource = oracle.now[address]
             to = resource.parent[1] if resource.parent and resource.parent[0] == "key" else None
-            needs = to is not None and oracle.matched.get(to) is None and not resource.absent
+            needs = to in oracle.matched and oracle.matched[to] is None and not resource.absent
             if needs and to is not None and not oracle.now[to].absent:
                 if to in world.excludes:
                     raise Problem("BadUsage")

@@ -720,6 +720,11 @@ def clean(files: Files) -> Files:
         for value in files.values()
         for key, body in value.get("projects", {}).items()
     }
+    names = {
+        body["name"]: body.get("_uid")
+        for value in files.values()
+        for body in value.get("projects", {}).values()
+    }
     for value in files.values():
         for collection in KINDS.values():
             for body in value.get(collection, {}).values():
@@ -727,9 +732,19 @@ def clean(files: Files) -> Files:
                 to = body.get("destination", {})
                 if to.get("integration") == "$project":
                     parent = body["project"]
-                    uid = uids.get(parent) if isinstance(parent, str) else None
-                    to["integration"] = 100 + (int(uid[1:]) if uid else 1)
+                    to["integration"] = _integration(parent, uids, names)
     return files
+
+
+def _integration(parent: Any, uids: Body, names: Body) -> int:
+    """Return the integration of a project that is named by key, live name or id."""
+    if isinstance(parent, str):
+        uid = uids.get(parent)
+    elif "id" in parent:
+        return 100 + int(parent["id"])
+    else:
+        uid = names.get(parent["name"])
+    return 100 + (int(uid[1:]) if uid else 1)
 
 
 def _is_http(values: Any) -> bool:
