@@ -11,11 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.model.deciding import Planned
+from tests.model.declared import checked_out, declared
 from tests.model.drawing import drawn
+from tests.model.environments import comparable, compared, pulled
 from tests.model.oracle import Live, Prediction, live_of
 from tests.model.outcome import applied, drifted, is_undoable, state_of
 from tests.model.real import Clone, Ended, clone_of
-from tests.model.world import World
+from tests.model.world import World, checkout
 from tests.reliability.service import KEY, ORGANIZATION
 from tests.reliability.virtual import run_virtually
 
@@ -123,9 +125,75 @@ async def _judged(clone: Clone) -> AsyncIterator[str]:
     if dice.random() < 0.4:
         async for problem in _drift(clone):
             yield problem
+    is_whole = not (world.targets or world.excludes or world.rotate)
+    if is_whole and dice.random() < 0.5:
+        async for problem in _pull(clone, planned, predicted):
+            yield problem
+    if dice.random() < 0.3 and "two" in world.work["reconciler.yaml"]["environments"]:
+        for problem in _environments(clone):
+            yield problem
     if dice.random() < 0.7:
         async for problem in _applied(clone, planned, predicted, ended, dice):
             yield problem
+
+
+def _environments(clone: Clone) -> Iterator[str]:
+    """Compare two environments, promote one to the other, and compare what is left."""
+    files = checked_out(clone.world)
+    expected = compared(files, "one", "two")
+    actual = clone.compare()
+    fields = {
+        (str(item.address), tuple(map(str, changed.path))): bool(changed.intent)
+        for item in actual.resources
+        for changed in item.fields
+        if changed.path[0] not in ("project", "lifecycle")
+    }
+    yield from differing("compare", _items(expected.fields), _items(fields))
+    for word in ("only_first", "only_second"):
+        found = {str(item.address) for item in getattr(actual, word)}
+        yield from differing(f"compare: {word}", getattr(expected, word), found)
+    problem = clone.promote()
+    yield from differing("promote", "", problem)
+    after = clone.files()
+    left = compared(after, "one", "two")
+    yield from differing("promote: differences", set(), left.unintended | left.only_first)
+    yield from differing("promote: only_second", expected.only_second, left.only_second)
+    yield from differing("promote: source", declared(files, "one"), declared(after, "one"))
+    checkout(clone.world, clone.folder, clone.world.work)
+
+
+async def _pull(clone: Clone, planned: Planned, predicted: Prediction) -> AsyncIterator[str]:
+    """Write drift into the files, and read them again."""
+    files, drift = checked_out(clone.world), drifted(planned, predicted)
+    conflicts = {
+        (change.address, path)
+        for change in predicted.changes.values()
+        for path, (origin, _) in change.fields.items()
+        if origin == "both"
+    }
+    live = {c.address: c.live.values for c in predicted.changes.values() if c.live}
+    names = {c.address: c.live.name for c in predicted.changes.values() if c.live}
+    live = {key: {**values, ("name",): names[key]} for key, values in live.items()}
+    code = await clone.pull()
+    is_partial = conflicts or drift.deleted or drift.renamed
+    expected = drift.code if drift.code not in (0, 2) else 3 if is_partial else 0
+    for problem in differing("pull: exit code", expected, code):
+        yield problem
+    if expected in (0, 3):
+        after = clone.files()
+        wanted = pulled(declared(files, "one"), live, drift, conflicts)
+        found = {key: comparable(item) for key, item in declared(after, "one").items()}
+        for key in wanted.keys() | found.keys():
+            one, two = wanted.get(key, {}), found.get(key, {})
+            apart = {p for p in one.keys() | two.keys() if one.get(p) != two.get(p)}
+            apart = {p for p in apart if p in one or two[p] is not None}
+            for problem in differing(f"pull: {key}", set(), apart):
+                yield f"{problem} {[one.get(p) for p in apart]} {[two.get(p) for p in apart]}"
+        for problem in differing(
+            "pull: other environment", declared(files, "two"), declared(after, "two")
+        ):
+            yield problem
+    checkout(clone.world, clone.folder, clone.world.work)
 
 
 async def _drift(clone: Clone) -> AsyncIterator[str]:

@@ -10,18 +10,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from reconciler.cli.exit_codes import exit_code_of_apply, exit_code_of_plan
 from reconciler.client import ClientSettings
 from reconciler.commands.applying import ApplyRequest, Screen, apply
+from reconciler.commands.comparing import Pair, compare_files
 from reconciler.commands.drifting import DriftRequest, drift
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.planning import PlanResult, plan
+from reconciler.commands.promoting import PromoteRequest, promote
+from reconciler.commands.pulling import PullRequest, pull
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.undoing import plan_undo
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
+from reconciler.model.compared import EnvironmentComparison
 from reconciler.model.codec.plan import encode
 from reconciler.model.drift import Drift
 from reconciler.model.plan_options import PlanOptions, Selection
@@ -114,6 +120,31 @@ class Clone:
         except ReconcilerError as error:
             return _failed(error)
         return Ended(0 if result.drift.empty else 2, drift=result.drift)
+
+    async def pull(self) -> int:
+        """Write drift into the files; return the exit code."""
+        try:
+            result = await pull(PullRequest(self.request(plain=True)), self.runtime())
+        except ReconcilerError as error:
+            return int(error.exit_code)
+        drifted = result.pulled.drift
+        return 3 if result.pulled.left_out or drifted.deleted or drifted.renamed else 0
+
+    def compare(self) -> EnvironmentComparison:
+        return compare_files(Pair.open(self.options, ("one", "two"), self.runtime()))
+
+    def promote(self) -> str:
+        """Promote the first environment to the second; return the error, if any."""
+        try:
+            promote(PromoteRequest(self.options, "one", "two"), self.runtime())
+        except ReconcilerError as error:
+            return _failed(error).text
+        return ""
+
+    def files(self) -> dict[str, Any]:
+        """Return the values of the files in the checkout."""
+        texts = {path.name: path.read_text(encoding="utf-8") for path in self.folder.glob("*.yaml")}
+        return {name: yaml.safe_load(text) for name, text in texts.items()}
 
     async def state(self) -> dict[str, Any]:
         return await self.service.state()

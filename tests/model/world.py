@@ -5,16 +5,18 @@ Everything is plain data. `written` makes a clone of it, as a user would have on
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.support.cli import write
 from tests.support.git import Git
 
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 Files = dict[str, Any]
 """The values of the files by name; `reconciler.yaml` is one of them."""
 SECRETS = {f"RECONCILER_SECRET_{name}": f"the-secret-{name}" for name in ("A", "B", "C")}
@@ -138,7 +140,7 @@ def checkout(world: World, folder: Path, files: Files) -> None:
 
 def text_of(value: Any) -> str:
     """Return the text of a file."""
-    return json.dumps(value, indent=1) + "\n"
+    return yaml.dump(value, Dumper=_DUMPER, sort_keys=False, default_flow_style=False)
 
 
 def _stream(world: World) -> Iterator[str]:
