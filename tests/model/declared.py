@@ -91,7 +91,7 @@ def canonical(kind: str, path: Path, value: Any) -> Any:
     if value is None:
         value = DEFAULTS.get((kind, path))
     if path[-1] in ("start_at", "end_at") and value is not None:
-        return datetime.fromisoformat(value)
+        return datetime.fromisoformat(str(value))
     if path[-1] in ("exclude_events", "include_events"):
         return tuple(sorted(value)) if value else None
     if isinstance(value, bool):

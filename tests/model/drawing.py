@@ -16,6 +16,7 @@ from tests.model.world import Commit, Files, World
 Edit = Callable[[Files], None]
 Body = dict[str, Any]
 ENDS = ("2027-01-01T00:00:00Z", "2028-01-01T00:00:00Z", None)
+_KEYS = ("lake", "orders", "raw", "copy", "daily")
 NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Ignored", "Omega")
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
 
@@ -153,7 +154,7 @@ class Drawing:
         return _edit_of(kind, one[1], change) if one else None
 
     def add_export(self) -> Edit | None:
-        key, projects = self.free_key("batch_export", ("x", "y", "z", "v", "w")), self.items("project")
+        key, projects = self.free_key("batch_export", _KEYS), self.items("project")
         if not projects:
             return None
         body = {
@@ -172,7 +173,7 @@ class Drawing:
         return lambda files: files[name]["batch_exports"].update({key: copy.deepcopy(body)})
 
     def add_twin(self) -> Edit | None:
-        one, key = self._one(), self.free_key("batch_export", ("x", "y", "z", "v", "w"))
+        one, key = self._one(), self.free_key("batch_export", _KEYS)
         if one is None:
             return None
         body = {**copy.deepcopy(one[2]), "_uid": f"e{self.number()}", "name": self.free_name()}
@@ -202,7 +203,7 @@ class Drawing:
 
     def rekey(self) -> Edit | None:
         one = self._one()
-        key = self.free_key("batch_export", ("x", "y", "z", "v", "w"))
+        key = self.free_key("batch_export", _KEYS)
         return _rekey("batch_export", one[1], key) if one else None
 
     def rekey_and_change(self) -> Edit | None:
@@ -210,7 +211,7 @@ class Drawing:
         one = self._one()
         if one is None:
             return None
-        key = self.free_key("batch_export", ("x", "y", "z", "v", "w"))
+        key = self.free_key("batch_export", _KEYS)
         change = _edit_of("batch_export", key, self._field_change())
         first = _rekey("batch_export", one[1], key)
 
@@ -349,7 +350,7 @@ class Drawing:
         return self._change(lambda body: body.update(model=model))
 
     def change_type(self) -> Edit | None:
-        to = self.destination(self.dice.choice(("x", "y")))
+        to = self.destination(self.dice.choice(_KEYS))
         return self._change(lambda body: body.update(destination=copy.deepcopy(to)))
 
     def drop_field(self) -> Edit | None:

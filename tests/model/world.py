@@ -16,7 +16,15 @@ import yaml
 from tests.support.cli import write
 from tests.support.git import Git
 
-_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Writes values that occur twice without anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
 Files = dict[str, Any]
 """The values of the files by name; `reconciler.yaml` is one of them."""
 SECRETS = {f"RECONCILER_SECRET_{name}": f"the-secret-{name}" for name in ("A", "B", "C")}
@@ -140,7 +148,7 @@ def checkout(world: World, folder: Path, files: Files) -> None:
 
 def text_of(value: Any) -> str:
     """Return the text of a file."""
-    return yaml.dump(value, Dumper=_DUMPER, sort_keys=False, default_flow_style=False)
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=False)
 
 
 def _stream(world: World) -> Iterator[str]:

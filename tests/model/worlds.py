@@ -1,7 +1,7 @@
-"""Run worlds of all dialects: `python -m tests.model.worlds FIRST COUNT [--stop] [DIALECT…]`.
+"""Run worlds of all dialects: `python -m tests.model.worlds FIRST COUNT [--stop] [--plan] [DIALECT…]`.
 
 World n has the seed n // 3 and the dialect n % 3. Prints the disagreements. With `--stop`, it ends
-at the first one, and prints how many worlds it took.
+at the first one, and prints how many worlds it took. With `--plan`, only `plan` runs.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ def numbered(number: int) -> tuple[int, str]:
     return number // len(DIALECTS), DIALECTS[number % len(DIALECTS)]
 
 
-def disagreements(numbers: range, dialects: list[str]) -> Iterator[tuple[int, str]]:
+def disagreements(
+    numbers: range, dialects: list[str], *, only_plan: bool = False
+) -> Iterator[tuple[int, str]]:
     """Yield the number of each world that disagrees, with its seed and what disagrees."""
     for number in numbers:
         seed, dialect = numbered(number)
         if dialect in dialects:
             try:
-                problems = reproduced(seed, dialect)
+                problems = reproduced(seed, dialect, only_plan=only_plan)
             except Exception as error:  # noqa: BLE001 - a crash is a disagreement
                 problems = [f"{type(error).__name__}: {error}"]
             if problems:
@@ -36,7 +38,8 @@ def main(arguments: list[str]) -> int:
     first, count = int(arguments[0]), int(arguments[1])
     dialects = [name for name in arguments[2:] if name in DIALECTS] or list(DIALECTS)
     code = 0
-    for number, text in disagreements(range(first, first + count), dialects):
+    numbers, only_plan = range(first, first + count), "--plan" in arguments
+    for number, text in disagreements(numbers, dialects, only_plan=only_plan):
         code = 1
         if "--stop" in arguments:
             print(number - first + 1, text.replace("\n", " "))
