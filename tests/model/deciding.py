@@ -289,8 +289,6 @@ class Planned:
     def _guard_server(self) -> None:
         """Refuse what the server is known to refuse (docs/consequences.md, Known refusals)."""
         dialect, attempt = self.dialect(), self.policy.get("attempt", ())
-        if dialect is None:
-            return
         new_names = {
             change.live.id: self.oracle.now[change.address].name
             for change in self._of_action("update")

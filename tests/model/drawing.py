@@ -29,6 +29,7 @@ class Drawing:
         self.dialect = dialect
         self.count = 0
         self.log: list[str] = []
+        self.is_quiet = self.chance(0.2)
         self.files: Files = self._first_files()
         self.live: dict[str, Body] = {}
         """Live objects by uid, exports with the uid of their project."""
@@ -61,6 +62,8 @@ class Drawing:
 
     def _policy(self) -> Body:
         dice, policy = self.dice, dict[str, Any]()
+        if self.is_quiet:
+            return {"prune": "git", "allow_project_deletion": True, "allow_replace": True}
         policy["prune"] = dice.choice(
             ("git", "git", "git", "git", True, True, False, {"batch_export": "git"})
         )
@@ -88,6 +91,7 @@ class Drawing:
         prefix = dice.choice((f"{key}/", f"{key}/", "shared/"))
         secrets = {name: f"${{secret:env:RECONCILER_SECRET_{x}}}" for name, x in _S3_SECRETS}
         kind = dice.choice(("place", "place", "place", "HTTP", "NoOp", "table"))
+        kind = "NoOp" if self.is_quiet and self.chance(0.6) else kind
         if kind == "NoOp":
             return {"type": "NoOp", "config": {"arg": key}}
         if kind == "HTTP":
@@ -137,8 +141,8 @@ class Drawing:
 
     def edit(self, files: Files | None = None) -> Edit | None:
         """Draw and make one of the edits."""
-        names = [*EDITS]
-        name = self.dice.choices(names, [EDITS[name] for name in names])[0]
+        weights = QUIET_EDITS if self.is_quiet else EDITS
+        name = self.dice.choices([*weights], [*weights.values()])[0]
         made = self.attempt(getattr(self, name), files)
         if made is not None:
             self.log.append(name)
@@ -218,6 +222,21 @@ class Drawing:
         def both(files: Files) -> None:
             first(files)
             change(files)
+
+        return both
+
+    def rekey_and_rename(self) -> Edit | None:
+        """Change the key and the name of an export in the same commit."""
+        one, name = self._one(), self.free_name()
+        if one is None:
+            return None
+        key = self.free_key("batch_export", _KEYS)
+        first = _rekey("batch_export", one[1], key)
+        second = _edit_of("batch_export", key, lambda body: body.update(name=name))
+
+        def both(files: Files) -> None:
+            first(files)
+            second(files)
 
         return both
 
@@ -609,6 +628,7 @@ EDITS = {
     "rename_project": 2,
     "rekey": 3,
     "rekey_and_change": 4,
+    "rekey_and_rename": 2,
     "rekey_project": 1.5,
     "swap_names": 2,
     "swap_project_names": 0.5,
@@ -638,6 +658,15 @@ EDITS = {
     "ignore": 2,
     "change_policy": 1,
 }
+QUIET_EDITS = {
+    "add_project": 2,
+    "remove_project": 2,
+    "remove": 1,
+    "add_export": 1,
+    "change_field": 1,
+    "change_project": 1,
+}
+"""Edits of worlds in which nothing happens in the service, so that most of them can be undone."""
 HAPPENINGS = (
     *("rename", "rename", "rename", "rename project", "rename project", "delete"),
     *("duplicate", "duplicate", "twin", "copy elsewhere", "change", "change", "pause", "end"),
@@ -873,20 +902,22 @@ def _live(drawing: Drawing, world: World, commits: list[Commit]) -> None:
     if later and drawing.chance(0.25):
         drawing.log.append("applied in part")
         drawing.apply(commits[dice.choice(later)].files, deletes=drawing.chance(0.5))
-    for _ in range(dice.choice((0, 0, 1, 1, 2, 3))):
+    for _ in range(0 if drawing.is_quiet else dice.choice((0, 0, 1, 1, 2, 3))):
         drawing.happen()
     world.projects = drawing.seeded()
 
 
 def _options(drawing: Drawing, world: World) -> None:
     dice = drawing.dice
+    world.allow_replace = drawing.chance(0.3)
+    if drawing.is_quiet:
+        return
     if drawing.chance(0.05):
         world.no_base, world.base = True, None
     addresses = sorted(declared(world.work, "one"))
     if addresses and drawing.chance(0.12):
         chosen = tuple(dice.sample(addresses, min(len(addresses), dice.choice((1, 2)))))
         world.targets, world.excludes = (chosen, ()) if drawing.chance(0.5) else ((), chosen)
-    world.allow_replace = drawing.chance(0.3)
     names = [name for name in world.commits[world.head].files if name != "reconciler.yaml"]
     if drawing.chance(0.1):
         world.sparse = (dice.choice(names),)
