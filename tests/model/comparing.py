@@ -42,7 +42,9 @@ def plan_differences(predicted: Prediction, ended: Ended, ids: list[str]) -> Ite
     refusals = {(item["rule"], frozenset(item["addresses"])) for item in plan["refusals"]}
     tied = predicted.tied
     refusals = {item for item in refusals if item[0] != "permuted-names" or not item[1] & tied}
-    wanted = {item for item in predicted.refusals if item[0] != "permuted-names" or not item[1] & tied}
+    wanted = {
+        item for item in predicted.refusals if item[0] != "permuted-names" or not item[1] & tied
+    }
     yield from differing("refusals", _sorted(wanted), _sorted(refusals))
     effective = [change for change in plan["changes"] if change["action"] != "no-op"]
     actual = {(change["address"], change["action"]): change for change in effective}
@@ -56,7 +58,9 @@ def plan_differences(predicted: Prediction, ended: Ended, ids: list[str]) -> Ite
     yield from differing("unmanaged", sorted(predicted.unmanaged), sorted(unmanaged))
     for note in plan["notes"]:
         if note["code"] == "look-alike" and note["message"].startswith("unmanaged"):
-            gone = {item.live.id for item in predicted.changes.values() if item.action == "delete"}
+            gone = {
+                c.live.id for c in predicted.changes.values() if c.live and c.action == "delete"
+            }
             named = {identity for identity in gone if f"(id {identity}," in note["message"]}
             yield from differing("called unmanaged although deleted", set(), named)
     notes = [(note["code"], note["message"], note["about"]) for note in plan["notes"]]
@@ -88,10 +92,18 @@ def _loosened(notes: list[tuple[str, str, str | None]]) -> dict[str, list[str]]:
     """Return the notes on what resources loosen, in the words of the model."""
     found = {}
     for code, text, _ in notes:
-        if code != "loosened" or "lifecycle" not in text and "protection" not in text and "`id:" not in text:
+        if code != "loosened" or (
+            "lifecycle" not in text and "protection" not in text and "`id:" not in text
+        ):
             continue
         what, _, users = text.rpartition(" is new: " if "is new" in text else " is removed: ")
-        for old, new in (("`", ""), ("lifecycle.", ""), ("protection", "protect"), ("'", ""), (":", "")):
+        for old, new in (
+            ("`", ""),
+            ("lifecycle.", ""),
+            ("protection", "protect"),
+            ("'", ""),
+            (":", ""),
+        ):
             what = what.replace(old, new)
         found[what] = sorted(users.split(", "))
     return found
@@ -224,7 +236,6 @@ async def _applied(
     clone: Clone, planned: Planned, predicted: Prediction, ended: Ended, dice: random.Random
 ) -> AsyncIterator[str]:
     """Apply, perhaps a saved plan, and compare the end state; then plan again, or undo."""
-    first = planned
     before, log = live_of(clone.world.projects), clone.folder.parent / "log.jsonl"
     saved = clone.folder.parent / "plan.json" if dice.random() < 0.5 else None
     expected = 5 if predicted.refusals else 0
@@ -245,6 +256,15 @@ async def _applied(
         yield f"{problem} {made.text if problem.startswith('apply: exit') else ''}"
     if problems or expected or is_lost or not predicted.changes:
         return
+    async for problem in _again(clone, saved, after):
+        yield problem
+    if is_undoable(planned, predicted):
+        async for problem in _undone(clone, before, log, dice):
+            yield problem
+
+
+async def _again(clone: Clone, saved: Path | None, after: list[Live]) -> AsyncIterator[str]:
+    """Apply a saved plan again, or plan again."""
     if saved is not None:
         repeated = await clone.apply(saved)
         again = live_of((await clone.state())["projects"])
@@ -260,9 +280,6 @@ async def _applied(
         for key, change in second.changes.items():
             if change.fields or not change.secrets:
                 yield f"second plan: {key} is left"
-    if is_undoable(first, predicted):
-        async for problem in _undone(clone, before, log, dice):
-            yield problem
 
 
 def _is_made(change: Mapping[str, Any]) -> bool:
@@ -273,10 +290,9 @@ async def _rejected(clone: Clone, ended: Ended, saved: Path) -> AsyncIterator[st
     """Apply a plan that was edited, and one for other live state: nothing is sent."""
     edited = json.loads(json.dumps(ended.plan))
     edited["changes"][0]["name"] += " edited"
-    saved.write_text(json.dumps(edited), encoding="utf-8")
+    saved.write_text(json.dumps(edited), encoding="utf-8")  # noqa: ASYNC240 - nothing else runs
     for problem in differing("edited plan: exit code", 1, (await clone.apply(saved)).code):
         yield problem
-    # A plan without one of its changes is another valid plan, but not the one of now.
     state = live_of((await clone.state())["projects"])
     start = live_of(clone.world.projects)
     for problem in differing("edited plan", *_apart(state_of(start), state_of(state))):
@@ -344,4 +360,8 @@ def reproduced(seed: int, dialect: str, *, only_plan: bool = False) -> list[str]
     world = drawn(seed, dialect)
     world.seed = seed
     with TemporaryDirectory() as folder:
-        return [text for text in run_virtually(judged(world, Path(folder) / "w", only_plan=only_plan)) if text]
+        return [
+            text
+            for text in run_virtually(judged(world, Path(folder) / "w", only_plan=only_plan))
+            if text
+        ]

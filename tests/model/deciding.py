@@ -14,7 +14,10 @@ from tests.model.world import World
 DESTRUCTIVE = ("delete", "replace")
 FIXED: frozenset[Path] = frozenset({TYPE, ("model",)})
 """What servers of 2026 cannot change."""
-SELECTION = (("destination", "config", "include_events"), ("destination", "config", "exclude_events"))
+SELECTION = (
+    ("destination", "config", "include_events"),
+    ("destination", "config", "exclude_events"),
+)
 
 
 class Planned:
@@ -86,7 +89,7 @@ class Planned:
                 if item is not None:
                     yield Change(address, "delete", item, item.parent)
             elif item is None:
-                fields = {path: ("unknown", False) for path in resource.values}
+                fields = dict.fromkeys(resource.values, ("unknown", False))
                 yield Change(address, "create", None, oracle.parent_of(resource), fields)
             else:
                 yield from self._changes_of_pair(resource, item)
@@ -225,9 +228,9 @@ class Planned:
             if not change.live or change.live.kind != "project":
                 continue
             for item in oracle.live:
-                if item.parent == change.live.id and item.id not in moved:
-                    if (item.kind, item.id) not in gone:
-                        self.refuse(self._rule_inside(item), change.address)
+                is_inside = item.parent == change.live.id and item.id not in moved
+                if is_inside and (item.kind, item.id) not in gone:
+                    self.refuse(self._rule_inside(item), change.address)
             for other in self._of_action("create", "replace"):
                 comes = other.live is None or other.live.id in moved
                 if comes and other.parent == change.live.id and other.address in oracle.matched:
@@ -275,7 +278,7 @@ class Planned:
         """Refuse exchanged names, and new names of objects that another tool finds by theirs."""
         oracle, changed = self.oracle, {address for address, _ in self.changes}
         for address, item in oracle.matched.items() if changed else ():
-            was = oracle.at_base(address, item)
+            was = oracle.at_base(item)
             other = was.address if was and not oracle.is_tied(item) else address
             is_claimed = other != address and other in oracle.matched
             is_pinned = oracle.now[address].pinned is not None
@@ -301,9 +304,8 @@ class Planned:
                 continue
             is_new = change.action != "update"
             to = resource.values.get(TYPE)
-            if to == "HTTP" and is_new:
-                if (*CONFIG, "token") not in resource.values:
-                    self._refuse_known("field-required", change.address, attempt)
+            if to == "HTTP" and is_new and (*CONFIG, "token") not in resource.values:
+                self._refuse_known("field-required", change.address, attempt)
             if dialect != "2026":
                 continue
             if resource.kind == "project" and (is_new or ("name",) in change.fields):
@@ -404,9 +406,10 @@ class Planned:
                 if place is None or place != _place(item.values):
                     continue
                 same = all(_same(known, item, path) for path in SELECTION)
-                if _same(known, item, ("model",)) and (same or (exact and was is not None)):
-                    if exact or was is not None:
-                        found.append(item)
+                is_known = was is not None
+                is_twin = (same and exact) or (is_known and (same or exact))
+                if is_twin and _same(known, item, ("model",)):
+                    found.append(item)
         return found
 
     def _of_other_environments(self) -> Iterator[tuple[str, str]]:
@@ -452,7 +455,9 @@ def _loosened(resource: Resource, versions: list[Resource]) -> Iterator[str]:
         if own.get("allow_replace") and not old.get("allow_replace"):
             yield "allow_replace"
         for key in ("ignore_changes", "renamed_from", "beside"):
-            yield from (f"{key} {item}" for item in own.get(key, ()) if item not in old.get(key, ()))
+            yield from (
+                f"{key} {item}" for item in own.get(key, ()) if item not in old.get(key, ())
+            )
         if resource.pinned and resource.pinned != was.pinned:
             yield f"id {resource.pinned}"
     if not versions:
@@ -471,4 +476,4 @@ def _place(values: object) -> tuple[object, ...] | None:
 
 
 def _same(resource: Resource, item: Live, path: Path) -> bool:
-    return canonical("batch_export", path, resource.values.get(path)) == item.value(path)
+    return bool(canonical("batch_export", path, resource.values.get(path)) == item.value(path))

@@ -6,7 +6,7 @@ Written from the documents. Imports nothing of what it judges.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -103,10 +103,12 @@ def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]
     """Merge a layer over a lower one."""
     result = dict(lower)
     for key, value in upper.items():
-        below = result.get(key)
+        below: Any = result.get(key)
         is_merge = isinstance(value, Mapping) and isinstance(below, Mapping) and key != "project"
-        if is_merge and key == "destination" and value.get("type", below.get("type")) != below.get(
-            "type"
+        if (
+            is_merge
+            and key == "destination"
+            and value.get("type", below.get("type")) != below.get("type")
         ):
             is_merge = False
         result[key] = merged(below, value) if is_merge else value
@@ -209,8 +211,8 @@ class Base:
     """The base: a commit, what was declared there and at the commits up to HEAD."""
 
     commit: int
-    versions: list[Declared]
-    files: list[Files]
+    versions: Sequence[Declared]
+    files: Sequence[Files]
     is_merged: bool
     kept: frozenset[str] = field(default_factory=frozenset)
 
@@ -261,7 +263,7 @@ def base_of(world: World, now: Declared) -> Base | None:
     return Base(commit, versions, files, is_merged, frozenset(_kept(world, now, versions)))
 
 
-def _kept(world: World, now: Declared, versions: list[Declared]) -> Iterator[str]:
+def _kept(world: World, now: Declared, versions: Sequence[Declared]) -> Iterator[str]:
     """Yield the removed resources that the tree still has, or whose `environments` changed."""
     present = checked_out(world)
     here = {address for _, address, _ in all_resources(present)}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from tests.model.declared import KINDS, checked_out, declared
@@ -86,7 +86,7 @@ class Drawing:
             body["timezone"] = self.dice.choice(("UTC", "Europe/Berlin"))
         return body
 
-    def destination(self, key: str, project: str | None = None) -> Body:
+    def destination(self, key: str) -> Body:
         dice = self.dice
         prefix = dice.choice((f"{key}/", f"{key}/", "shared/"))
         secrets = {name: f"${{secret:env:RECONCILER_SECRET_{x}}}" for name, x in _S3_SECRETS}
@@ -125,7 +125,9 @@ class Drawing:
     def free_name(self) -> str:
         return self.dice.choice(NAMES)
 
-    def attempt(self, edit_of: Callable[[], Edit | None], files: Files | None = None) -> Edit | None:
+    def attempt(
+        self, edit_of: Callable[[], Edit | None], files: Files | None = None
+    ) -> Edit | None:
         """Draw an edit and make it, unless the files would be invalid then."""
         edit = edit_of()
         target = self.files if files is None else files
@@ -161,7 +163,7 @@ class Drawing:
         key, projects = self.free_key("batch_export", _KEYS), self.items("project")
         if not projects:
             return None
-        body = {
+        body: Body = {
             "_uid": f"e{self.number()}",
             "name": self.free_name(),
             "project": self.dice.choice(projects)[1],
@@ -604,7 +606,12 @@ class Drawing:
         """Return the live projects as the service is planted with them."""
         found = []
         for uid in self._projects():
-            body = {"id": _id_of(uid), "anonymize_ips": False, **self.live[uid], "batch_exports": []}
+            body = {
+                "id": _id_of(uid),
+                "anonymize_ips": False,
+                **self.live[uid],
+                "batch_exports": [],
+            }
             for child in self._exports():
                 if self.live[child]["_parent"] == uid:
                     own = {k: v for k, v in self.live[child].items() if k != "_parent"}
@@ -790,10 +797,9 @@ def valid(files: Files) -> bool:
             known = item.parent is None or item.parent[0] != "key" or item.parent[1] in resources
             if not known:
                 return False
-            if item.parent and item.parent[0] == "key" and not item.absent:
-                if resources[item.parent[1]].absent:
-                    return False
-            if item.absent and item.protected:
+            of_key = item.parent[1] if item.parent and item.parent[0] == "key" else None
+            is_lost = of_key is not None and not item.absent and resources[of_key].absent
+            if is_lost or (item.absent and item.protected):
                 return False
             if _is_http(item.values) and item.values.get(("model",)) not in (None, "events"):
                 return False
@@ -923,4 +929,3 @@ def _options(drawing: Drawing, world: World) -> None:
         world.sparse = (dice.choice(names),)
         if not valid(checked_out(world)):
             world.sparse = ()
-

@@ -96,6 +96,4 @@ def pulled(
 
 def comparable(resource: Resource) -> dict[Path, Any]:
     """Return the fields of a resource as they are compared."""
-    return {
-        path: canonical(resource.kind, path, value) for path, value in resource.values.items()
-    }
+    return {path: canonical(resource.kind, path, value) for path, value in resource.values.items()}

@@ -73,12 +73,18 @@ def live_of(projects: Iterable[Mapping[str, Any]]) -> list[Live]:
     for project in projects:
         if project.get("is_pending_deletion"):
             continue
-        own = {(key,): value for key, value in project.items() if key != "batch_exports"}
+        own: dict[Path, Any] = {
+            (key,): value for key, value in project.items() if key != "batch_exports"
+        }
         found.append(Live("project", str(project["id"]), project["name"].strip(), None, own))
         for export in project.get("batch_exports", ()):
-            values = {(key,): value for key, value in export.items() if key != "destination"}
+            values: dict[Path, Any] = {
+                (key,): value for key, value in export.items() if key != "destination"
+            }
             to = export["destination"]
-            values |= {("destination", key): to[key] for key in ("type", "integration") if key in to}
+            values |= {
+                ("destination", key): to[key] for key in ("type", "integration") if key in to
+            }
             values |= {(*CONFIG, key): value for key, value in (to.get("config") or {}).items()}
             name = export["name"].strip()
             found.append(Live("batch_export", str(export["id"]), name, str(project["id"]), values))
@@ -140,10 +146,8 @@ class Oracle:
         self.now = declared(checked_out(world), world.environment)
         self.policy = policy_of(world.work, world.environment)
         self.base: Base | None = base_of(world, self.now)
-        self.versions: list[Declared] = self.base.versions if self.base else []
-        self.ignored = {
-            (item.kind, item.id): item for item in live if self._is_ignored(item.name)
-        }
+        self.versions: Sequence[Declared] = self.base.versions if self.base else []
+        self.ignored = {(item.kind, item.id): item for item in live if self._is_ignored(item.name)}
         self.untouchable = {
             address
             for address, item in self.now.items()
@@ -233,9 +237,9 @@ class Oracle:
             pairs = [(resource, rule(resource)) for resource in left]
             certain = {found[0].id for _, found in pairs if len(found) == 1}
             left = [resource for resource, found in pairs if not found]
-            for resource, found in pairs:
-                if len(found) > 1:
-                    found = [item for item in found if item.id not in certain]
+            for resource, every in pairs:
+                is_single = len(every) == 1
+                found = [item for item in every if is_single or item.id not in certain]
                 if found:
                     self._claim(resource, found)
                 elif resource not in left:
@@ -426,9 +430,7 @@ class Oracle:
             found = [item for item in self.live if item.kind == kind and item.name in names]
         objects = {item.id: item for item in (*found, *self.elsewhere(address))}
         resource = (protected or versions)[-1]
-        return Removed(
-            resource, list(objects.values()), {item.id for item in found}, is_certain
-        )
+        return Removed(resource, list(objects.values()), {item.id for item in found}, is_certain)
 
     # Differences (docs/planning.md, What counts as a change and The git base)
 
@@ -439,14 +441,16 @@ class Oracle:
             for key, was in version.items():
                 objects = self.of_version(number, key)
                 certain = objects[0] if len(objects) == 1 else None
-                is_it = certain is not None and item is not None and (
-                    (certain.kind, certain.id) == (item.kind, item.id)
+                is_it = (
+                    certain is not None
+                    and item is not None
+                    and ((certain.kind, certain.id) == (item.kind, item.id))
                 )
                 if is_it or (certain is None and key == address):
                     found.append((number, was))
         return found
 
-    def at_base(self, address: str, item: Live | None) -> Resource | None:
+    def at_base(self, item: Live | None) -> Resource | None:
         """Return how the base declares a live object."""
         for key, was in self.versions[0].items() if self.versions and item else ():
             objects = self.of_version(0, key)
@@ -466,10 +470,14 @@ class Oracle:
     def fields_of(self, resource: Resource, item: Live) -> dict[Path, tuple[str, bool]]:
         """Return the fields that differ, each with its origin and whether it is reset."""
         kind, history = resource.kind, [was for _, was in self.history_of(resource.address, item)]
-        base = self.at_base(resource.address, item)
+        base = self.at_base(item)
         found = {}
         for path, value in resource.values.items():
-            if is_secret(value) or resource.ignores(path) or (path == ("paused",) and value is None):
+            if (
+                is_secret(value)
+                or resource.ignores(path)
+                or (path == ("paused",) and value is None)
+            ):
                 continue
             want, have = canonical(kind, path, value), self._live_value(resource, item, path)
             if want != have:
@@ -516,9 +524,10 @@ class Oracle:
         kind = resource.kind
         for path in self._removed_fields(resource, item, history):
             has_default = (kind, path) in DEFAULTS or (kind, path) in CLEARABLE
-            if has_default and path != ("paused",) and not self._was_secret(history, path):
-                if item.value(path) != canonical(kind, path, None):
-                    yield path
+            is_default = item.value(path) == canonical(kind, path, None)
+            stays = path == ("paused",) or self._was_secret(history, path)
+            if has_default and not stays and not is_default:
+                yield path
 
     def _was_secret(self, history: list[Resource], path: Path) -> bool:
         return any(is_secret(was.values.get(path)) for was in history)

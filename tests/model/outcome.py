@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.model.declared import CONFIG, Path, is_secret
 from tests.model.deciding import Planned
+from tests.model.declared import CONFIG, Path, is_secret
 from tests.model.oracle import TYPE, Change, Live, Prediction
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -30,7 +30,7 @@ def state_of(live: Iterable[Live]) -> list[Any]:
     found = []
     for item in live:
         to = item.values.get(TYPE)
-        paths = [(name,) for name in FIELDS[item.kind]]
+        paths: list[Path] = [(name,) for name in FIELDS[item.kind]]
         if item.kind == "batch_export":
             paths += [TYPE, ("destination", "integration")]
             paths += [(*CONFIG, name) for name in FIELDS[str(to)]]
@@ -138,15 +138,15 @@ def is_undoable(planned: Planned, predicted: Prediction) -> bool:
         is_odd = change.action == "replace" or TYPE in change.fields or change.secrets
         if is_odd or (resource and (resource.protected or "ignore_changes" in resource.lifecycle)):
             return False
-        if change.action == "delete" and change.live:
-            if change.live.value(TYPE) not in (None, "NoOp"):
-                return False
-        if change.action in ("delete", "create") and change.address.startswith("project."):
-            if not policy.get("allow_project_deletion"):
-                return False
+        is_deletion = change.action == "delete" and change.live is not None
+        if is_deletion and change.live and change.live.value(TYPE) not in (None, "NoOp"):
+            return False
+        is_project = change.address.startswith("project.")
+        is_refused = is_project and not policy.get("allow_project_deletion")
+        if change.action in ("delete", "create") and is_refused:
+            return False
     names = [item.name for item in planned.oracle.live if item.kind == "project"]
     return len(set(names)) == len(names)
-
 
 
 def has_lost_pin(planned: Planned, predicted: Prediction) -> bool:

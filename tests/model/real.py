@@ -27,8 +27,8 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.undoing import plan_undo
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
-from reconciler.model.compared import EnvironmentComparison
 from reconciler.model.codec.plan import encode
+from reconciler.model.compared import EnvironmentComparison
 from reconciler.model.drift import Drift
 from reconciler.model.plan_options import PlanOptions, Selection
 from tests.model.world import World, seed_of, written
@@ -64,7 +64,7 @@ class Clone:
                 "RECONCILER_API_KEY": KEY,
                 **self.world.environ(),
             },
-            now=lambda: self.service.world.clock.now(),
+            now=self.service.world.clock.now,
             client=ClientSettings(
                 clock=asyncio.get_running_loop().time, sleep=asyncio.sleep, jitter=lambda: 0.5
             ),

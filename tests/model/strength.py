@@ -240,7 +240,8 @@ def main(names: list[str]) -> None:
             if not names or fault.name.split()[0] in names:
                 number, how = found_after(fault, 0, folder)
                 line = f"| {fault.name} | {fault.what} | {number or 'not found'} |"
-                print(line, how[:160], flush=True)
+                sys.stdout.write(f"{line} {how[:160]}\n")
+                sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conftest import LONG
 from tests.model.worlds import disagreements
 from tests.support.emulator import DIALECTS
+from tests.support.limits import LONG
 
 WORLDS = 6_000 if LONG else 40
 CHUNK = 500 if LONG else 20

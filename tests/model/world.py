@@ -17,11 +17,10 @@ from tests.support.cli import write
 from tests.support.git import Git
 
 
-
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
     """Writes values that occur twice without anchors."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - called so
         return True
 
 
@@ -119,7 +118,9 @@ def written(world: World, folder: Path) -> list[str]:
     ]
     config = ""
     if world.default is not None or world.upstream is not None:
-        config += '[remote "origin"]\n\turl = /none\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
+        config += (
+            '[remote "origin"]\n\turl = /none\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
+        )
     if world.upstream is not None:
         config += f'[branch "{world.branch}"]\n\tremote = origin\n'
         config += f"\tmerge = refs/heads/{world.branch}\n"

@@ -1,4 +1,4 @@
-"""Run worlds of all dialects: `python -m tests.model.worlds FIRST COUNT [--stop] [--plan] [DIALECT…]`.
+"""Run worlds of all dialects: `python -m tests.model.worlds FIRST COUNT [DIALECT…]`.
 
 World n has the seed n // 3 and the dialect n % 3. Prints the disagreements. With `--stop`, it ends
 at the first one, and prints how many worlds it took. With `--plan`, only `plan` runs.
@@ -42,9 +42,10 @@ def main(arguments: list[str]) -> int:
     for number, text in disagreements(numbers, dialects, only_plan=only_plan):
         code = 1
         if "--stop" in arguments:
-            print(number - first + 1, text.replace("\n", " "))
+            sys.stdout.write(f"{number - first + 1} {text}\n".replace("\n", " "))
             break
-        print(text, flush=True)
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
     return code
 
 
