@@ -12,6 +12,7 @@ from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     format_option,
+    since_option,
     summary_option,
     unmanaged_option,
     workspace_of,
@@ -45,6 +46,7 @@ EXAMPLES = (
 @format_option("plan")
 @unmanaged_option
 @summary_option
+@since_option
 def execute(
     plan_file: Path | None,
     address: str | None,
@@ -52,6 +54,7 @@ def execute(
     output_format: str,
     show_unmanaged: bool,
     summary: bool,
+    since: Path | None,
     **options: Any,
 ) -> None:
     """Print a plan that was saved with `--out FILE`, or a resource with its origins.
@@ -86,6 +89,7 @@ def execute(
         show_unmanaged=show_unmanaged,
         summary=summary,
         root=path_in_repository(options["folder"] or Path(), os.environ),
+        since=since,
     )
     write_result(write(result, how))
     if output_format == "github" and not isinstance(result, ResolvedResource):

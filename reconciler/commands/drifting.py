@@ -59,7 +59,7 @@ async def drift(request: DriftRequest, runtime: Runtime) -> DriftResult:
         result = selected(drift_of(redact_plan(plan, session.mask), base), plan, request.names)
         if request.attribute:
             result = await attributed(result, _calls_of(plan, live, transport))
-        return DriftResult(result, session.loaded.diagnostics, transport.calls)
+        return DriftResult(result, session.warnings(plan), transport.calls)
 
 
 def required_base(session: Session, request: PlanRequest) -> Base:

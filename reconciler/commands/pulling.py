@@ -97,7 +97,7 @@ async def pull(request: PullRequest, runtime: Runtime) -> PullResult:
     if request.write:
         write_files(session.options.folder, pulled.texts)
         pulled = replace(pulled, written=True)
-    return PullResult(pulled, session.loaded.diagnostics, calls)
+    return PullResult(pulled, session.warnings(plan), calls)
 
 
 class _Pulling:

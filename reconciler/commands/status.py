@@ -78,7 +78,7 @@ async def status(request: StatusRequest, runtime: Runtime) -> StatusResult:
         exports=worst_first(states),
         missing=() if request.names or request.parents else targets.missing,
     )
-    return StatusResult(report, session.loaded.diagnostics, calls)
+    return StatusResult(report, session.warnings(plan), calls)
 
 
 def _judged(target: Target, differing: set[Address], base_url: str, mask: Mask) -> Judged:

@@ -23,6 +23,8 @@ from reconciler.model.live import LiveObject
 from reconciler.model.resource import Resource
 from reconciler.model.rule import KnownRefusal, Rule, RuleContext
 from reconciler.model.values import JSON, MISSING, Path, put_at
+from reconciler.planning.matcher import Match
+from reconciler.planning.new_places import Known
 
 AnyRule: TypeAlias = Rule | KnownRefusal
 
@@ -67,12 +69,16 @@ class _Trial(Struct, frozen=True):
         change = Change(address, action, "sample", fields=(changed,), body=body)
         live = LiveObject(self.kind.name, "1", "sample", self._with(before), parent_id="1")
         resource = None if action is Action.DELETE else Resource(address, desired)
+        if resource is not None:
+            known = Known(None, {self.kind.name: self.kind}, NOW)
+            match = Match(resource, self.kind, None if creates else live)
+            change = replace(change, new=known.reached(change, match, None)[1])
         return RuleContext(change, resource, None if creates else live, NOW, dialect)
 
     def _without(self, context: RuleContext) -> RuleContext:
         """Return the same change without the field: it is as live, or absent in a new object."""
         spec = self._with(MISSING) if context.live is None else context.live.body
-        change = replace(context.change, fields=(), body=spec)
+        change = replace(context.change, fields=(), body=spec, new=())
         desired = context.desired
         return replace(context, change=change, desired=desired and replace(desired, spec=spec))
 

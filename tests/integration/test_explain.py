@@ -37,6 +37,9 @@ batch_export.destination.S3.compression
   type          text, null
   known values  "gzip", "brotli", "zstd", "lz4", "snappy"
 
+a change can cause
+  format-changed  Another file format, compression, encryption or type of columns for new data.
+
 example
   batch_exports:
     my-key:
@@ -52,7 +55,7 @@ example
     ("name", "rules"),
     [
         ("batch_export.destination.S3.prefix", ["destination-moved"]),
-        ("batch_export.destination.S3.file_format", []),
+        ("batch_export.destination.S3.file_format", ["format-changed"]),
         ("batch_export.interval", ["interval-changed"]),
         ("batch_export.timezone", ["schedule-moved"]),
         ("batch_export.paused", ["runs-missed-while-paused", "gap-before-unpausing"]),

@@ -82,8 +82,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if server is None or not server.is_serving():
             return await super().create_connection(protocol_factory, host, port, **kwargs)
         ours, theirs = socket.socketpair()
-        await self.connect_accepted_socket(accept, theirs)
-        return await super().create_connection(protocol_factory, sock=ours)
+        try:
+            await self.connect_accepted_socket(accept, theirs)
+            return await super().create_connection(protocol_factory, sock=ours)
+        except BaseException:  # A request that is cancelled while it connects has no transport yet.
+            ours.close()
+            theirs.close()
+            raise
 
     def run_in_executor(self, executor: Any, func: Any, *args: Any) -> asyncio.Future[Any]:
         """Run a function in a thread. Time does not pass meanwhile."""
