@@ -1,6 +1,6 @@
 """The changes, refusals and notes of a plan (docs/planning.md, Deletion and Creates that double).
 
-Written from the documents. Imports nothing of what it judges.
+Imports nothing of what it judges.
 """
 
 from __future__ import annotations

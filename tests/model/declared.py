@@ -1,6 +1,6 @@
 """What the files of a world declare, now and since the git base (docs/configuration.md, git.md).
 
-Written from the documents. Imports nothing of what it judges.
+Imports nothing of what it judges.
 """
 
 from __future__ import annotations

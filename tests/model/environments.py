@@ -1,6 +1,6 @@
 """What pull, compare and promote do with the files (docs/operations.md).
 
-Written from the documents. Imports nothing of what it judges.
+Imports nothing of what it judges.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the documents say that a plan of a world is (docs/planning.md, configuration.md, git.md).
 
-Written from the documents. Imports nothing of what it judges.
+Imports nothing of what it judges.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What applying, drift and undo do (docs/planning.md, operations.md, restores.md).
 
-Written from the documents. Imports nothing of what it judges.
+Imports nothing of what it judges.
 """
 
 from __future__ import annotations
