@@ -25,7 +25,6 @@ sys.path.insert(0, str(ROOT))
 from reconciler.model.codec.backfill_plan import BackfillPlanForm  # noqa: E402 - not installed
 from reconciler.model.codec.compared import ComparisonForm  # noqa: E402 - not installed
 from reconciler.model.codec.drift import DriftForm, PulledForm  # noqa: E402 - not installed
-from reconciler.model.codec.explanation import ExplanationForm  # noqa: E402 - not installed
 from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm  # noqa: E402 - not installed
 from reconciler.model.codec.gaps import GapReportForm  # noqa: E402
 from reconciler.model.codec.health import HealthReportForm  # noqa: E402
@@ -50,7 +49,6 @@ FORMS = {
     "drift": ("Drift", DriftForm, None),
     "pull": ("Pull", PulledForm, None),
     "doctor": ("Doctor", HealthReportForm, None),
-    "explain": ("Explain", ExplanationForm, None),
     "gaps": ("Gaps", GapReportForm, None),
     "backfill": ("Backfill", BackfillPlanForm, None),
     "compare": ("Compare", ComparisonForm, None),

@@ -22,7 +22,6 @@ Result: TypeAlias = Literal[
     "runs",
     "logs",
     "status",
-    "explanation",
     "health",
     "preflight",
     "projects",

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.model.compared import EnvironmentComparison
     from reconciler.model.drift import Drift
-    from reconciler.model.explanation import Explanation
     from reconciler.model.gaps import GapReport
     from reconciler.model.health import HealthReport
     from reconciler.model.imported import Imported
@@ -50,7 +49,6 @@ class Format(Struct, frozen=True):
     runs: Writer[RunReport] | None = None
     logs: Writer[LogReport] | None = None
     status: Writer[StatusReport] | None = None
-    explanation: Writer[Explanation] | None = None
     health: Writer[HealthReport] | None = None
     preflight: Writer[PreflightReport] | None = None
     projects: Writer[ProjectReport] | None = None

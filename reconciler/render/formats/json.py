@@ -66,7 +66,6 @@ FORMAT = Format(
     logs=Later("logs", "logs_as_json"),
     audit=_audit,
     status=_status,
-    explanation=Later("explanation", "explanation_as_json"),
     health=Later("health", "health_as_json"),
     preflight=Later("preflight", "preflight_as_json"),
     projects=Later("projects", "projects_as_json"),

@@ -52,7 +52,6 @@ FORMAT = Format(
     logs=Later("logs", "logs_as_text"),
     audit=_audit,
     status=Later("status", "status_as_text"),
-    explanation=Later("explanation", "explanation_as_text"),
     health=Later("health", "health_as_text"),
     preflight=Later("preflight", "preflight_as_text"),
     projects=Later("projects", "projects_as_text"),
