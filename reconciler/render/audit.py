@@ -12,9 +12,10 @@ from reconciler.model.identity import plan_id
 from reconciler.model.logged_run import Audit, Ending, LoggedChange, LoggedRun
 from reconciler.model.wording import printable, several
 from reconciler.render.diagnostics import safe_json
+from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.header import environment_as_text
 from reconciler.render.plan.words import SIGNS, summary, title
-from reconciler.render.style import PLAIN, Colour, Style
+from reconciler.render.style import Colour, Style
 
 _FORMAT_VERSION = 1
 _COLOURS = {
@@ -33,13 +34,13 @@ The outcome of {} is unknown. Look at the backfills and runs before you start on
 """
 
 
-def audit_as_text(audit: Audit, style: Style = PLAIN) -> str:
+def audit_as_text(audit: Audit, options: RenderOptions = DEFAULTS) -> str:
     """Return a line for each run if there are several, and one run in full."""
     lines: list[str] = []
     if len(audit.runs) > 1:
         lines += [*(_line(run) for run in audit.runs), ""]
     lines += _head(audit.shown)
-    lines += ["", *(_change(logged, style) for logged in audit.shown.changes)]
+    lines += ["", *(_change(logged, options.style) for logged in audit.shown.changes)]
     lines += _requests(audit.shown)
     text = "".join(f"{line}\n" for line in lines)
     if audit.shown.unknown_requests:
@@ -51,7 +52,7 @@ def audit_as_text(audit: Audit, style: Style = PLAIN) -> str:
     return text
 
 
-def audit_as_json(audit: Audit) -> str:
+def audit_as_json(audit: Audit, _: RenderOptions = DEFAULTS) -> str:
     """Return an object for programs. Its keys are stable."""
     return safe_json({"format_version": _FORMAT_VERSION, "runs": list(map(_run, audit.runs))})
 

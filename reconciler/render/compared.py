@@ -53,14 +53,6 @@ def compared_as_text(comparison: EnvironmentComparison, options: RenderOptions =
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def compared_as_json(comparison: EnvironmentComparison, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of a comparison."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.compared import compared_as_json as encoded
-
-    return encoded(comparison)
-
-
 def compared_as_markdown(comparison: EnvironmentComparison, _: RenderOptions = DEFAULTS) -> str:
     """Return a table of the differences, and a folded one of the intended differences."""
     first, second = inline(comparison.first), inline(comparison.second)
@@ -125,9 +117,9 @@ def _at(mark: Mark | None) -> str:
 
 
 def _reason(field: FieldDifference) -> str:
-    written = {side.written for side in (field.first, field.second)} - {""}
+    written = {side.written for side in (field.first, field.second)}
     if field.intent is Intent.REFERENCE and written:
-        return ", ".join(sorted(shortened(text, _LONGEST) for text in written))
+        return ", ".join(sorted(shortened(text, _LONGEST) for text in written if text))
     return field.intent.meaning
 
 

@@ -46,14 +46,6 @@ def drift_as_text(drift: Drift, options: RenderOptions = DEFAULTS) -> str:
     return "\n".join(lines) + "\n"
 
 
-def drift_as_json(drift: Drift, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of drift."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.drift import drift_as_json as encoded
-
-    return encoded(drift)
-
-
 def drift_as_markdown(drift: Drift, options: RenderOptions = DEFAULTS) -> str:
     """Return a table with a row for each field that drifted."""
     lines = [f"### {inline(drift.source.environment)}: {inline(_headline(drift))}", ""]
@@ -84,13 +76,6 @@ def pulled_as_text(pulled: Pulled, style: Style, *, diff: bool) -> str:
     if diff:
         return differences_as_text(pulled.changes, style)
     return "".join(f"{_placed(item)}\n" for item in pulled.placed)
-
-
-def pulled_as_json(pulled: Pulled) -> str:
-    """Return the JSON of what `pull` writes."""
-    from reconciler.model.codec.drift import pulled_as_json as encoded
-
-    return encoded(pulled)
 
 
 def pull_summary(pulled: Pulled) -> str:

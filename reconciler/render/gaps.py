@@ -41,14 +41,6 @@ def gaps_as_text(report: GapReport, options: RenderOptions = DEFAULTS) -> str:
     return "\n".join(lines) + "\n"
 
 
-def gaps_as_json(report: GapReport, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of a report."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.gaps import gaps_as_json as encoded
-
-    return encoded(report)
-
-
 def gaps_as_markdown(report: GapReport, options: RenderOptions = DEFAULTS) -> str:
     """Return a table with a row for each gap."""
     lines = [f"### {inline(report.environment)}: {inline(_counts(report))}", "", _window(report)]
@@ -125,7 +117,7 @@ def _summary(report: GapReport) -> str:
         rest = f" {several(unknown, 'object')} can't be judged." if unknown else ""
         return f"No gaps.{rest}"
     rows = sum(
-        (item.rows or 0) * item.count(*(state for state in GapState if state.repairable))
+        (item.rows_per_run or 0) * item.count(*(state for state in GapState if state.repairable))
         for item in report.objects
     )
     volume = f"; about {short_count(rows)} rows to backfill" if rows else ""

@@ -36,11 +36,3 @@ def health_as_text(report: HealthReport, options: RenderOptions = DEFAULTS) -> s
     failed, warned = counts[Health.FAILED], counts[Health.WARNING]
     summary = f"{several(failed, 'check')} failed, {several(warned, 'warning')}."
     return "\n".join([*lines, "", summary]) + "\n"
-
-
-def health_as_json(report: HealthReport, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of a report."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.health import health_as_json as encoded
-
-    return encoded(report)

@@ -32,22 +32,14 @@ def logs_as_text(report: LogReport, options: RenderOptions = DEFAULTS) -> str:
     lines += [entry_as_text(entry, options.style).rstrip("\n") for entry in report.entries]
     lines += [] if report.entries else ["no entries"]
     lines += [f"note: {text}" for text in _remarks(report)]
-    if options.links and report.subject.page is not None:
-        lines += ["", printable(report.subject.page)]
+    if options.links and report.page is not None:
+        lines += ["", printable(report.page)]
     return "".join(f"{line}\n" for line in lines)
-
-
-def logs_as_json(report: LogReport, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of a report."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.runs import encode_logs
-
-    return encode_logs(report)
 
 
 def logs_as_markdown(report: LogReport, options: RenderOptions = DEFAULTS) -> str:
     """Return a table with a row for each entry."""
-    subject = report.subject
+    subject = report
     lines = [f"### Log of {code(str(subject.address))} {inline(subject.name)}", ""]
     if report.entries:
         lines += ["| time | level | message |", "|---|---|---|"]
@@ -71,7 +63,7 @@ def entry_as_text(entry: LogEntry, style: Style) -> str:
 
 
 def _title(report: LogReport, style: Style) -> str:
-    title = subject_as_text(report.subject, style)
+    title = subject_as_text(report, style)
     return title if report.run is None else f"{title} · run {interval(report.run)}"
 
 

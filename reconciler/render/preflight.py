@@ -28,14 +28,6 @@ def preflight_as_text(report: PreflightReport, options: RenderOptions = DEFAULTS
     return "\n".join([*lines, summary]) + "\n"
 
 
-def preflight_as_json(report: PreflightReport, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of a report."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.preflight import preflight_as_json as encoded
-
-    return encoded(report)
-
-
 def _result(result: Preflight, style: Style) -> Iterator[str]:
     yield f"{style.paint(Colour.BOLD, str(result.address))} {quoted(result.name)}"
     for step in result.steps:

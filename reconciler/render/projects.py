@@ -23,7 +23,7 @@ def projects_as_text(report: ProjectReport, _: RenderOptions = DEFAULTS) -> str:
         (
             line.id,
             line.name,
-            str(line.children),
+            str(line.exports),
             line.timezone or "-",
             str(line.address) if line.managed else "unmanaged",
         )
@@ -51,20 +51,6 @@ def project_as_text(details: ProjectDetails, options: RenderOptions = DEFAULTS) 
     if details.page is not None:
         lines += ["", f"Page: {printable(details.page)}"]
     return "".join(f"{line}\n" for line in lines)
-
-
-def projects_as_json(report: ProjectReport, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of projects."""
-    from reconciler.model.codec import projects
-
-    return projects.projects_as_json(report)
-
-
-def project_as_json(details: ProjectDetails, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of a project."""
-    from reconciler.model.codec import projects
-
-    return projects.project_as_json(details)
 
 
 def _value(value: JSON) -> str:

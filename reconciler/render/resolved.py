@@ -19,6 +19,7 @@ from reconciler.model.resolved import (
 from reconciler.model.values import JSON, MISSING, Path, path_text
 from reconciler.model.wording import printable, shortened
 from reconciler.render.diagnostics import place_as_json, place_as_text, safe_json
+from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.yaml_line import scalar, yaml_line
 
 _WIDEST = 56
@@ -26,7 +27,7 @@ _LONGEST = 60
 _INDENT = "  "
 
 
-def resolved_as_text(resource: ResolvedResource) -> str:
+def resolved_as_text(resource: ResolvedResource, _: RenderOptions = DEFAULTS) -> str:
     """Return YAML with one line for each field and its origin as a comment."""
     lines = [*((f"# {line}", "") for line in _head(resource)), (f"{resource.collection}:", "")]
     lines.append((f"{_INDENT}{scalar(resource.address.key)}:", ""))
@@ -102,7 +103,7 @@ def _short(value: JSON) -> str:
     return shortened(printable(text), _LONGEST)
 
 
-def resolved_as_json(resource: ResolvedResource) -> str:
+def resolved_as_json(resource: ResolvedResource, _: RenderOptions = DEFAULTS) -> str:
     """Return an object with a list of fields. Its keys are stable."""
     value = {
         "address": str(resource.address),

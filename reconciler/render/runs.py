@@ -28,7 +28,7 @@ _BILLING = (
 def runs_as_text(report: RunReport, options: RenderOptions = DEFAULTS) -> str:
     """Return a table of runs, the newest first, or every field of one run."""
     style = options.style
-    lines = [subject_as_text(report.subject, style), ""]
+    lines = [subject_as_text(report, style), ""]
     if report.detail:
         lines += _detail(report.runs[0], style)
     elif not report.runs:
@@ -36,22 +36,14 @@ def runs_as_text(report: RunReport, options: RenderOptions = DEFAULTS) -> str:
     else:
         lines += _table(report, style)
     lines += map(printable, _remarks(report))
-    if options.links and report.subject.page is not None:
-        lines += ["", printable(report.subject.page)]
+    if options.links and report.page is not None:
+        lines += ["", printable(report.page)]
     return "".join(f"{line}\n" for line in lines)
-
-
-def runs_as_json(report: RunReport, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of a report."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.runs import encode_runs
-
-    return encode_runs(report)
 
 
 def runs_as_markdown(report: RunReport, options: RenderOptions = DEFAULTS) -> str:
     """Return a table with a row for each run."""
-    subject = report.subject
+    subject = report
     lines = [f"### Runs of {code(str(subject.address))} {inline(subject.name)}", ""]
     if report.runs:
         lines += ["| interval (UTC) | status | began | took | rows | id | note |"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.model.status import ExportStatus, State, StatusReport
+from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.page import page
 from reconciler.render.page import text as _text
 from reconciler.render.status import (
@@ -24,7 +25,7 @@ _MOST_CHARTS = 1_000
 _HEADINGS = ("Export", "Last run", "State", "Lag", "Rows/day", "Next run", "Latest runs")
 
 
-def status_as_html(report: StatusReport) -> str:
+def status_as_html(report: StatusReport, _: RenderOptions = DEFAULTS) -> str:
     """Return a page: counts as filters, then every export, the worst first."""
     title = f"Exports of {report.environment}"
     return page(

@@ -16,12 +16,13 @@ from reconciler.commands.log_reading import LogsRequest, follow_logs, logs
 from reconciler.commands.running import RunsRequest, follow_runs, opened, runs
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerError
+from reconciler.model.public import as_json
 from reconciler.model.run import LogEntry
 from reconciler.model.run_report import LogReport, Matched, RunOrder, RunReport
 from reconciler.operations.calls import NotOffered
 from reconciler.operations.log_pages import LogFilter, read_logs
-from reconciler.render.logs import logs_as_json, logs_as_markdown, logs_as_text
-from reconciler.render.runs import change_as_text, runs_as_json, runs_as_markdown, runs_as_text
+from reconciler.render.logs import logs_as_markdown, logs_as_text
+from reconciler.render.runs import change_as_text, runs_as_markdown, runs_as_text
 from reconciler.render.style import PLAIN
 from scripts.saved_schemas import saved_schema
 from tests.conftest import StartService
@@ -203,7 +204,7 @@ def test_trap_15_63_totals_and_instances_are_not_used(
     world = start(service_of, tmp_path, dialect)
     world.create()
     world.advance(hours=1)
-    content = json.loads(runs_as_json(runs_of(world)))
+    content = json.loads(as_json(runs_of(world)))
     assert "records_total_count" not in content["runs"][0]
     assert content["runs"][0]["records"] == 1000
     if dialect == "2026":
@@ -259,7 +260,7 @@ def test_logs_are_read_by_level_text_and_time(
     text, markdown = logs_as_text(errors), logs_as_markdown(errors)
     assert "\x1b" not in text + markdown
     assert "\\x1b[2J" in text
-    assert json.loads(logs_as_json(errors))["entries"][0]["level"] == "ERROR"
+    assert json.loads(as_json(errors))["entries"][0]["level"] == "ERROR"
 
 
 @pytest.mark.parametrize("dialect", WITH_LOGS)
@@ -422,7 +423,7 @@ def test_a_secret_in_an_error_is_masked(service_of: StartService, tmp_path: Path
     key = next(v for k, v in world.service.environ().items() if "KEY" in k)
     world.outcomes({"match": {}, "status": "Failed", "error": f"denied for {key}"})
     world.advance(hours=1)
-    assert key not in runs_as_json(runs_of(world)) + logs_as_json(logs_of(world))
+    assert key not in as_json(runs_of(world)) + as_json(logs_of(world))
 
 
 def test_the_commands_print_text_json_and_markdown(

@@ -13,10 +13,9 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
-from reconciler.model.codec.status import encode_status
-from reconciler.model.plan import Note
+from reconciler.model.public import as_json
 from reconciler.model.run import Run
-from reconciler.model.status import ExportStatus, State, StatusReport
+from reconciler.model.status import ExportStatus, State, StatusNote, StatusReport
 from reconciler.render.options import RenderOptions
 from reconciler.render.status import as_ascii, last_run, sparkline, status_as_text
 from reconciler.render.status_html import status_as_html
@@ -53,7 +52,7 @@ ORDERS = export(
     lag=timedelta(hours=6),
     rows_a_day=28_100_000.0,
     runs=(run(12, "Failed"), run(11, "Running"), run(10)),
-    notes=(Note("failing", "access denied to bucket acme-orders"),),
+    notes=(StatusNote("failing", "access denied to bucket acme-orders"),),
     page="https://eu.posthog.com/project/1/pipeline/batch-exports/e1",
 )
 SESSIONS = export(
@@ -61,7 +60,7 @@ SESSIONS = export(
     State.PAUSED,
     lag=timedelta(days=3),
     paused_since=NOW - timedelta(days=3),
-    notes=(Note("missed-runs", "72 runs missed: reconciler gaps batch_export.sessions"),),
+    notes=(StatusNote("missed-runs", "72 runs missed: reconciler gaps batch_export.sessions"),),
 )
 FINE = tuple(export(f"fine{number}", runs=(run(12),)) for number in range(3))
 
@@ -135,7 +134,7 @@ def test_live_text_cannot_forge_lines_or_markup() -> None:
         name=HOSTILE,
         parent_name=HOSTILE,
         managed=False,
-        notes=(Note("failing", HOSTILE),),
+        notes=(StatusNote("failing", HOSTILE),),
     )
     text = "\n".join(lines(hostile, verbose=True))
     markdown = status_as_markdown(report(hostile))
@@ -209,7 +208,7 @@ def test_names_cannot_add_markup_to_the_page() -> None:
         parent_name=HOSTILE,
         interval=HOSTILE,
         runs=(replace(ORDERS.runs[0], error=HOSTILE, status=HOSTILE),),
-        notes=(Note("failing", HOSTILE),),
+        notes=(StatusNote("failing", HOSTILE),),
         page="javascript:alert(1)",
     )
     text = status_as_html(replace(report(hostile, SESSIONS), environment=HOSTILE))
@@ -222,7 +221,7 @@ def test_names_cannot_add_markup_to_the_page() -> None:
 
 
 def test_the_json_has_every_fact() -> None:
-    shown = json.loads(encode_status(report(ORDERS, SESSIONS)))
+    shown = json.loads(as_json(report(ORDERS, SESSIONS)))
     assert shown["format_version"] == 1
     assert shown["at"] == "2026-06-10T12:40:00Z"
     assert shown["counts"]["failing"] == 1

@@ -10,6 +10,7 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.showing import resolved
 from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.model.redaction import masked_in
 from reconciler.model.resolved import ResolvedField, ResolvedResource
 from reconciler.model.values import MISSING, path_text
 from reconciler.render.resolved import resolved_as_json, resolved_as_text
@@ -37,8 +38,9 @@ def show(
     environment: str | None = None,
 ) -> ResolvedResource:
     options = WorkspaceOptions(write(folder, files), environment=environment)
-    resource, _ = resolved(address, options, Runtime(environ=environ or {}, now=lambda: NOW))
-    return resource
+    runtime = Runtime(environ=environ or {}, now=lambda: NOW)
+    resource, _ = resolved(address, options, runtime)
+    return masked_in(resource, runtime.mask)
 
 
 def by_name(found: ResolvedResource) -> dict[str, ResolvedField]:
