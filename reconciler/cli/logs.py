@@ -58,7 +58,7 @@ def execute(name: str, output_format: str, *, follow: bool, links: bool, **optio
     from reconciler.commands.log_reading import LogsRequest, follow_logs, logs
     from reconciler.model.run_report import levels_from
     from reconciler.operations.log_pages import LogFilter
-    from reconciler.render.logs import entry_as_text
+    from reconciler.render.runs import entry_as_text
 
     first, last = window_of(options)
     level, run = options["level"], options["run"]

@@ -86,7 +86,7 @@ class Session(Struct, frozen=True):
             secrets.resolve_effortless(ref)
         history = WorkspaceHistory.of(options.folder, loaded, runtime.environ, head)
         session = cls(options, loaded, secrets, runtime, history)
-        if drafts is None:
+        if drafts is None or not runtime.masks:
             runtime.masks.append(session.mask)
         session.note(f"reconciler {__version__}, Python {python_version()}, {sys.platform}")
         session.note(

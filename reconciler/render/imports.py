@@ -1,35 +1,46 @@
-"""The result of an import as lines, as a unified difference for a dry run, and as JSON."""
+"""The result of an import; for a dry run, a unified difference."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
-from reconciler.model.imported import Imported, Left
+from reconciler.model.imported import Adopted, Imported, Left
 from reconciler.model.wording import listed, printable, several
 from reconciler.render.difference import differences_as_text
-from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.document import Cell, Column, Document, Lines, Row, Table
+from reconciler.render.options import RenderOptions
 
 _MOST = 10
+_COLUMNS = tuple(
+    Column(title, before, padded=False)
+    for title, before in (("resource", ""), ("name", " "), ("file", " in "))
+)
 
 
-def imported_as_text(imported: Imported, options: RenderOptions = DEFAULTS) -> str:
+def imported_document(imported: Imported, options: RenderOptions) -> Document:
     """Return the resources with their files, the counts, and the secrets to set.
 
     If nothing was written, return a unified difference that `patch` accepts.
     """
+    heading = (Cell("Import"),)
     if not imported.written:
-        return differences_as_text(imported.changes, options.style)
-    lines = [
-        f'+ {resource.address} "{printable(resource.name)}" in {printable(resource.file)}'
-        for resource in imported.adopted
-    ]
-    if lines:
-        lines.append("")
-    lines.append(f"Imported: {_counts(imported)}")
-    if imported.secrets:
-        lines += ["", *_secrets(imported)]
-    return _joined(lines)
+        text = differences_as_text(imported.changes, options.style).removesuffix("\n")
+        return Document(
+            heading, (), (Lines(tuple(text.split("\n")), language="diff"),) if text else ()
+        )
+    rows = tuple(map(_row, imported.adopted))
+    blocks = (
+        Table(_COLUMNS, rows, headed=False, noun="resource"),
+        Lines((f"Imported: {_counts(imported)}",)),
+        Lines(tuple(_secrets(imported)) if imported.secrets else ()),
+    )
+    return Document(heading, (), blocks)
+
+
+def _row(resource: Adopted) -> Row:
+    name = Cell(f'"{resource.name}"')
+    return Row((Cell(str(resource.address), code=True), name, Cell(resource.file)), "+")
 
 
 def remarks_on_import(imported: Imported) -> str:

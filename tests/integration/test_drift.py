@@ -15,12 +15,12 @@ from reconciler.model.drift import Attribution, DriftedField, DriftedObject
 from reconciler.model.public import as_json
 from reconciler.model.schema_files import schema
 from reconciler.model.values import path_text
-from reconciler.render.drift import drift_as_markdown, drift_as_text
 from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import StartService
 from tests.support.cli import write
 from tests.support.drifting import Applied
 from tests.support.emulator import DIALECTS, RunningEmulator
+from tests.support.reports import written
 
 FILES = {
     "reconciler.yaml": "version: 1\n",
@@ -131,8 +131,10 @@ def test_deleted_and_unmanaged_objects_are_counted(applied: Applied) -> None:
     result = applied.drift().report
     assert [str(address) for address in result.deleted] == ["batch_export.daily"]
     assert (result.objects, result.unmanaged) == ((), 2)
-    assert "1 live object deleted since the base: batch_export.daily" in drift_as_text(result)
-    assert "2 unmanaged objects" in drift_as_markdown(result)
+    assert "1 live object deleted since the base: batch_export.daily" in written(
+        "drift", "text", result
+    )
+    assert "2 unmanaged objects" in written("drift", "markdown", result)
 
 
 @pytest.mark.parametrize("dialect", ["2025"], indirect=True)
@@ -144,7 +146,7 @@ def test_a_conflict_is_named(applied: Applied) -> None:
     write(applied.folder, {"resources.yaml": text})
     result = applied.drift().report
     assert result.objects[0].fields[0].conflict
-    assert "conflict: the configuration changed too" in drift_as_text(result)
+    assert "conflict: the configuration changed too" in written("drift", "text", result)
     assert '"conflict": true' in as_json(result)
 
 
@@ -154,7 +156,9 @@ def test_a_pause_by_the_service_is_named(applied: Applied) -> None:
     applied.running.advance(hours=12)
     (daily,) = applied.drift().report.objects
     assert (set(fields(daily)), daily.paused_by_service) == ({"paused"}, True)
-    assert "probably paused by the service after failures" in drift_as_text(applied.drift().report)
+    assert "probably paused by the service after failures" in written(
+        "drift", "text", applied.drift().report
+    )
     # The service is no person.
     assert [field.attribution.by for field in daily.fields if field.attribution] in ([None], [])
     applied.change("Daily", interval="day")
@@ -184,9 +188,9 @@ def test_the_command_exits_with_2_for_drift(applied: Applied) -> None:
     assert as_json["objects"][0]["at"]["line"] == 4
     Draft202012Validator(schema("drift")).validate(as_json)
     drift = applied.drift().report
-    long = drift_as_markdown(replace(drift, objects=drift.objects * 5000))
-    assert "more fields not in this table" in long
+    long = written("drift", "markdown", replace(drift, objects=drift.objects * 5000))
+    assert "more fields\n" in long
     assert 60_000 < len(long) <= COMMENT_LIMIT
     markdown = applied.run("drift", "--format", "markdown", "--no-attribute").out
-    assert '| `batch_export.daily` Daily | `interval` | `"hour"` | `"day"` |' in markdown
+    assert '| `batch_export.daily` "Daily" | `interval` | `"hour"` | `"day"` |' in markdown
     assert applied.run("drift", "nothing").code == 64

@@ -19,10 +19,10 @@ from reconciler.errors import BadUsage
 from reconciler.model.public import as_json
 from reconciler.model.status import ExportStatus, State, StatusReport
 from reconciler.render.options import RenderOptions
-from reconciler.render.status import status_as_text
 from tests.conftest import LONG, StartService
 from tests.support.cli import write
 from tests.support.emulator import DIALECTS, RunningEmulator, start_emulator
+from tests.support.reports import written
 from tests.support.simulated import Simulated
 from tests.support.simulated import no_op_export as export
 
@@ -158,7 +158,7 @@ def test_the_text_says_what_a_reader_needs(
     running = service_of(NEW, "--dialect", dialect)
     troubled(running)
     folder = workspace(tmp_path, orders={"project": {"id": 1}, **export("Orders")})
-    text = status_as_text(read(running, folder, at=END).report, RenderOptions())
+    text = written("status", "text", read(running, folder, at=END).report, RenderOptions())
     lines = text.splitlines()
     assert lines[3].startswith("✗ batch_export.orders  Web shop  00:00 (")
     assert "Failed ×6  5 h 30 min  24 k" in lines[3]
@@ -263,7 +263,7 @@ def test_the_page_of_an_export_is_linked(service_of: StartService, tmp_path: Pat
     live_id = running.exports()["Lake"]["id"]
     page = f"{running.base_url}/project/1/pipeline/batch-exports/{live_id}"
     assert result.report.exports[0].page == page
-    text = status_as_text(result.report, RenderOptions(links=True, verbose=True))
+    text = written("status", "text", result.report, RenderOptions(links=True, verbose=True))
     assert f"      {page}\n" in text
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from reconciler.errors import BadUsage
 
 if TYPE_CHECKING:
+    from reconciler.render.document import Document
     from reconciler.render.options import RenderOptions
 
 Writer: TypeAlias = "Callable[[Any, RenderOptions], str]"
@@ -19,6 +20,14 @@ Writer: TypeAlias = "Callable[[Any, RenderOptions], str]"
 DEFAULT = "text"
 _PUBLIC = ""
 """The JSON of a value of `model/public.py`."""
+_DOCUMENT = "_document"
+"""Ends the name of a function that returns a `Document`."""
+
+
+def _document(place: str) -> dict[str, str]:
+    return {"text": place, "html": place, "json": _PUBLIC, "markdown": place}
+
+
 _WRITERS: Mapping[str, Mapping[str, str]] = {
     "plan": {
         "text": "plan.text:plan_as_text",
@@ -41,39 +50,21 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
         "json": "diagnostics:diagnostics_as_json",
         "sarif": "sarif:diagnostics_as_sarif",
     },
-    "backfills": {
-        "text": "backfills:backfills_as_text",
-        "github": "annotations:backfills_as_github",
-        "html": "backfills_html:backfills_as_html",
-        "json": "backfills:backfills_as_json",
-        "markdown": "backfills_markdown:backfills_as_markdown",
-    },
-    "resolved": {"text": "resolved:resolved_as_text", "json": "resolved:resolved_as_json"},
-    "imported": {"text": "imports:imported_as_text", "json": _PUBLIC},
-    "audit": {"text": "audit:audit_as_text", "json": "audit:audit_as_json"},
-    "drift": {
-        "text": "drift:drift_as_text",
-        "json": _PUBLIC,
-        "markdown": "drift:drift_as_markdown",
-    },
-    "compared": {
-        "text": "compared:compared_as_text",
-        "json": _PUBLIC,
-        "markdown": "compared:compared_as_markdown",
-    },
-    "gaps": {"text": "gaps:gaps_as_text", "json": _PUBLIC, "markdown": "gaps:gaps_as_markdown"},
-    "runs": {"text": "runs:runs_as_text", "json": _PUBLIC, "markdown": "runs:runs_as_markdown"},
-    "logs": {"text": "logs:logs_as_text", "json": _PUBLIC, "markdown": "logs:logs_as_markdown"},
-    "status": {
-        "text": "status:status_as_text",
-        "html": "status_html:status_as_html",
-        "json": _PUBLIC,
-        "markdown": "status_markdown:status_as_markdown",
-    },
-    "health": {"text": "health:health_as_text", "json": _PUBLIC},
-    "preflight": {"text": "preflight:preflight_as_text", "json": _PUBLIC},
-    "projects": {"text": "projects:projects_as_text", "json": _PUBLIC},
-    "project_details": {"text": "projects:project_as_text", "json": _PUBLIC},
+    "backfills": _document("backfills:backfills_document")
+    | {"github": "annotations:backfills_as_github", "json": "backfills:backfills_as_json"},
+    "resolved": _document("resolved:resolved_document") | {"json": "resolved:resolved_as_json"},
+    "imported": _document("imports:imported_document"),
+    "audit": _document("audit:audit_document") | {"json": "audit:audit_as_json"},
+    "drift": _document("drift:drift_document"),
+    "compared": _document("compared:compared_document"),
+    "gaps": _document("gaps:gaps_document"),
+    "runs": _document("runs:runs_document"),
+    "logs": _document("runs:logs_document"),
+    "status": _document("status:status_document"),
+    "health": _document("health:health_document"),
+    "preflight": _document("preflight:preflight_document"),
+    "projects": _document("projects:projects_document"),
+    "project_details": _document("projects:project_document"),
 }
 """By result and format: `module:function` below `render`, imported when it writes."""
 
@@ -113,17 +104,32 @@ def writer_of(name: str, result: str) -> Writer:
 
 
 def _writer(name: str, result: str) -> Writer:
-    if (place := _WRITERS[result].get(name)) == _PUBLIC:
+    place = _WRITERS[result].get(name)
+    if place is None and result not in _added().get(name, {}):
+        raise BadUsage(
+            f"--format {name} is not supported here",
+            hint=f"use one of: {', '.join(formats_of(result))}",
+        )
+    if place is None:
+        return _added()[name][result]
+    if place == _PUBLIC:
         from reconciler.model.public import as_json
 
         return lambda report, _: as_json(report)
-    if place is not None:
-        module, _, function = place.partition(":")
-        writer: Writer = getattr(import_module(f"reconciler.render.{module}"), function)
-        return writer
-    if result in (writers := _added().get(name, {})):
-        return writers[result]
-    raise BadUsage(
-        f"--format {name} is not supported here",
-        hint=f"use one of: {', '.join(formats_of(result))}",
-    )
+    module, _, function = place.partition(":")
+    found: Any = getattr(import_module(f"reconciler.render.{module}"), function)
+    return _written(name, found) if function.endswith(_DOCUMENT) else found
+
+
+def _written(name: str, document_of: Callable[[Any, RenderOptions], Document]) -> Writer:
+    """Return the writer of what a function returns as a document."""
+    from reconciler.render import document
+
+    if name == DEFAULT:
+        return lambda report, how: document.as_text(document_of(report, how), how)
+    plain = document.without_terminal
+    if name == "markdown":
+        return lambda report, how: document.as_markdown(document_of(report, plain(how)), how)
+    from reconciler.render.document_html import as_html
+
+    return lambda report, how: as_html(document_of(report, plain(how, page=True)))

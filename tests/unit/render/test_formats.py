@@ -82,11 +82,13 @@ def test_the_default_comes_first() -> None:
         "json",
         "sarif",
     )
-    assert formats_of("resolved") == formats_of("imported") == ("text", "json")
+    reports = {result for result in RESULTS if result not in ("plan", "plans", "diagnostics")}
+    for result in reports - {"backfills"}:
+        assert formats_of(result) == ("text", "html", "json", "markdown")
 
 
 def test_the_error_for_an_unsupported_format_lists_the_supported_ones() -> None:
     with pytest.raises(BadUsage) as refused:
-        writer_of("markdown", "resolved")
+        writer_of("markdown", "diagnostics")
     assert refused.value.message == "--format markdown is not supported here"
-    assert refused.value.hint == "use one of: text, json"
+    assert refused.value.hint == "use one of: text, github, gitlab, json, sarif"
