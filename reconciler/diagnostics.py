@@ -44,6 +44,7 @@ class Diagnostic(Struct, frozen=True):
     with secrets masked, None without one. `marked` is the start and the end of the place in that
     line, counted from 0, since masking moves columns. `related` are further places with labels.
     `environments` are those that have the problem, empty if all of them do or it is in none.
+    `about` is the address and the path of a value that the service may accept, empty without one.
     """
 
     code: str
@@ -55,6 +56,7 @@ class Diagnostic(Struct, frozen=True):
     related: tuple[tuple[Mark, str], ...] = ()
     marked: tuple[int, int] | None = None
     environments: tuple[str, ...] = ()
+    about: tuple[str | int, ...] = ()
 
     def joined(self, other: Diagnostic) -> Diagnostic:
         """Return the same problem of other environments as one."""
@@ -79,6 +81,7 @@ class Details(TypedDict, total=False):
     at: Mark | None
     hint: str | None
     related: tuple[tuple[Mark, str], ...]
+    about: tuple[str | int, ...]
 
 
 class DiagnosticCollector(Struct):

@@ -30,6 +30,7 @@ _KEPT = (
     *("minimum", "maximum", "minLength", "maxLength", "minProperties", "maxProperties"),
 )
 _ANYTHING: Schema = {}
+_REFERENCE_ONLY: Schema = {"pattern": _REFERENCE}
 _MATCH = "policy.match"
 _IDS = {
     "editor/workspace": "urn:reconciler:schema:workspace-in-editors:1",
@@ -129,8 +130,9 @@ def _complete_policy(policy: Schema, kinds: Sequence[Kind]) -> None:
 
 def _shared(kinds: Sequence[Kind]) -> Schema:
     """Return the definitions of fields for defaults and overrides, and of bodies of variants."""
-    zones = sorted(zone for zone in available_timezones() if "/" in zone or zone == "UTC")
-    parts: Schema = {"zone": {"enum": zones}}
+    zones = sorted(available_timezones() - {"localtime"})
+    message = "use a name such as Europe/Berlin or UTC, or a reference such as ${var:NAME}"
+    parts: Schema = {"zone": {"enum": zones, "errorMessage": message}}
     for kind in kinds:
         parts[f"{kind.name}.fields"] = _fields(kind)
         for field, folder, tag, _ in _variants(kind):
@@ -225,9 +227,9 @@ def _alone(node: Schema, *, nullable: bool) -> Schema:
     composed = {name: node[name] for name in _KEPT if name in node}
     composed["description"] = _description(node)
     if "x-open-enum" in node:
-        _offer(composed, node["x-open-enum"])
+        composed["anyOf"] = [{"enum": list(node["x-open-enum"])}, _REFERENCE_ONLY]
     if node.get("x-zone"):
-        composed["anyOf"] = [{"$ref": "#/$defs/zone"}, _ANYTHING]
+        composed["anyOf"] = [{"$ref": "#/$defs/zone"}, _REFERENCE_ONLY]
     if node.get("x-secret"):
         _ask_for_reference(composed)
     if nullable:

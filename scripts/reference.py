@@ -20,8 +20,9 @@ sys.path.insert(0, str(ROOT))
 
 from reconciler.codes import codes  # noqa: E402
 from reconciler.kinds import all_kinds  # noqa: E402
-from reconciler.model.change import Severity  # noqa: E402
+from reconciler.model.change import Effect, Severity  # noqa: E402
 from reconciler.model.kind import Kind, Variant  # noqa: E402
+from reconciler.model.rule import Rule  # noqa: E402
 from reconciler.model.schema_files import known_schema  # noqa: E402 - found beside this folder
 from scripts.command_pages import command_pages  # noqa: E402
 from scripts.editor_schemas import dialects_of, editor_files  # noqa: E402
@@ -60,6 +61,13 @@ A change that the server is known to refuse is a policy violation: nothing is se
 the version of the server, which is detected from live objects. If the server accepts such a change
 nevertheless, name the id in `policy.attempt`, or omit the resource with `--exclude`.
 """
+_RANKING_HEAD = """
+Plans show dangers first, then warnings, then notes; those of one severity in the order of this
+table. A rule may rank a change higher: another bucket ranks above another prefix.
+
+| what it does to data | consequence | severity | kind |
+|---|---|---|---|
+"""
 _REFUSALS_HEAD = "### Known refusals\n"
 _SEVERITIES = {Severity.DANGER: "danger", Severity.WARNING: "warning", Severity.INFO: "note"}
 _HEAD = "| field | takes | default | servers | |\n|---|---|---|---|---|\n"
@@ -85,16 +93,36 @@ def generated(kinds: Sequence[Kind]) -> Mapping[str, str]:
 
 def _consequences_page(kinds: Sequence[Kind]) -> str:
     """Return the page of every rule and known refusal, with its meaning."""
-    parts = [_CONSEQUENCES_HEAD]
+    parts = [_CONSEQUENCES_HEAD, *_ranking(kinds)]
     for kind in reversed(kinds):
         parts.append(f"\n## {known_schema(kind.name)['title']}s\n")
-        for rule in kind.rules:
-            severity = " or ".join(_SEVERITIES[level] for level in rule.severities)
-            parts.append(_rule_entry(rule.id, f" ({severity}): ", rule.meaning))
+        parts += (
+            _rule_entry(rule.id, f" ({_severity(rule)}): ", rule.meaning) for rule in kind.rules
+        )
         if kind.refusals:
             parts.append(f"\n{_REFUSALS_HEAD}")
             parts += (_rule_entry(known.id, ": ", known.meaning) for known in kind.refusals)
     return "".join(parts)
+
+
+def _ranking(kinds: Sequence[Kind]) -> Iterator[str]:
+    """Yield the table of all consequences by what they do to data, then by severity."""
+    yield _RANKING_HEAD
+    for effect in Effect:
+        rules = [
+            (rule.severities[0].rank, rule.id, _severity(rule), known_schema(kind.name)["title"])
+            for kind in kinds
+            for rule in kind.rules
+            if rule.effect is effect
+        ]
+        first = effect.meaning
+        for _, rule_id, severity, title in sorted(rules):
+            yield f"| {first} | `{rule_id}` | {severity} | {title.lower()} |\n"
+            first = ""
+
+
+def _severity(rule: Rule) -> str:
+    return " or ".join(_SEVERITIES[level] for level in rule.severities)
 
 
 def _rule_entry(rule_id: str, label: str, meaning: str) -> str:

@@ -86,7 +86,12 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _restrict(descriptor: int, status: os.stat_result) -> None:
-    """Let only its owner read and write a file that exists. Raises OSError for another's file."""
+    """Let only its owner read and write a file that exists.
+
+    Raises OSError for another's file, and for one with another name, which may be anywhere.
+    """
+    if status.st_nlink > 1:
+        raise OSError(errno.EMLINK, "it has another name (hard link)")
     if hasattr(os, "fchmod") and S_IMODE(status.st_mode) & 0o077:
         os.fchmod(descriptor, 0o600)
 

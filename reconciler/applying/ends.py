@@ -7,13 +7,14 @@ from traceback import extract_tb
 from typing import Any
 
 from reconciler.applying.change_run import ChangeRun
-from reconciler.errors import AmbiguousOutcome, ReconcilerError, StalePlan
+from reconciler.errors import AmbiguousOutcome, ReconcilerError, ServiceError, StalePlan
 from reconciler.model.action import Action
 from reconciler.model.change import Change
 from reconciler.model.event import Done, Failed, Result, Skipped
 from reconciler.model.redaction import Mask
 
 INTERRUPTED = "the run was interrupted"
+_REFUSALS = (400, 401, 403, 409, 415, 422)
 _REST = "plan again: the plan then does the rest of the replacement"
 
 
@@ -25,6 +26,7 @@ def failed(run: ChangeRun, error: ReconcilerError, mask: Mask) -> Failed:
         mask(_with_parts(run, error.message)),
         mask(hint) if hint is not None else None,
         unknown=isinstance(error, AmbiguousOutcome),
+        refused=isinstance(error, ServiceError) and error.status in _REFUSALS,
         stale=isinstance(error, StalePlan) and not run.made,
         **_created(run),
     )

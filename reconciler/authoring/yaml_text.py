@@ -15,6 +15,7 @@ from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.json_tree import map_leaves, walk
 from reconciler.model.values import JSON, SecretRef
 from reconciler.model.wording import COMMAND
+from reconciler.model.workflow import safe_output
 from reconciler.workspace.references import escaped
 from reconciler.workspace.yaml.loader import parse
 from reconciler.workspace.yaml.nodes import MAPPING_TAG, SEQUENCE_TAG, TEXT_TAG
@@ -52,7 +53,8 @@ class _Strict(yaml.SafeDumper):
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
     style = None
-    if not value.replace("\n", "").isprintable() or COMMAND.search(value):
+    # A difference of files cannot show a line that begins with a command as it is.
+    if not value.replace("\n", "").isprintable() or safe_output(value) != value:
         style = '"'
     elif "\n" in value and not _NO_BLOCK.search(value):
         style = "|"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -65,6 +66,7 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
 @plan_options
 @unmanaged_option
 @summary_option
+@file_option("--shown", "Text of the comment with the plan that was reviewed: say what is new.")
 @option("--auto-approve", is_flag=True, help="Do not ask for approval.")
 @option(
     "--plan-id",
@@ -105,7 +107,7 @@ def execute(
     from reconciler.cli.running import progress, shown
     from reconciler.commands.applying import ApplyRequest, Screen, apply
     from reconciler.commands.backfills import BackfillRequest
-    from reconciler.commands.files import read_file, saved_backfills
+    from reconciler.commands.files import path_in_repository, read_file, saved_backfills
     from reconciler.commands.recording import Outputs
 
     names = ("plan_file", "undo", "shared", "auto_approve", "plan_id", "verify", "mark", "rollback")
@@ -126,31 +128,41 @@ def execute(
         **{name: options[name] for name in names},
     )
     listener = progress()
-    how = None if is_json else render_options(show_unmanaged=show_unmanaged, summary=summary)
-    terminal = Terminal(listener, how)
+    how = render_options(
+        show_unmanaged=show_unmanaged,
+        summary=summary,
+        root=path_in_repository(request.plan.workspace.folder, os.environ),
+        since=options["shown"],
+    )
+    terminal = Terminal(listener, how, is_json=is_json)
     screen = Screen(terminal.show, terminal.approve, terminal.report)
     applied = run(shown(apply(request, run_runtime(listener), screen), listener))
     return finish(applied)
 
 
 class Terminal(Struct, frozen=True):
-    """Shows the plan and the report, and asks. `how` is None if stdout has only events."""
+    """Shows the plan and the report, and asks. With `is_json`, stdout has only events."""
 
     progress: Progress
-    how: RenderOptions | None
+    how: RenderOptions
+    is_json: bool = False
 
     def show(self, result: PlanResult) -> None:
         """Show a plan, and what applying it takes."""
         from reconciler.cli.running import cost_of
+        from reconciler.render.plan.since import differences
         from reconciler.render.plan.text import plan_as_text
 
         self.progress.clear()
         print_warnings(result.diagnostics)
         cost = cost_of(result)
-        if self.how is not None:
+        if not self.is_json:
             write_plan(plan_as_text(result.plan, replace(self.how, cost=cost)))
         elif cost:
             write_note(f"{cost}\n")
+        new = differences(result.plan, self.how.root, self.how.since)
+        if new:
+            write_message(f"Since the plan that was shown: {new}.\n")
 
     async def approve(self, plan: Plan) -> bool:
         """Ask for approval."""
@@ -167,7 +179,7 @@ class Terminal(Struct, frozen=True):
         from reconciler.render.report import report_as_text
 
         self.progress.clear()
-        if self.how is not None:
+        if not self.is_json:
             write_report(report_as_text(report))
 
 
@@ -190,6 +202,8 @@ def finish(applied: Applied) -> int:
     """Print what remains after the report, and return the exit code."""
     from reconciler.render.plan.text import unverified_as_text
 
+    if applied.verification.passed:
+        write_note("Verified: the plan is empty.\n")
     write_note(f"{applied.calls} API calls\n")
     for difference in applied.left_out:
         write_message(f"not applied, not in both plans: {difference}\n")

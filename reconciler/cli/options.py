@@ -267,6 +267,13 @@ def file_option(name: str, description: str, **attributes: Any) -> Callable[[_Fu
     return option(name, type=path, metavar="FILE", help=description, **attributes)
 
 
+since_option = file_option(
+    "--since",
+    "Text of earlier comments of a pull request. Markdown says what changed since the last plan in "
+    "it. A file without one changes nothing.",
+)
+
+
 def log_option(name: str, description: str) -> Callable[[_Function], _Function]:
     """Add an option that names a file which is appended to, and cannot be stdout."""
     return file_option(name, description, callback=_not_stdout)

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TextIO
 
 from reconciler.cli.settings import current
@@ -50,6 +51,7 @@ def render_options(
     summary: bool = False,
     root: str = "",
     links: bool = False,
+    since: Path | None = None,
 ) -> RenderOptions:
     """Return how to write a result to stdout."""
     return RenderOptions(
@@ -60,7 +62,16 @@ def render_options(
         summary=summary,
         links=links,
         page=job_page(os.environ),
+        since=_text_of(since),
     )
+
+
+def _text_of(path: Path | None) -> str:
+    """Return the text of comments, "" for a file that cannot be read: nothing depends on it."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace") if path is not None else ""
+    except OSError:
+        return ""
 
 
 def job_page(environ: Mapping[str, str]) -> str:

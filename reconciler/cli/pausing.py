@@ -82,7 +82,7 @@ def toggled(
         ),
     )
     listener = progress()
-    terminal = _Terminal(Terminal(listener, None if is_json else render_options()), action)
+    terminal = _Terminal(Terminal(listener, render_options(), is_json=is_json), action)
     screen = Screen(terminal.show, terminal.inner.approve, terminal.report)
     paused = run(shown(pause(request, run_runtime(listener), screen), listener))
     if paused.files and not is_json:
@@ -100,7 +100,7 @@ class _Terminal(Struct, frozen=True):
     def show(self, result: PlanResult) -> None:
         """Show a plan."""
         plan = result.plan
-        if not plan.empty or plan.refusals or self.inner.how is None:
+        if not plan.empty or plan.refusals or self.inner.is_json:
             self.inner.show(result)
             return
         self.inner.progress.clear()

@@ -22,6 +22,7 @@ from reconciler.cli.options import (
     format_option,
     plan_options,
     plan_request,
+    since_option,
     summary_option,
     unmanaged_option,
 )
@@ -63,6 +64,7 @@ _GIVEN_AGAIN = (
 @plan_options
 @unmanaged_option
 @summary_option
+@since_option
 @format_option("plan")
 @option(
     "--out",
@@ -103,6 +105,7 @@ def execute(
         show_unmanaged=options["show_unmanaged"],
         summary=options["summary"],
         root=path_in_repository(request.workspace.folder, os.environ),
+        since=options["since"],
     )
     if are_several(environment):
         from reconciler.cli.plan_several import plan_several

@@ -58,6 +58,7 @@ def progress() -> Progress:
     settings = current()
     return Progress(
         write_note,
+        write_message,
         clock=monotonic,
         live=sys.stderr.isatty() and os.environ.get("TERM") != "dumb",
         width=width_of(sys.stderr),

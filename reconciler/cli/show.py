@@ -13,6 +13,7 @@ from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
     format_option,
+    since_option,
     summary_option,
     unmanaged_option,
     workspace_of,
@@ -46,6 +47,7 @@ EXAMPLES = (
 @format_option("plan")
 @unmanaged_option
 @summary_option
+@since_option
 def execute(
     plan_file: Path | None,
     address: str | None,
@@ -53,6 +55,7 @@ def execute(
     output_format: str,
     show_unmanaged: bool,
     summary: bool,
+    since: Path | None,
     **options: Any,
 ) -> None:
     """Print a plan that was saved with `--out FILE`, or a resource with its origins.
@@ -86,6 +89,7 @@ def execute(
         show_unmanaged=show_unmanaged,
         summary=summary,
         root=path_in_repository(options["folder"] or Path(), os.environ),
+        since=since,
     )
     write_result(write(result, replace(how, mask=world.mask if world.masks else None)))
     if output_format == "github" and not isinstance(result, ResolvedResource):

@@ -148,7 +148,8 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         planned = await _planned(request, session, transport)
         plan = planned.plan
         session.resolve_sent(plan)
-        screen.show(PlanResult.of(plan, session, transport, verify=request.verify))
+        shown = await session.named(transport, plan)
+        screen.show(PlanResult.of(shown, session, transport, verify=request.verify))
         if request.plan_id is not None:
             _check_id(plan, request.plan_id)
         _check_policy(plan)

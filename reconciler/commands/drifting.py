@@ -49,7 +49,7 @@ async def drift(request: DriftRequest, runtime: Runtime) -> Reported[Drift]:
         result = selected(drift_of(plan, base), plan, request.names)
         if request.attribute:
             result = await attributed(result, _calls_of(plan, live, transport))
-        return Reported(result, session.loaded.diagnostics, transport.calls)
+        return Reported(result, session.warnings(plan), transport.calls)
 
 
 def required_base(session: Session, request: PlanRequest) -> Base:

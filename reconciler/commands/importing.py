@@ -79,7 +79,7 @@ async def import_live(options: ImportOptions, runtime: Runtime) -> Imported:
     )
     options = replace(options, choice=choice)
     # The first files of a pattern may be those that are imported.
-    lenient = replace(options.workspace, lenient=frozenset({"no-files"}))
+    lenient = replace(options.workspace, lenient=options.workspace.lenient | {"no-files"})
     options = replace(options, workspace=lenient)
     session = Session.open(options.workspace, runtime)
     placing = Placing(

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from reconciler.model.client_options import ClientOptions
+from reconciler.model.policy import UNKNOWN_VALUE
 
 
 class WorkspaceOptions(Struct, frozen=True):
@@ -16,7 +17,8 @@ class WorkspaceOptions(Struct, frozen=True):
     `strict` turns warnings about the files into errors. `client` is how requests are made: it takes
     precedence over the files. `insecure_http` allows to send the key unencrypted. `trust_workspace`
     lets the files decide where the key is sent and what is allowed, also without a terminal.
-    `lenient` are the codes of errors that are warnings for a command.
+    `lenient` are the codes of errors that are warnings for a command: most compare with live
+    state, which may have a value that seems misspelt.
     """
 
     folder: Path
@@ -25,7 +27,7 @@ class WorkspaceOptions(Struct, frozen=True):
     client: ClientOptions = field(default_factory=ClientOptions)
     insecure_http: bool = False
     trust_workspace: bool = False
-    lenient: frozenset[str] = frozenset()
+    lenient: frozenset[str] = frozenset({UNKNOWN_VALUE})
 
 
 def are_several(names: Sequence[str]) -> bool:

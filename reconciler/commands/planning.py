@@ -44,7 +44,7 @@ class PlanResult(Struct, frozen=True):
         """Return a plan as it may be printed and saved. `verify` plans again after an apply."""
         return cls(
             redact_plan(plan, session.mask),
-            session.loaded.diagnostics,
+            session.warnings(plan),
             transport.calls,
             transport.estimate(calls_of(plan, all_kinds(), verify=verify)),
         )
@@ -65,4 +65,4 @@ async def plan(
         planned, _ = await session.planned(transport, request.options, base)
         if is_job(runtime.environ) and await key_may_write(transport):
             planned = replace(planned, notes=(*planned.notes, _KEY_MAY_WRITE))
-        return PlanResult.of(planned, session, transport)
+        return PlanResult.of(await session.named(transport, planned), session, transport)

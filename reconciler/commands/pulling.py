@@ -88,7 +88,7 @@ async def pull(request: PullRequest, runtime: Runtime) -> Reported[Pulled]:
     if request.write:
         write_files(session.options.folder, pulled.texts)
         pulled = replace(pulled, written=True)
-    return Reported(pulled, session.loaded.diagnostics, calls)
+    return Reported(pulled, session.warnings(plan), calls)
 
 
 class _Pulling:

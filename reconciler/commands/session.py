@@ -17,11 +17,13 @@ from reconciler.commands.loading import load_workspace
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.runtime import Runtime
+from reconciler.diagnostics import Diagnostic
 from reconciler.errors import (
     AmbiguousIdentity,
     GitUnavailable,
     ReconcilerError,
     SecretUnavailable,
+    ServiceError,
 )
 from reconciler.kinds import all_kinds
 from reconciler.model.event import Noted
@@ -35,9 +37,11 @@ from reconciler.model.wording import several
 from reconciler.planning.base import Base
 from reconciler.planning.details import Identity, needed_details, short_forms
 from reconciler.planning.matcher import match
+from reconciler.planning.notes import about_changes
 from reconciler.planning.planner import PlanContext, make_plan
 from reconciler.planning.trust import with_violations
 from reconciler.reading import Depth, read_details, read_live
+from reconciler.reading.access import read_organizations
 from reconciler.version import __version__
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.yaml.loader import collector_paused
@@ -105,6 +109,23 @@ class Session(Struct, frozen=True):
     def mask(self) -> Mask:
         """Return the function that masks known secrets in a text."""
         return self.secrets.mask
+
+    def warnings(self, plan: Plan) -> tuple[Diagnostic, ...]:
+        """Return the warnings about the files that matter to a reader of a plan.
+
+        Those about what live objects have do not, nor those of which a violation says more.
+        """
+        refused = {(refusal.rule, refusal.at) for refusal in plan.refusals}
+        warnings = about_changes(self.loaded.diagnostics, plan)
+        return tuple(item for item in warnings if (item.code, item.at) not in refused)
+
+    async def named(self, transport: Transport, plan: Plan) -> Plan:
+        """Return a plan with the name of its organization, if the key may read it."""
+        names: Mapping[str, str] = {}
+        with suppress(ServiceError):
+            names = await read_organizations(transport)
+        name = self.mask(names.get(plan.source.organization, ""))
+        return replace(plan, source=replace(plan.source, organization_name=name or None))
 
     def resolve_sent(self, plan: Plan) -> None:
         """Resolve the secrets that a plan sends, so that they are masked where it is shown.

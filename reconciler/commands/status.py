@@ -66,7 +66,7 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
         exports=worst_first(states),
         missing=() if request.names or request.parents else targets.missing,
     )
-    return Reported(report, session.loaded.diagnostics, calls)
+    return Reported(report, session.warnings(plan), calls)
 
 
 def _judged(target: Target, differing: set[Address], base_url: str) -> Judged:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from reconciler.commands.loading import load_workspace
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
@@ -20,6 +22,7 @@ def validate(
     """
     if options.environment is None:
         return load_all(options.folder, kinds=all_kinds(), environ=environ, strict=options.strict)
+    options = replace(options, lenient=frozenset())
     try:
         loaded, *_ = load_workspace(options, environ, interactive=interactive)
     except InvalidConfiguration as invalid:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import urlsplit
 
@@ -9,13 +10,16 @@ import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 SWITCHBOARD = "/_emulator/"
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s/:?#@\[\]]+))(?::\d*)?")
+_OWN = ("", "none", "same-origin")
+"""Values of Sec-Fetch-Site of requests that no foreign page makes."""
 
 
 class Guard:
     """ASGI middleware that refuses foreign hosts and origins with 403.
 
     The Host must be loopback, the bound address or an allowed name (DNS rebinding). The
-    switchboard, which needs no key, also refuses a foreign Origin (cross-site POST).
+    switchboard, which needs no key, also refuses requests of other sites.
     """
 
     def __init__(self, app: ASGIApp, *, bound: str, allowed: tuple[str, ...] = ()) -> None:
@@ -32,18 +36,21 @@ class Guard:
                 scope["path"],
                 headers.get(b"host", b"").decode("latin-1"),
                 headers.get(b"origin", b"").decode("latin-1"),
+                headers.get(b"sec-fetch-site", b"").decode("latin-1"),
             )
             if problem is not None:
                 await _refuse(problem, send)
                 return
         await self._app(scope, receive, send)
 
-    def _problem(self, path: str, host: str, origin: str) -> str | None:
+    def _problem(self, path: str, host: str, origin: str, site: str) -> str | None:
         if not self._serves(_name_of(host)):
             return f"host {host!r} is not served; allow it with --allow-host"
-        if not origin or not path.startswith(SWITCHBOARD):
+        if not path.startswith(SWITCHBOARD):
             return None
-        if urlsplit(origin).netloc.lower() != host.lower():
+        if site not in _OWN:
+            return f"{site} requests are not allowed here"
+        if origin and urlsplit(origin).netloc.lower() != host.lower():
             return f"origin {origin!r} is not allowed here"
         return None
 
@@ -55,10 +62,9 @@ class Guard:
 
 
 def _name_of(host: str) -> str:
-    """Return the name in a Host header, without port and brackets."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.rpartition(":")[0].lower() if host.count(":") == 1 else host.lower()
+    """Return the name in a Host header, without port and brackets; "" for an invalid one."""
+    match = _HOST.fullmatch(host.lower())
+    return match[1] or match[2] if match is not None else ""
 
 
 def _address(name: str) -> IPv4Address | IPv6Address | None:

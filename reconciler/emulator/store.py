@@ -306,7 +306,8 @@ def _make_private(path: str) -> None:
     SQLite gives its journal files the permissions of the database. Raise sqlite3.OperationalError.
     """
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        # A link could name any file.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
         try:
             if hasattr(os, "fchmod"):
                 os.fchmod(descriptor, 0o600)

@@ -66,8 +66,11 @@ class Drafting(Struct):
         values = {**self._values(adoption, defaults), **self._common(adoption)}
         fit, left_out = fitting(kind, values, defaults=defaults, subject=str(address))
         if fit is None:
+            # What is around a part that was left out lacks it.
             reasons = [
-                f"{path_text(path)}: {reason}" if path else reason for path, reason in left_out
+                f"{path_text(path)}: {reason}" if path else reason
+                for position, (path, reason) in enumerate(left_out)
+                if all(inner[: len(path)] != path for inner, _ in left_out[:position])
             ]
             self._leave(adoption, (), "; ".join(reasons))
             return None

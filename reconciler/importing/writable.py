@@ -16,6 +16,7 @@ from reconciler.authoring.yaml_text import reads_back
 from reconciler.diagnostics import DiagnosticCollector, Level, Mark
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.kind import Kind
+from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.schema_files import member_schema, schema, variant_schema
 from reconciler.model.secret_names import holds_secret, looks_secret
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
@@ -193,7 +194,7 @@ def _first_error(
         places.append(path)
         return Mark("", len(places))
 
-    collector = DiagnosticCollector()
+    collector = DiagnosticCollector(lenient=frozenset({UNKNOWN_VALUE}))
     context = CheckContext(subject, place, place, collector)
     merged = laid_over(defaults, values)
     check(kind.name, merged, context)

@@ -78,11 +78,15 @@ class SecretUse(Term):
 
 
 class SecretNote(Struct, frozen=True):
-    """A secret field of a change: its reference, and whether and why it is sent."""
+    """A secret field of a change: its reference, and whether and why it is sent.
+
+    `former` is the reference at the git base as text, empty if it is the same or unknown.
+    """
 
     path: Path
     ref: SecretRef
     use: SecretUse
+    former: str = ""
 
 
 class Severity(Term):
@@ -98,12 +102,65 @@ class Severity(Term):
         return (Severity.DANGER, Severity.WARNING, Severity.INFO).index(self)
 
 
+class Effect(Term):
+    """What a consequence does to data, the worst first."""
+
+    ELSEWHERE = "elsewhere", "Data goes elsewhere, or more is collected or visible."
+    LOST = "lost", "Data, runs or history are lost, or no longer exported."
+    FORM = "form", "Data has another form, or another place at the same destination."
+    DELAYED = "delayed", "Data arrives later."
+    OTHER = "other", "Anything else."
+
+
 class Consequence(Struct, frozen=True):
     """A consequence of a change. `rule` is a stable kebab-case id."""
 
     rule: str
     severity: Severity
     message: str
+    effect: Effect = Effect.OTHER
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The order of consequences: by severity, then by effect, the worst first."""
+        return self.severity.rank, list(Effect).index(self.effect)
+
+
+class Novelty(Term):
+    """What is new in a place or in what is exported, the worst first. `policy.rules` name it."""
+
+    SECRET = "secret", "A known secret, or stored credentials, go to another address."
+    HOST = "host", "A host with its port, an account, a URL, or the endpoint of a bucket."
+    INTEGRATION = "integration", "An integration, which may hold an address."
+    BUCKET = "bucket", "A bucket, a container, a catalog or a project of a warehouse."
+    QUERY = "query", "Another query, model or selection of events for a place."
+    REFERENCE = "reference", "Another reference of a secret."
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Novelty).index(self)
+
+
+class NewPlace(Struct, frozen=True):
+    """Something that a change reaches or collects, and neither the git base nor the object does.
+
+    `text` says what, without escapes, `before` what it was, "" if nothing. `host` is the address
+    that gets it. `inside` is what is in the place, such as `prefix web/`. `again`: the object does
+    not run now, and begins to run again.
+    """
+
+    sort: Novelty
+    text: str
+    host: str
+    before: str = ""
+    inside: tuple[str, ...] = ()
+    again: bool = False
+
+    @property
+    def full(self) -> str:
+        """The text with what was before."""
+        return f"{self.text} (before: {self.before})" if self.before else self.text
 
 
 class RecentRun(Struct, frozen=True):
@@ -145,6 +202,10 @@ class Change(Struct, frozen=True):
         The place of the resource in the files, None where the change comes from elsewhere.
     runs
         The latest runs of the live object, newest first, for readers.
+    reach
+        Where the object writes after the change, and what, as texts: only if it may be new.
+    new
+        What of it is new, the worst first.
     """
 
     address: Address
@@ -168,6 +229,8 @@ class Change(Struct, frozen=True):
     inside: tuple[str, ...] = ()
     at: Mark | None = None
     runs: tuple[RecentRun, ...] = ()
+    reach: tuple[str, ...] = ()
+    new: tuple[NewPlace, ...] = ()
 
     @property
     def id(self) -> str:

@@ -86,6 +86,7 @@ class Failed(Struct, frozen=True):
 
     `unknown`: a request may have taken effect. `unexpected`: an error of this program.
     `stale`: the object was modified since the plan was made; nothing was sent.
+    `refused`: the service refuses it, so that trying it again changes nothing.
     `live_id`: the object that was created before the failure; `adopted`: it was found after a
     create without a clear answer, so another client may have created it. `stamp` as for `Done`.
     """
@@ -96,6 +97,7 @@ class Failed(Struct, frozen=True):
     unknown: bool = False
     unexpected: bool = False
     stale: bool = False
+    refused: bool = False
     live_id: str | None = None
     adopted: bool = False
     stamp: str | None = None

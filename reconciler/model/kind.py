@@ -15,6 +15,7 @@ from reconciler.model.values import JSON, MISSING, JSONObject, Missing, Path, va
 if TYPE_CHECKING:
     from reconciler.model.action import Action
     from reconciler.model.behaviour import Behaviour
+    from reconciler.model.change import Novelty
     from reconciler.model.operation import Operation
     from reconciler.model.rule import KnownRefusal, Rule
 
@@ -46,6 +47,8 @@ class Variant(Struct, frozen=True):
     """Tags whose objects are in no list: they can be read by id only."""
     places: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Fields of the body that say where an object writes, by tag, and words for them."""
+    outermost: Mapping[str, tuple[Novelty, str]] = field(default_factory=dict)
+    """What a place is called without what is inside, by the word of its address."""
     addressed_by: Mapping[str, str] = field(default_factory=dict)
     """The extra that may hold the address of the place instead of the body, by tag."""
     summaries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct, field
@@ -11,10 +11,13 @@ from msgspec import Struct, field
 from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change
+from reconciler.model.change import Change, Severity
 from reconciler.model.dialect import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan_options import Selection
+from reconciler.model.wording import listed, printable
+
+_MOST_DANGERS = 8
 
 
 class Unmanaged(Struct, frozen=True):
@@ -81,6 +84,8 @@ class PlanSource(Struct, frozen=True):
     """The id of the plan that this one undoes."""
     base_remarks: tuple[str, ...] = ()
     uncommitted: bool = False
+    organization_name: str | None = None
+    """The name of the organization, for readers; None if the key may not read it."""
 
 
 # With a dict, since cached properties need one.
@@ -127,6 +132,23 @@ class Plan(Struct, frozen=True, dict=True):
     def empty(self) -> bool:
         """Whether applying it sends nothing."""
         return not self.effective
+
+    @cached_property
+    def dangers(self) -> Mapping[str, Sequence[Address]]:
+        """The objects with dangers, by the rule."""
+        dangers: dict[str, list[Address]] = {}
+        for change in self.effective:
+            for consequence in change.consequences:
+                if consequence.severity is Severity.DANGER:
+                    dangers.setdefault(consequence.rule, []).append(change.address)
+        return dangers
+
+    @property
+    def named_dangers(self) -> str:
+        """The objects with dangers, the first of many: `batch_export.a, batch_export.b (rule)`."""
+        most = max(1, _MOST_DANGERS // max(1, len(self.dangers)))
+        parts = (f"{listed(names, most)} ({rule})" for rule, names in self.dangers.items())
+        return printable("; ".join(parts))
 
     @property
     def counts(self) -> Mapping[Action, int]:

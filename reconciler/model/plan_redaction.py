@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from reconciler.model.change import Change, Consequence, FieldChange, RecentRun
+from reconciler.model.change import Change, Consequence, FieldChange, NewPlace, RecentRun
 from reconciler.model.event import (
     Done,
     Ended,
@@ -29,7 +29,7 @@ from reconciler.model.event import (
 from reconciler.model.plan import Note, Plan, Refusal, Unmanaged
 from reconciler.model.redaction import Mask, redact_value
 
-_T = TypeVar("_T", Change, Consequence, FieldChange, RecentRun, Note, Refusal, Unmanaged)
+_T = TypeVar("_T", Change, Consequence, FieldChange, NewPlace, RecentRun, Note, Refusal, Unmanaged)
 _Event = TypeVar("_Event", bound=Event)
 _TEXTS = (
     *("path", "error", "reason", "collection", "live_id", "notices", "hint", "because"),
@@ -124,11 +124,12 @@ def _has_only_names(change: Change) -> bool:
         or change.consequences
         or change.runs
         or change.seen
+        or change.reach
     )
 
 
 def _change(change: Change, mask: Mask) -> Change:
-    names = ("name", "body", "after_create", "parent_name", "old_parent_name")
+    names = ("name", "body", "after_create", "parent_name", "old_parent_name", "reach")
     masked = _masked(change, mask, *names)
     if not (change.fields or change.consequences or change.seen):
         return masked
@@ -137,6 +138,7 @@ def _change(change: Change, mask: Mask) -> Change:
         fields=tuple(_masked(field, mask, "before", "after") for field in change.fields),
         consequences=tuple(_masked(item, mask, "message") for item in change.consequences),
         runs=tuple(_masked(run, mask, "status") for run in change.runs),
+        new=tuple(_masked(item, mask, "text", "host", "before", "inside") for item in change.new),
         seen=change.seen and {path: redact_value(item, mask) for path, item in change.seen.items()},
     )
 

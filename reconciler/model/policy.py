@@ -16,6 +16,14 @@ from reconciler.model.values import JSON, JSONObject
 POSSIBLE_DUPLICATE = "possible-duplicate"
 """The violation of a create beside an object of the same work. `attempt` allows it to an undo."""
 
+UNKNOWN_VALUE = "unknown-value"
+"""The error and the violation of a misspelt value. `attempt` allows it."""
+
+
+def to_send_anyway(rule: str) -> str:
+    """Return how to allow what a service is known to refuse."""
+    return f"to send it anyway: `policy: {{attempt: [{rule}]}}`"
+
 
 class Prune(StrEnum):
     """Which objects may be deleted although no resource says `state: absent`."""

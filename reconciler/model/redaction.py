@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from reconciler.model.json_tree import JSON, walk
 from reconciler.model.schema_files import schema_words
-from reconciler.model.secret_forms import any_of, forms_of
+from reconciler.model.secret_forms import NAME, any_of, decoded, forms_of, fragment_spans, fragments
 from reconciler.model.secret_names import looks_secret, plain_names
 from reconciler.model.values import SecretValue
 
@@ -29,9 +29,6 @@ _SHORTEST_FORM = 4
 _SHORTEST_WORD = 3
 _SHORT = re.compile(r".{,3}|[A-Za-z]{,5}|\d{,5}", re.DOTALL)
 """Secrets that other texts contain by chance: masked as whole words only."""
-_WORD = r"(?:[A-Z]?[a-z]+|[A-Z]+|\d{1,4})"
-_NAME = re.compile(rf"{_WORD}(?:[-_. ]{_WORD})*")
-"""Secrets that may be the name of something, such as that of a user."""
 _KEY = r"(?<![\w.-])[\"']?(?P<name>[\w.-]++)[\"']?\s*+:\s+"
 _FIRST_KEY = r"\s*(?:-\s+)?[\"']?(?P<name>[\w.-]+)[\"']?\s*:"
 _SET = (
@@ -58,7 +55,8 @@ class Redactor:
     ) -> None:
         self._values = {secret.reveal() for secret in secrets}
         self._plain = plain
-        names = {value for value in self._values if _NAME.fullmatch(value.strip())}
+        names = {value for value in self._values if NAME.fullmatch(value.strip())}
+        self._fragments: frozenset[str] | None = None
         # Whether the configuration contains them is decided when a text does, which is rare.
         self._possible_names = _Forms({form for name in names for form in (name, *forms_of(name))})
         self._compile(self._values - names, common=())
@@ -100,10 +98,23 @@ class Redactor:
         return _URL_PASSWORD.sub(rf"\g<user>:{MASK}", text) if "@" in text else text
 
     def detail(self, text: str) -> str:
-        """Return a text of the service with known secrets masked, hidden for one that is a word."""
+        """Return a text of the service with known secrets masked, also parts of random ones.
+
+        It is hidden if it contains a secret that is a word, or a part in another encoding.
+        """
         self._decide(text)
         pattern = self._in_details.pattern(text)
-        return HIDDEN if pattern is not None and pattern.search(text) else self.mask(text)
+        if pattern is not None and pattern.search(text):
+            return HIDDEN
+        if self._fragments is None:
+            # Few runs have errors of the service.
+            self._fragments = fragments(self._values)
+        known, text = self._fragments, self.mask(text)
+        spans = fragment_spans(text, known)
+        shown = masked(text, spans)
+        is_split = _length(fragment_spans("".join(text.split()), known)) > _length(spans)
+        is_encoded = any(fragment_spans(other, known) for other in decoded(shown))
+        return HIDDEN if is_split or is_encoded else shown
 
 
 class _Forms:
@@ -131,7 +142,7 @@ class _Forms:
 
 def _is_common(secret: str, texts: str) -> bool:
     """Return whether a secret is a small number, a word of the tool, or a name in the texts."""
-    if not _NAME.fullmatch(secret):
+    if not NAME.fullmatch(secret):
         return False
     if secret.isdigit() or secret.lower() in schema_words():
         return True
@@ -141,6 +152,10 @@ def _is_common(secret: str, texts: str) -> bool:
 def redact_line(line: str) -> str:
     """Return a line with values after names of secrets masked, in comments too."""
     return masked(line, secret_spans(line))
+
+
+def _length(spans: Iterable[tuple[int, int]]) -> int:
+    return sum(end - start for start, end in spans)
 
 
 def masked(line: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -179,7 +194,7 @@ def redact_value(value: JSON, mask: Mask) -> JSON:
             for name, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [redact_value(item, mask) for item in value]
+        return value.__class__(redact_value(item, mask) for item in value)
     return value
 
 

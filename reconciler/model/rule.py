@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, Consequence, FieldChange, Severity
+from reconciler.model.change import Change, Consequence, Effect, FieldChange, Severity
 from reconciler.model.dialect import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Resource
@@ -56,6 +56,14 @@ class RuleContext(Struct, frozen=True):
         """Return the change of the field at a path, None where it does not change."""
         return next((change for change in self.fields if change.path == path), None)
 
+    def sides(self, *path: str) -> tuple[JSON, JSON]:
+        """Return the values at a path before and after the change, MISSING if absent."""
+        change = self.field(*path)
+        if change is not None:
+            return change.before, change.after
+        value = value_at(self.live.body, path) if self.live is not None else MISSING
+        return value, value
+
     def sent(self, *path: str) -> JSON:
         """Return the value at a path of the bodies that are sent, or MISSING."""
         bodies = (self.change.body or {}, self.change.after_create or {})
@@ -70,8 +78,8 @@ class RuleContext(Struct, frozen=True):
         )
 
 
-Outcome: TypeAlias = str | tuple[Severity, str] | None
-"""A message, a message with another severity, or None."""
+Outcome: TypeAlias = str | tuple[Severity | Effect, str] | None
+"""A message, a message with another severity or effect, or None."""
 
 
 class Rule(Struct, frozen=True):
@@ -86,14 +94,17 @@ class Rule(Struct, frozen=True):
     meaning: str
     judge: Callable[[RuleContext], Outcome]
     actions: tuple[Action, ...]
+    effect: Effect = Effect.OTHER
 
     def __call__(self, context: RuleContext) -> Consequence | None:
         """Return the consequence of a change, if there is one."""
         outcome = self.judge(context) if context.action in self.actions else None
         if outcome is None:
             return None
-        severity, message = (self.severities[0], outcome) if isinstance(outcome, str) else outcome
-        return Consequence(self.id, severity, message)
+        other, message = (None, outcome) if isinstance(outcome, str) else outcome
+        severity = other if isinstance(other, Severity) else self.severities[0]
+        effect = other if isinstance(other, Effect) else self.effect
+        return Consequence(self.id, severity, message, effect)
 
 
 class Objection(Struct, frozen=True):
@@ -131,12 +142,16 @@ class Rules(Struct):
     refusals: list[KnownRefusal] = field(default_factory=list)
 
     def rule(
-        self, rule_id: str, *severities: Severity, on: tuple[Action, ...] = tuple(Action)
+        self,
+        rule_id: str,
+        *severities: Severity,
+        effect: Effect = Effect.OTHER,
+        on: tuple[Action, ...] = tuple(Action),
     ) -> Callable[[Callable[[RuleContext], Outcome]], Rule]:
         """Add the decorated function as a rule for changes with one of the actions."""
 
         def add(judge: Callable[[RuleContext], Outcome]) -> Rule:
-            rule = Rule(rule_id, severities, str(judge.__doc__), judge, on)
+            rule = Rule(rule_id, severities, str(judge.__doc__), judge, on, effect)
             self.consequences.append(rule)
             return rule
 

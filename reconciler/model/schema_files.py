@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import orjson
 
+from reconciler.model.values import JSON, Path
 from reconciler.packaged import packaged
 
 _SUFFIX = ".schema.json"
@@ -122,6 +123,20 @@ def member_schema(
         return variant_schema(variants, value.get(variants["tag"]))
     below: dict[str, Any] | None = node.get("properties", {}).get(name)
     return below
+
+
+def listed_values(
+    node: Mapping[str, Any], value: JSON, path: Path = ()
+) -> Iterator[tuple[Path, JSON, Sequence[str]]]:
+    """Yield the values whose schema lists the known ones, with their paths and those."""
+    if "x-open-enum" in node:
+        yield path, value, node["x-open-enum"]
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from listed_values(member_schema(node, value, name) or {}, item, (*path, name))
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            yield from listed_values(node.get("items", {}), item, (*path, position))
 
 
 @cache

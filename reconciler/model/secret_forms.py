@@ -7,8 +7,9 @@ import json
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterator
-from urllib.parse import quote
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from urllib.parse import quote, unquote
 
 from reconciler.model.json_tree import walk
 from reconciler.model.wording import printable
@@ -22,6 +23,16 @@ _SAFE = ("", "/", "!~*'()")
 _HTML_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _HTML = _HTML_TEXT | str.maketrans({'"': "&quot;", "'": "&#x27;"})
 """What HTML writes in texts, and in attributes. The module html takes 1.4 ms to import."""
+_WORD = r"(?:[A-Z]?[a-z]+|[A-Z]+|\d{1,4})"
+NAME = re.compile(rf"{_WORD}(?:[-_. ]{_WORD})*")
+"""Secrets that may be the name of something, such as that of a user."""
+_FRAGMENT = 8
+"""Characters of a part of a secret that other texts do not contain by chance, if it is random."""
+_RANDOM = re.compile(r"(?s)(?=.*\d)(?=.*[A-Za-z])|(?=.*[a-z])(?=.*[A-Z])")
+_NOT_IN_WORD = re.compile(r"\A[\W_]+|[\W_]+\Z")
+_BACKSLASH = re.compile(r"\\+(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{11,}")
+_ROUNDS = 3
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}")
 
 
@@ -45,6 +56,61 @@ def any_of(texts: Collection[str]) -> str:
         tail = f"(?:{any_of(rest - {''})})" if rest != {""} else ""
         branches.append(f"{re.escape(prefix)}{tail}{'?' if tail and '' in rest else ''}")
     return "|".join(branches)
+
+
+def fragments(secrets: Iterable[str]) -> frozenset[str]:
+    """Return the parts of secrets that look random, in lower case."""
+    return frozenset(
+        _lower(part)
+        for secret in secrets
+        for part in (secret[at : at + _FRAGMENT] for at in range(len(secret) - _FRAGMENT + 1))
+        if _RANDOM.match(part) and not NAME.fullmatch(_NOT_IN_WORD.sub("", part))
+    )
+
+
+def fragment_spans(text: str, known: Collection[str]) -> list[tuple[int, int]]:
+    """Return the spans of a text that consist of parts of secrets, in any case."""
+    lower = _lower(text)
+    spans: list[tuple[int, int]] = []
+    for start in range(len(text) - _FRAGMENT + 1 if known else 0):
+        end = start + _FRAGMENT
+        if lower[start:end] in known:
+            first = spans.pop()[0] if spans and start <= spans[-1][1] else start
+            spans.append((first, end))
+    return spans
+
+
+def decoded(text: str, rounds: int = _ROUNDS) -> Iterator[str]:
+    """Yield a text without whitespace and with escapes replaced, and what words of it encode."""
+    from html import unescape
+
+    plain = unescape(
+        unquote(_BACKSLASH.sub(lambda found: chr(int(found[1] or found[2], 16)), text))
+    )
+    yield "".join(plain.split())
+    if rounds and plain != text:
+        yield from decoded(plain, rounds - 1)
+    for word in _ENCODED.findall(plain) if rounds else ():
+        for raw in _raw(word):
+            yield from decoded(raw.decode("latin-1"), rounds - 1)
+
+
+def _raw(word: str) -> Iterator[bytes]:
+    """Yield the bytes that a word may encode in hex, base32, or base64 from any character on."""
+    for decode in (
+        bytes.fromhex,
+        lambda word: base64.b32decode(word.upper()[: len(word) // 8 * 8]),
+    ):
+        with suppress(ValueError):
+            yield decode(word)
+    for start in range(4):
+        part = word[start:].replace("+", "-").replace("/", "_")
+        yield base64.urlsafe_b64decode(part[: len(part) // 4 * 4])
+
+
+def _lower(text: str) -> str:
+    """Return a text of the same length with ASCII letters in lower case."""
+    return text.encode(errors="surrogatepass").lower().decode(errors="surrogatepass")
 
 
 def _common_start(first: str, last: str) -> str:

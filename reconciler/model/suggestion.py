@@ -16,6 +16,7 @@ _MOST_LISTED = 16
 _MANY = 100
 """Names from which only similar ones are compared: comparing takes about 30 microseconds."""
 _LONGEST = 60
+_SHORTEST = 5
 
 _Known: TypeAlias = tuple[str, ...] | frozenset[str]
 
@@ -87,6 +88,28 @@ def _without_a_character(name: str) -> set[str]:
 
 def _plain(name: str) -> str:
     return name.casefold().replace("-", "_").replace(" ", "_")
+
+
+def near_miss(given: JSON, known: Sequence[str]) -> str | None:
+    """Return the known value that a text of five letters or more misspells, None without one.
+
+    At most two letters are missing, added or others.
+    """
+    if not isinstance(given, str) or not given.isalpha() or given in known:
+        return None
+    fits = _SHORTEST <= len(given) <= _LONGEST
+    pairs = ((name, most) for most in (1, 2) for name in known if fits)
+    return next((name for name, most in pairs if _are_near(given, name, most)), None)
+
+
+def _are_near(first: str, second: str, most: int) -> bool:
+    """Return whether at most some letters have to be added, removed or replaced."""
+    if most < 0 or not first or not second:
+        return len(first) + len(second) <= most
+    if first[0].casefold() == second[0].casefold():
+        return _are_near(first[1:], second[1:], most)
+    shorter = ((first[1:], second), (first, second[1:]), (first[1:], second[1:]))
+    return any(_are_near(*pair, most - 1) for pair in shorter)
 
 
 def joined(*hints: str | None) -> str:

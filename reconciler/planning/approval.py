@@ -33,12 +33,13 @@ def approval_of(plan: Plan) -> Approval:
     if len(names) > 1:
         environment = plan.source.environment
         return Approval(
-            f"Danger for {len(names)} objects: to apply this plan, type the environment, "
-            f"{quoted(environment)}: ",
+            f"Danger for {len(names)} objects: {plan.named_dangers}\n"
+            f"To apply this plan, type the environment, {quoted(environment)}: ",
             (printable(environment).strip(),),
         )
     change = dangerous[0]
     return Approval(
-        f"Danger for {change.address}: to apply this plan, type its name, {quoted(change.name)}: ",
+        f"Danger for {plan.named_dangers}: to apply this plan, type its name, "
+        f"{quoted(change.name)}: ",
         (printable(change.name).strip(), str(change.address)),
     )

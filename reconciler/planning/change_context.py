@@ -13,6 +13,7 @@ from reconciler.model.live import Live, LiveObject
 from reconciler.model.resource import Resource
 from reconciler.planning.former import FormerObjects
 from reconciler.planning.matcher import Match
+from reconciler.planning.new_places import Known
 
 
 class ChangeContext(Struct):
@@ -29,6 +30,7 @@ class ChangeContext(Struct):
     rotate: Container[Address]
     declared: Mapping[Address, Resource]
     parent_names: Mapping[tuple[str, str], str]
+    known: Known
     _children: dict[tuple[str, str], list[LiveObject]] | None = None
 
     def children(self, parent: LiveObject) -> Sequence[LiveObject]:

@@ -23,7 +23,7 @@ from reconciler.planning.bodies import create_body, update_body
 from reconciler.planning.change_context import ChangeContext
 from reconciler.planning.differ import Difference, difference
 from reconciler.planning.matcher import Match
-from reconciler.planning.secrets import secrets_of_create, secrets_of_update
+from reconciler.planning.secrets import secret_notes
 from reconciler.planning.seen import seen_of_object, seen_of_update, seen_paths
 
 _REASON_OF = {
@@ -92,7 +92,7 @@ def _updates(
     match: Match, live: LiveObject, differs: Difference, context: ChangeContext
 ) -> Iterator[Change]:
     """Yield the changes in place."""
-    secrets = _secrets(match, live, differs, context)
+    secrets = _secrets(match, differs.changes, context)
     if differs.changes or any(note.use.sent for note in secrets):
         yield _update(match, live, differs.changes, secrets, context)
     for change in differs.toggles:
@@ -100,16 +100,16 @@ def _updates(
 
 
 def _secrets(
-    match: Match, live: LiveObject, differs: Difference, context: ChangeContext
+    match: Match,
+    changes: Sequence[FieldChange],
+    context: ChangeContext,
+    always: SecretUse | None = None,
 ) -> tuple[SecretNote, ...]:
-    resource = match.resource
-    return secrets_of_update(
-        match.kind,
-        resource,
-        differs.changes,
-        versions=context.former.declared(resource.address, live).versions,
-        rotate=resource.address in context.rotate,
-    )
+    address, live = match.resource.address, match.live
+    if always is None and address in context.rotate:
+        always = SecretUse.ROTATE
+    versions = context.former.declared(address, live).versions if live is not None else ()
+    return secret_notes(match.kind, match.resource, changes, versions=versions, always=always)
 
 
 def _unchanged(match: Match, context: ChangeContext) -> Change:
@@ -139,6 +139,9 @@ def _change(
     written = _as_written(fields, match.resource.written)
     runs = latest_runs(match.kind, match.live)
     change = replace(_unchanged(match, context), action=action, fields=written, runs=runs, **parts)
+    at_base = context.former.declared(change.address, match.live).at_base
+    reach, new = context.known.reached(change, match, at_base)
+    change = replace(change, reach=reach, new=new)
     deleted = match.live if action is Action.DELETE else None
     rule_context = RuleContext(
         change=change,
@@ -154,7 +157,7 @@ def _change(
         for rule in match.kind.rules
         if (consequence := rule(rule_context)) is not None
     ]
-    consequences.sort(key=lambda item: (item.severity.rank, item.rule))
+    consequences.sort(key=lambda item: (item.rank, item.rule))
     return replace(change, consequences=tuple(consequences))
 
 
@@ -192,7 +195,7 @@ def _sent_by_create(
     return {
         "body": {**(unmanaged or {}), **create_body(kind, resource, dialect)},
         "after_create": create_body(kind, resource, dialect, after=True) or None,
-        "secrets": secrets_of_create(resource),
+        "secrets": _secrets(match, (), context, always=SecretUse.CREATE),
     }
 
 
@@ -314,7 +317,7 @@ def _rest_of_replacement(
         )
     if unmanaged != _unmanaged_settings(match, new, differs, context):
         raise interrupted(kind, resource.address, live, new, "the old object was modified since")
-    secrets = _secrets(match, live, left, context)
+    secrets = _secrets(match, left.changes, context)
     sent = {note.path: note.ref for note in secrets if note.use.sent}
     patch = update_body(
         kind, resource, new, changes=left.changes, secrets=sent, dialect=context.live.dialect

@@ -22,9 +22,12 @@ from reconciler.model.live import Live, LiveObject
 from reconciler.model.other_tools import OTHER_TOOL, other_tool_of
 from reconciler.model.plan import Refusal, Unmanaged
 from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy import POSSIBLE_DUPLICATE, Policy
+from reconciler.model.policy import POSSIBLE_DUPLICATE, UNKNOWN_VALUE, Policy, to_send_anyway
 from reconciler.model.resource import Resource
 from reconciler.model.rule import KnownRefusal, Objection, RuleContext
+from reconciler.model.schema_files import known_schema, listed_values
+from reconciler.model.suggestion import joined, near_miss
+from reconciler.model.values import JSON, Path, path_text, value_at
 from reconciler.model.wording import listed, printable, quoted, several
 from reconciler.planning.base import Base
 from reconciler.planning.duplicates import Duplicate, refusal_of
@@ -354,9 +357,32 @@ def _refused(
         printable(f"{address}: {objection.message}"),
         (address,),
         at,
-        f"{objection.fix}; to send it anyway: `policy: {{attempt: [{known.id}]}}`",
+        f"{objection.fix}; {to_send_anyway(known.id)}",
         objects=(Unmanaged.of(objection.because_of, None),) if objection.because_of else (),
     )
+
+
+def misspelt_value(context: GuardContext) -> Iterator[Refusal]:
+    """Refuse to set a value that is probably a misspelt known one, except by `attempt`."""
+    for change in context.changes if UNKNOWN_VALUE not in context.policy.attempt else ():
+        resource = context.resources.get(change.address)
+        spec = resource.spec if resource is not None else {}
+        for path, value, known in listed_values(known_schema(change.address.kind), spec):
+            close = near_miss(value, known)
+            if close is not None and _before(change, path, value) != value:
+                yield Refusal(
+                    UNKNOWN_VALUE,
+                    f"unknown value {quoted(str(value))} for {path_text(path)} of {change.address}",
+                    (change.address,),
+                    resource.near(path) if resource is not None else None,
+                    joined(f"did you mean {quoted(close)}?", to_send_anyway(UNKNOWN_VALUE)),
+                )
+
+
+def _before(change: Change, path: Path, value: JSON) -> JSON:
+    """Return the live value at a path; it is `value` if it does not change."""
+    sides = ((item.before, path[len(item.path) :], item.path) for item in change.fields)
+    return next((value_at(side, rest) for side, rest, at in sides if path == at + rest), value)
 
 
 class _Surroundings(Struct, frozen=True):
@@ -453,6 +479,7 @@ GUARDS: tuple[Guard, ...] = (
     name_of_another_tool,
     unlisted_type,
     known_refusal,
+    misspelt_value,
     name_from_environment,
     possible_duplicate,
     own_rule,

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
+from reconciler.diagnostics import Diagnostic
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, SecretUse
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.other_tools import OTHER_TOOL, other_tool_of, plain_name
-from reconciler.model.plan import Note
+from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.values import value_at
 from reconciler.model.wording import listed, printable, quoted
@@ -79,6 +80,19 @@ def notes_of(context: NoteContext) -> Iterator[Note]:
         refused=context.refused,
     )
     yield from rule_notes(context.policy, context.changes, context.kinds.values())
+
+
+def about_changes(diagnostics: Iterable[Diagnostic], plan: Plan) -> tuple[Diagnostic, ...]:
+    """Return diagnostics without those on values that the plan does not change: they are live."""
+    changed = {
+        (str(change.address), *field.path) for change in plan.effective for field in change.fields
+    }
+    return tuple(
+        item
+        for item in diagnostics
+        if not item.about
+        or any(item.about[:end] in changed for end in range(2, len(item.about) + 1))
+    )
 
 
 def _of_removed(context: NoteContext, base: Base) -> Iterator[Note]:

@@ -1,15 +1,27 @@
-"""Where objects write: the same table, the same bucket and prefix, the same address."""
+"""Where objects write, what they export, and where their credentials are sent."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from reconciler.model.comparison import comparable
+from reconciler.model.change import Novelty
+from reconciler.model.comparison import comparable, is_default
+from reconciler.model.field_types import OpenObject, canonical_text
+from reconciler.model.json_tree import leaves
 from reconciler.model.kind import Field, Kind, Variant
-from reconciler.model.values import JSON, MISSING, JSONObject
+from reconciler.model.secret_names import looks_like_address, looks_secret
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, value_at
+
+_TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
+_PLACES = (Novelty.BUCKET, Novelty.INTEGRATION)
+INSIDE = ("prefix", "database", "schema", "dataset", "table")
+"""Words for parts of a place that are counted, not listed, where the place is new."""
 
 Parts: TypeAlias = tuple[tuple[str, str], ...]
 """Words for the parts of a place, with their values, the address first."""
@@ -27,15 +39,47 @@ class Place(NamedTuple):
     is_exact: bool
 
 
+class Reach(Struct, frozen=True):
+    """What an object reaches and collects.
+
+    data, shown
+        What it exports, to compare and to show: what differs from everything of the default.
+    places
+        Where it writes, without what is inside of it.
+    address, tokens
+        Where its credentials are sent, as far as answers have it, and the secret rest.
+    inside
+        Where it writes inside of the first place, such as `prefix web/`.
+    """
+
+    data: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    places: dict[str, Novelty] = {}
+    address: str = ""
+    tokens: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+
+    @property
+    def pair(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Where and what."""
+        return tuple(self.places), self.data
+
+    @property
+    def receiver(self) -> str:
+        """Where its credentials are sent, with secret addresses."""
+        return ", ".join((self.address, *self.tokens))
+
+
 class Places(Struct, frozen=True):
     """The places of one kind. Made once, since ten thousand objects are asked for theirs."""
 
+    kind: Kind
     holders: tuple[_Holder, ...]
 
     @classmethod
     def of(cls, kind: Kind) -> Places:
         """Return the places of a kind."""
-        return cls(tuple(_Holder.of(field, variant) for field, variant in kind.variants))
+        return cls(kind, tuple(_Holder.of(field, variant) for field, variant in kind.variants))
 
     def of_body(self, body: JSONObject, live: JSONObject | None = None) -> Iterator[Place]:
         """Yield where an object writes. Values of `live` count where a declared body has none.
@@ -48,6 +92,35 @@ class Places(Struct, frozen=True):
             place = holder.place(declared, live.get(name) if live else None)
             if place is not None:
                 yield place
+
+    def reach(self, body: JSONObject) -> Reach:
+        """Return what an object reaches and collects, by a body with the names of fields."""
+        overlap = self.kind.behaviour().overlap
+        paths = (*overlap.source, *overlap.selection)
+        data = [item for path in paths if (item := self._exported(path, body)) is not None]
+        data.sort(key=lambda item: len(item[1]))
+        reach = Reach(tuple(key for key, _ in data), tuple(text for _, text in data))
+        for holder in self.holders:
+            if (value := body.get(holder.field.name)) is not None:
+                reach = holder.reach(value, reach)
+        return reach
+
+    def _exported(self, path: Path, body: JSONObject) -> tuple[str, str] | None:
+        """Return the value at a path of what is exported, to compare and to show, or None."""
+        value = value_at(body, path)
+        if value is MISSING or not value:
+            return None
+        field = self.kind.field_at(path, body)
+        if field is None or value == field.default or is_default(field, value):
+            return None
+        wanted = comparable(field, value)
+        if field.verbatim:
+            tables = ", ".join(dict.fromkeys(re.findall(_TABLE, str(wanted), re.IGNORECASE)))
+            return str(wanted), f"query over {tables or '?'}: {' '.join(str(value).split())}"
+        items = wanted if isinstance(wanted, list) else [wanted]
+        texts = [item if isinstance(item, str) else canonical_text(item) for item in items]
+        text = f"{str(path[-1]).replace('_', ' ')} {', '.join(texts)}"
+        return text, text
 
 
 class _Part(NamedTuple):
@@ -74,23 +147,33 @@ class _Part(NamedTuple):
 
 
 class _Holder(Struct, frozen=True):
-    """A field with variants: the parts of its places by tag, and the extras that hold addresses."""
+    """A field with variants: the parts of its places by tag, and the extras that hold addresses.
+
+    `others` are the names of the fields below which other addresses are.
+    """
 
     field: Field
     variant: Variant
     parts: Mapping[str, tuple[_Part, ...]]
     extras: Mapping[str, _Part]
+    others: Mapping[str, AbstractSet[str]]
 
     @classmethod
     def of(cls, field: Field, variant: Variant) -> _Holder:
         """Return the places of a field."""
+        others = {
+            tag: {item.name for item in fields if isinstance(item.type, OpenObject)}
+            | {item.name for item in fields if looks_like_address(item.name)}
+            - variant.places.get(tag, {}).keys()
+            for tag, fields in variant.variants.items()
+        }
         parts: dict[str, tuple[_Part, ...]] = {}
         for tag, words in variant.places.items():
             fields = {below.name: below for below in variant.variants.get(tag, ())}
             parts[tag] = tuple(_Part.of(fields[name], word) for name, word in words.items())
         extras = {extra.name: extra for extra in variant.extras}
         held = {tag: _Part.of(extras[name], name) for tag, name in variant.addressed_by.items()}
-        return cls(field, variant, parts, held)
+        return cls(field, variant, parts, held, others)
 
     def place(self, declared: JSON, live: JSON) -> Place | None:
         """Return where an object writes, None if that is unknown."""
@@ -112,6 +195,71 @@ class _Holder(Struct, frozen=True):
         if extra is not None and held:
             place.append((extra.word, held))
         return Place(self.field.name, str(tag), tuple(place), len(parts) > 1)
+
+    def reach(self, value: JSON, reach: Reach) -> Reach:
+        """Return what is reached, with the places and the address of a value."""
+        outer, tag = _mapping(value), str(value_at(value, (self.variant.tag,)))
+        config = _mapping(outer.get(self.variant.body))
+        parts, below = self._parts(tag, outer, config), [*self._below(tag, config)]
+        names = [extra.name for extra in self.variant.extras if outer.get(extra.name)]
+        held = [f"{name} {outer[name]}" for name in names]
+        by = held if tag in self.extras or tag not in self.variant.variants else []
+        hosts = ", ".join(text for sort, text in below if sort is Novelty.HOST)
+        sort, main = self._outermost(parts) or (Novelty.HOST, f"{tag} {hosts}" if hosts else "")
+        endpoint = parts.get("endpoint", "")
+        address = [main if sort is Novelty.HOST else "", endpoint, *by]
+        if endpoint:
+            sort, main = Novelty.HOST, f"{main} at {endpoint}"
+        if by:
+            sort, main = Novelty.INTEGRATION, " by ".join(filter(None, [main, *by]))
+        texts = {main: sort, **{text: sort for sort, text in below if sort in _PLACES}}
+        texts |= dict.fromkeys(held if not by else (), Novelty.INTEGRATION)
+        return replace(
+            reach,
+            places=reach.places | {text: sort for text, sort in texts.items() if text},
+            address=", ".join(filter(None, address)) or tag,
+            tokens=tuple(text for sort, text in below if sort is Novelty.SECRET),
+            inside=tuple(f"{word} {text}" for word, text in parts.items() if word in INSIDE),
+        )
+
+    def _parts(self, tag: str, outer: JSONObject, config: JSONObject) -> Mapping[str, str]:
+        """Return the parts of a place by their words, of secrets the references."""
+        named = self.variant.places.get(tag, {})
+        shown = {name: _shown(config[name]) for name in named if name in config}
+        place = self.place({**outer, self.variant.body: shown}, None)
+        return dict(place.parts) if place is not None else {}
+
+    def _outermost(self, parts: Mapping[str, str]) -> tuple[Novelty, str] | None:
+        """Return the sort of a place, and what it is called without what is inside."""
+        for word, (sort, form) in self.variant.outermost.items():
+            if word in parts:
+                return sort, form.format_map(parts)
+        return None
+
+    def _below(self, tag: str, config: Mapping[str, JSON]) -> Iterator[tuple[Novelty, str]]:
+        """Yield the addresses, buckets and integrations that are no parts of a place.
+
+        They are found by name, at any depth. An address that is secret is in no answer.
+        """
+        names = self.others.get(tag, config.keys()) & config.keys()
+        for path, leaf in leaves({name: config[name] for name in sorted(names)}) if names else ():
+            name = next(part for part in reversed(path) if isinstance(part, str))
+            if leaf in (None, ""):
+                continue
+            if looks_like_address(name):
+                sort = Novelty.SECRET if looks_secret(name) else Novelty.HOST
+                yield sort, str(_shown(leaf))
+            elif len(path) > 1 and looks_secret(name) and not isinstance(leaf, SecretRef):
+                yield Novelty.INTEGRATION, f"{name} {leaf}"
+            elif "bucket" in name:
+                yield Novelty.BUCKET, f"s3://{leaf}"
+
+
+def _shown(value: JSON) -> JSON:
+    """Return a value, of a secret the reference. The place of a literal is not shown."""
+    if value.__class__ is not SecretRef:
+        return value
+    return "(literal)" if value.is_literal else str(value)
 
 
 def _mapping(value: JSON) -> Mapping[str, JSON]:

@@ -26,6 +26,7 @@ from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.guards import GuardContext, refusals
 from reconciler.planning.loosened import notes_since_base
 from reconciler.planning.matcher import Match, Matching, match
+from reconciler.planning.new_places import Known
 from reconciler.planning.notes import NoteContext, notes_of
 from reconciler.planning.ordering import Ordered, in_order
 from reconciler.planning.pruning import PrunedObject, to_prune
@@ -76,7 +77,8 @@ def make_plan(
     candidates = Candidates(matching, pruned, by_name, desired.environment, context.declared)
     selected = select(candidates, options.selection, options.rotate, options.planned_before)
     decision = ChangeContext(
-        by_name, live, matching.former, context.now, selected.rotated, desired.resources, names
+        *(by_name, live, matching.former, context.now, selected.rotated, desired.resources, names),
+        Known.of(base, by_name, context.now, matching),
     )
     ordered, no_ops, notes = _decided(matching, pruned, selected, options.only, decision)
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
@@ -113,7 +115,8 @@ def make_plan(
 
 
 def _resources(matches: Mapping[Address, Match]) -> dict[Address, Resource]:
-    return {address: match.resource for address, match in matches.items()}
+    """Return removed resources. Their places are those of the git base."""
+    return {key: replace(item.resource, mark=None, marks={}) for key, item in matches.items()}
 
 
 def _source(desired: Desired, live: Live, context: PlanContext) -> PlanSource:

@@ -116,6 +116,8 @@ class _Subject(Struct, frozen=True):
                 yield from (item.rule for item in change.consequences)
             case "severity":
                 yield from {item.severity.value for item in change.consequences}
+            case "new":
+                yield from (text for item in change.new for text in (item.sort.value, item.text))
             case _ if name == change.address.kind:
                 yield from filter(None, (change.address.key, change.name, change.live_id))
             case _ if name in self.kinds:

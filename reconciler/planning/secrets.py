@@ -11,41 +11,40 @@ from reconciler.model.change import FieldChange, SecretNote, SecretUse
 from reconciler.model.kind import Kind
 from reconciler.model.resource import Resource
 from reconciler.model.secret_names import looks_like_address
-from reconciler.model.values import Path, SecretRef, secret_refs, value_at
+from reconciler.model.values import JSON, Path, SecretRef, secret_refs, value_at
 
 
-def secrets_of_create(resource: Resource) -> tuple[SecretNote, ...]:
-    """Return every secret of the resource: a create sends them all."""
-    return tuple(
-        SecretNote(path, ref, SecretUse.CREATE) for path, ref in secret_refs(resource.spec)
-    )
-
-
-def secrets_of_update(
+def secret_notes(
     kind: Kind,
     resource: Resource,
     changes: Sequence[FieldChange],
     *,
     versions: Sequence[Resource],
-    rotate: bool,
+    always: SecretUse | None,
 ) -> tuple[SecretNote, ...]:
     """Return every secret of the resource with the reason why it is or isn't sent.
 
-    One that differs from any of the `versions` since the git base is sent.
+    One that differs from any of the `versions` since the git base is sent. `always`: why all are
+    sent in any case.
     """
 
-    def use(path: Path, ref: SecretRef) -> SecretUse:
-        if rotate:
-            return SecretUse.ROTATE
+    def use(path: Path, former: Sequence[JSON]) -> SecretUse:
+        if always is not None:
+            return always
         if any(version.secret_version != resource.secret_version for version in versions):
             return SecretUse.VERSION_CHANGED
-        if any(value_at(version.spec, path) != ref for version in versions):
+        if former:
             return SecretUse.REFERENCE_CHANGED
         if any(_requires_secret(kind, change.path, path) for change in changes):
             return SecretUse.NEEDED
         return SecretUse.UNREADABLE
 
-    return tuple(SecretNote(path, ref, use(path, ref)) for path, ref in secret_refs(resource.spec))
+    def note(path: Path, ref: SecretRef) -> SecretNote:
+        former = [old for item in versions if (old := value_at(item.spec, path)) != ref]
+        shown = next((str(old) for old in former if isinstance(old, SecretRef)), "")
+        return SecretNote(path, ref, use(path, former), shown)
+
+    return tuple(note(path, ref) for path, ref in secret_refs(resource.spec))
 
 
 def _requires_secret(kind: Kind, changed: Path, secret: Path) -> bool:

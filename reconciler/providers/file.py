@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 from reconciler.diagnostics import Mark
 from reconciler.errors import SecretUnavailable, UnreadableFile
@@ -15,7 +16,10 @@ from reconciler.providers.provider import FillContext, Provider, SecretContext, 
 
 MOST_BYTES = 2**20
 """The largest file that a reference reads."""
-_ROOTS = ("/run/secrets",)
+_CONTAINER = "/run/secrets"
+"""Where containers mount secrets. Folders below it may be for others: the token of the cluster."""
+_OFFERED = re.compile(r"(?:\.\.[^/]+/)?[^/]+")
+"""A file in it. In volumes of Kubernetes that is a link to a folder that starts with two dots."""
 _TEMPORARY = {"RUNNER_TEMP": "", "CI_PROJECT_DIR": ".tmp", "AGENT_TEMPDIRECTORY": ""}
 """The temporary folder of the CI job, by a variable and what follows its value."""
 
@@ -67,7 +71,7 @@ def _accepts(path: str, context: FillContext) -> bool:
     if context.of_commit:
         return True
     roots = _roots((*context.declared.secret_files, *context.trusted.secret_files), context.environ)
-    if any(_is_below(os.path.normpath(path), os.path.normpath(root)) for root in roots):
+    if any(_is_below(PurePosixPath(os.path.normpath(path)), root) for root in roots):
         return True
     if context.is_outside(path):
         context.refuse(
@@ -85,11 +89,14 @@ def _accepts(path: str, context: FillContext) -> bool:
 def _roots(listed: Iterable[str], environ: Mapping[str, str]) -> list[str]:
     """Return the folders outside the workspace whose files may be read as secrets."""
     temporary = [environ[name] + suffix for name, suffix in _TEMPORARY.items() if environ.get(name)]
-    return [*listed, *_ROOTS, *temporary]
+    return [os.path.normpath(root) for root in (*listed, _CONTAINER, *temporary)]
 
 
-def _is_below(path: str, folder: str) -> bool:
-    return PurePosixPath(path).is_relative_to(folder)
+def _is_below(path: PurePath, folder: str) -> bool:
+    """Return whether a file may be read as one of a folder of secrets."""
+    if not path.is_relative_to(folder) or folder != _CONTAINER:
+        return path.is_relative_to(folder)
+    return _OFFERED.fullmatch(path.relative_to(folder).as_posix()) is not None
 
 
 def _places(folder: Path, roots: Iterable[str]) -> Iterator[Path]:
@@ -119,7 +126,7 @@ def _content(written: str, context: SecretContext) -> str:
     path = (folder / written).resolve()
     roots = _roots(context.settings.trusted.secret_files, context.environ)
     inside = folder.resolve()
-    if not any(path.is_relative_to(place) for place in _places(inside, roots)):
+    if not any(_is_below(path, str(place)) for place in _places(inside, roots)):
         if not path.is_relative_to(inside):
             raise SecretUnavailable(
                 f"{written} is outside the workspace and the folders of secrets",

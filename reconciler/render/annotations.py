@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.backfill_plan import BackfillPlan
@@ -17,6 +16,7 @@ from reconciler.render.diagnostics import counted, first_of, message_of
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.document import document_of
 from reconciler.render.plan.entries import Entry
+from reconciler.render.plan.new_places import HEADING, within_budget
 from reconciler.render.plan.violations import violations_of
 from reconciler.render.plan.words import SEVERITIES, counted_nouns
 
@@ -24,6 +24,7 @@ _KINDS = ("error", "warning", "notice")
 _MOST = 10
 """Annotations of each kind that GitHub shows for a step."""
 _MOST_LINES = 8
+_MOST_NEW = 20
 _LONGEST_LINE = 300
 
 
@@ -57,16 +58,19 @@ def plan_as_github(plan: Plan, options: RenderOptions = DEFAULTS) -> Annotations
     if document.loosened:
         texts = tuple(shortened(text, _LONGEST_LINE) for text in document.loosened)
         commands["warning"].append(Command("warning", {"title": "loosened since the base"}, texts))
-    for entry in sorted(document.worst_first, key=attrgetter("rank")):
+    for entry in document.worst_first:
         command = _of_entry(entry, options)
         commands[command.name].append(command)
+    lines, others = within_budget(document.new, _MOST_NEW)
+    words = (*(f"{line.text}  {line.users}" for line in lines), *filter(None, [others]))
+    new = [Command("warning", {"title": HEADING.lower()}, words)] if words else []
     shown = [command for kind in _KINDS for command in commands[kind][:_MOST]]
     rest = [
         counted_nouns(len(commands[kind]) - _MOST, f"more {kind}", f"more {kind}s")
         for kind in _KINDS
         if len(commands[kind]) > _MOST
     ]
-    return Annotations.of([*shown, *document.notes, *rest, document.summary])
+    return Annotations.of([*new, *shown, *document.notes, *rest, document.summary])
 
 
 def backfills_as_github(plan: BackfillPlan, _: RenderOptions = DEFAULTS) -> Annotations:
@@ -99,7 +103,7 @@ def _of_entry(entry: Entry, options: RenderOptions) -> Command:
     lines = [*_message(entry)]
     more = len(lines) - _MOST_LINES
     lines = lines[:_MOST_LINES] + ([f"… {more} more"] if more > 0 else [])
-    name = "warning" if entry.rank <= Severity.WARNING.rank else "notice"
+    name = "warning" if entry.rank[0] <= Severity.WARNING.rank else "notice"
     return Command(name, _properties(change.at, change.action.value, options), tuple(lines))
 
 

@@ -12,7 +12,7 @@ from reconciler.model.backfill_plan import (
 )
 from reconciler.model.change import Consequence, Severity
 from reconciler.model.wording import printable, quoted, several
-from reconciler.render.document import Cell, Column, Document, Lines, Row, Table
+from reconciler.render.document import Cell, Column, Document, Facts, Row, Table
 from reconciler.render.durations import short_count
 from reconciler.render.gaps import moment
 from reconciler.render.options import DEFAULTS, RenderOptions
@@ -37,16 +37,19 @@ _COLOURS = {
 def backfills_document(plan: BackfillPlan, options: RenderOptions) -> Document:
     """Return where it runs, every backfill, what to know before, and the counts."""
     parent = f" · {plan.parent_name}" if plan.parent_name else ""
-    address = Cell(str(plan.address), Colour.BOLD, code=True)
-    about = Cell(f"{quoted(plan.name)}{parent}")
-    place = f"{plan.source.environment} · {plan.source.base_url}"
+    address = Cell(str(plan.address), code=True)
+    facts = {
+        "Environment": f"{plan.source.environment} · {plan.source.base_url}",
+        "Backfill": f"{plan.address} {quoted(plan.name)}{parent}",
+        "Plan": plan.id[:8],
+    }
     rules = tuple(map(_consequence, plan.consequences))
     columns = Column("severity"), Column("rule"), Column("message", padded=False)
     return Document(
-        (Cell("Backfills of"), address, about),
-        (Cell(f"Environment {place}"),),
+        (Cell("Backfills of"), address, Cell(quoted(plan.name))),
+        (),
         (
-            Lines((f"Backfill    {plan.address} {quoted(plan.name)}{parent}",), attached=True),
+            Facts(tuple((name, Cell(text)) for name, text in facts.items()), indent=0),
             Table(
                 _COLUMNS, tuple(map(_row, plan.backfills)), headed=False, indent=2, noun="backfill"
             ),
@@ -54,7 +57,7 @@ def backfills_document(plan: BackfillPlan, options: RenderOptions) -> Document:
         ),
         _summary(plan),
         (
-            *((f"      {options.cost}.",) if options.cost and plan.backfills else ()),
+            *((f"Starting them takes {options.cost}.",) if options.cost and plan.backfills else ()),
             *(f"note: {note}" for note in plan.notes),
         ),
     )

@@ -16,6 +16,7 @@ from reconciler.render.page import marked, page, text
 from reconciler.render.plan.document import Document, document_of, unmanaged_count
 from reconciler.render.plan.entries import Entry
 from reconciler.render.plan.fields import FieldLine, field_lines
+from reconciler.render.plan.new_places import HEADING, within_budget
 from reconciler.render.plan.projects import project_of
 from reconciler.render.plan.remarks import Remark
 from reconciler.render.plan.words import SEVERITIES, SIGNS, counted, title
@@ -24,6 +25,7 @@ from reconciler.render.run_strip import run_strip
 
 _MOST_FACTS = 5
 _LONGEST_FACT = 160
+_MOST_NEW = 40
 _SPACE = re.compile(r"\s")
 _PageIds: TypeAlias = Mapping[str, str]
 """The ids of elements by those of changes."""
@@ -37,6 +39,7 @@ def plan_as_html(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     body = (
         *_header(document, name, options),
         "<main>\n",
+        *_new(document),
         *_violations(document),
         *_dangers(document, ids),
         *_filters(document),
@@ -70,6 +73,16 @@ def _header(document: Document, name: str, options: RenderOptions) -> Iterator[s
     yield f"<p><strong>{text(counts)}</strong></p>\n"
     yield f"<p>{text(options.cost)}</p>\n" if options.cost else ""
     yield "</header>\n"
+
+
+def _new(document: Document) -> Iterator[str]:
+    lines, rest = within_budget(document.new, _MOST_NEW)
+    if lines:
+        later = "" if lines[0].is_danger else " later"
+        yield f'<section class="box{later}"><h2>{HEADING}</h2>\n<ul>'
+        yield from (f"<li><b>{text(line.text)}</b> {text(line.users)}</li>" for line in lines)
+        yield f"<li>{text(rest)}</li>" if rest else ""
+        yield "</ul></section>\n"
 
 
 def _violations(document: Document) -> Iterator[str]:
@@ -139,7 +152,7 @@ def _select(label: str, name: str, values: Sequence[str]) -> Iterator[str]:
 
 def _worst(entry: Entry) -> str:
     """Return the worst severity of an entry, "" without one."""
-    return next((severity for severity in Severity if severity.rank == entry.rank), "")
+    return next((severity for severity in Severity if severity.rank == entry.rank[0]), "")
 
 
 def _drift(document: Document, ids: _PageIds) -> Iterator[str]:

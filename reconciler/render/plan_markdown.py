@@ -21,11 +21,14 @@ from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.document import Document, document_of, unmanaged_count
 from reconciler.render.plan.entries import Entry
 from reconciler.render.plan.fields import FieldLine, LineKind, field_lines
+from reconciler.render.plan.new_places import HEADING, NewLine, within_budget
 from reconciler.render.plan.remarks import Remark
+from reconciler.render.plan.since import differences, hidden_line
 from reconciler.render.plan.words import (
     SIGNS,
     counted,
     counted_nouns,
+    deleted_in,
     first_of,
     resources,
 )
@@ -38,17 +41,27 @@ _LONGEST_NAME = 120
 _LONGEST_CELL = 160
 _MOST_IN_CELL = 5
 _MOST_MEMBERS = 500
+_MOST_NEW = 40
 _UNMARKED = re.compile(r"[^\w./ -]|--+")
 _ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
 
 
 def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
-    """Return a marker, the counts, violations, dangers, a table, then a block for every entry."""
+    """Return a marker, the counts, violations, dangers, a table, then a block for every entry.
+
+    Below the marker is the hidden line by which a later comment says what changed since.
+    """
     document = document_of(plan)
+    hidden = f"{hidden_line(plan, options.root)}\n"
+    # A comment has more to show than what helps the next one.
+    hidden = hidden if len(hidden) < options.limit // 4 else ""
     parts = [
-        f"{_marker(document.plan.source.environment, options)}\n{_title(document)}\n",
+        f"{_marker(document.plan.source.environment, options)}\n{hidden}{_title(document)}\n",
         f"{_source(document, options)}\n",
     ]
+    since = differences(plan, options.root, options.since)
+    if since is not None:
+        parts.append(f"Since the last comment: {since or 'no change'}.\n")
     space = options.limit - _MARGIN - sum(len(part) + 1 for part in parts)
     for pieces, share, rest in _sections(document, options):
         kept, missing = within(pieces, space // share)
@@ -106,7 +119,7 @@ def _title(document: Document) -> str:
 def _source(document: Document, options: RenderOptions) -> str:
     """Return what the plan was made from, where it applies, and what it takes."""
     source = document.plan.source
-    where = document.environment.removeprefix(printable(f"{source.environment} · "))
+    where = document.environment.removeprefix(printable(source.environment)).lstrip(" ·")
     counts = resources(document.plan)
     undoes = f"undoes {document.undoes}" if document.undoes else ""
     versions = (document.versions, *document.remarks)
@@ -121,6 +134,8 @@ def _sections(
     entries = document.worst_first
     hint = "`reconciler show FILE` prints the whole plan"
     hint += f", [the job]({options.page}) has it." if options.page else "."
+    lines, rest = within_budget(document.new, _MOST_NEW)
+    yield _new(lines, rest), 1, lambda n: f"- … and {n} more"
     yield _violations(document), 3, lambda n: f"> - … and {n} more"
     yield _dangers(document), 3, lambda n: f"> - … and {n} more"
     yield _table(entries), 2, lambda n: f"\n… and {several(n, 'more row')} not in this table"
@@ -130,6 +145,17 @@ def _sections(
         lambda n: f"\n{counted_nouns(n, 'entry', 'entries')} not shown. {hint}",
     )
     yield _notes(document), 1, lambda _: ""
+
+
+def _new(lines: Sequence[NewLine], rest: str) -> Iterator[str]:
+    if lines:
+        yield f"**{HEADING}**\n"
+    for line in lines:
+        icon = f"{_ICONS[Severity.DANGER]} " if line.is_danger else ""
+        place = f" ({inline(line.at.file)})" if line.at is not None else ""
+        yield f"- {icon}{code(line.text)}: {inline(line.users)}{place}"
+    if rest:
+        yield f"- {inline(rest)}"
 
 
 def _dangers(document: Document) -> Iterator[str]:
@@ -148,9 +174,11 @@ def _table(entries: tuple[Entry, ...]) -> Iterator[str]:
         yield "| | resource | change | consequences |\n|---|---|---|---|"
     for entry in entries:
         sign = SIGNS[entry.change.action].text
+        # All dangers of a group are above.
+        by_rule = {remark.rule: remark for remark in reversed(entry.remarks)}
         remarks = "<br>".join(
             f"{_ICONS[remark.severity]} {marked_up(_words(remark.message))}"
-            for remark in entry.remarks
+            for remark in reversed(by_rule.values())
         )
         yield f"| {sign} | {_name(entry)} | {_changed(entry)} | {remarks} |"
 
@@ -169,7 +197,8 @@ def _name(entry: Entry) -> str:
         return inline(entry.title)
     address, name = str(entry.change.address), printable(entry.change.name)
     shown = "" if name == entry.change.address.key else f" {inline(shortened(name))}"
-    return f"{code(shortened(address))}{shown}"
+    place = inline(shortened(deleted_in(entry.change)))
+    return f"{code(shortened(address))}{shown}{place}"
 
 
 def _changed(entry: Entry) -> str:

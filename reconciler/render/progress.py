@@ -22,6 +22,7 @@ from reconciler.model.event import (
     Sent,
     Skipped,
     Started,
+    Twins,
     Verifying,
     Waiting,
     Withdrawn,
@@ -136,10 +137,11 @@ class Progress(Struct):
     On a terminal (`live`) the status is the last line and is overwritten. Elsewhere it is a line
     every few seconds and whenever a wait begins. `verbose` writes a line for each request,
     and `debug` one for each wait and for what was loaded and decided, too.
-    `clock` returns monotonic seconds.
+    `clock` returns monotonic seconds. Failures go to `write_error`.
     """
 
     write: Callable[[str], None]
+    write_error: Callable[[str], None]
     clock: Callable[[], float]
     live: bool = False
     width: int = DEFAULT_WIDTH
@@ -165,7 +167,8 @@ class Progress(Struct):
             line = debug_as_text(event)
         if line:
             self._erase()
-            self.write(f"{line}\n")
+            write = self.write_error if isinstance(event, Failed | Twins) else self.write
+            write(f"{line}\n")
         self._show(now, due=begins or (self.live and bool(line)))
 
     def tick(self) -> None:

@@ -25,6 +25,7 @@ A change with an unknown outcome may have taken effect. Nothing is sent twice in
 Run `reconciler plan` to see what is left, then apply again.
 """
 _AGAIN = "Run the command again to continue. Completed changes are not repeated.\n"
+_REFUSED = "Correct what the service refused, then apply again. Completed changes stay.\n"
 
 
 def event_as_text(event: Event) -> str:
@@ -113,7 +114,7 @@ def report_as_text(report: Report) -> str:
     if outcomes["with an unknown outcome"]:
         return text + _UNKNOWN
     if report.failed or report.skipped:
-        text += _AGAIN
+        text += _REFUSED if any(failed.refused for failed in report.failed) else _AGAIN
     return text
 
 

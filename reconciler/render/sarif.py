@@ -11,7 +11,7 @@ from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.plan import Plan
 from reconciler.render.diagnostics import message_of, safe_json
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan.violations import violations_of
+from reconciler.render.plan.violations import new_places_of, violations_of
 from reconciler.version import __version__
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -87,5 +87,5 @@ def _location(at: Mark, options: RenderOptions) -> Mapping[str, Any]:
 
 
 def plan_as_sarif(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
-    """Return the violations of a plan."""
-    return diagnostics_as_sarif(violations_of(plan), options)
+    """Return what is new in a plan, then its violations."""
+    return diagnostics_as_sarif((*new_places_of(plan), *violations_of(plan)), options)

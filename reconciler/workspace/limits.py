@@ -19,6 +19,8 @@ MAX_DEPTH = 60
 MAX_TAG_LINES = 10
 """The parser compares each one with all others."""
 
+MAX_REFERENCE = 1_000
+"""Characters of a reference without its default, which messages show in full."""
 MAX_EXPANDED = 100_000
 """Values that one reference expands to; 100 characters of a text count as one value."""
 MAX_TOTAL_EXPANDED = 10_000_000

@@ -16,7 +16,7 @@ from reconciler.model.address import Address
 from reconciler.model.client_options import ClientOptions
 from reconciler.model.connection import Connection, SecretSettings
 from reconciler.model.kind import Kind
-from reconciler.model.policy import Policy
+from reconciler.model.policy import UNKNOWN_VALUE, Policy
 from reconciler.model.resource import Desired
 from reconciler.model.trust import Trusted
 from reconciler.model.values import JSONObject, value_at
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
 
 LENIENT_AT_COMMITS = AMBIGUOUS | {
     *("bad-url", "misnamed-workspace", "misspelt-value", "no-files", "unknown-scope"),
+    UNKNOWN_VALUE,
 }
 """Errors that are warnings at a commit: a change that corrects them can be planned."""
 
@@ -232,6 +233,7 @@ def load_all(
                 loaded = []
                 for name in names or (chosen_environment(files.workspace, None, environ),):
                     problems.environment = name if len(names) > 1 else ""
+                    problems.lenient = frozenset()
                     loaded.append(loader.resolve(files, name).desired)
                 problems.environment = ""
                 check_shared(files.workspace, loaded, kinds, problems)
@@ -317,6 +319,7 @@ class _Loader(Struct, frozen=True):
         """Return what resolving the resources of one environment needs."""
         workspace = files.workspace
         policy = policy_of(workspace, environment, self.kinds)
+        self.problems.lenient |= {UNKNOWN_VALUE}.intersection(policy.attempt)
         declared = declared_names(workspace.value, allow_exec=policy.allow_exec_secrets)
         references = References(
             variables=variables_of(workspace, environment),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import yaml
 
@@ -31,7 +31,7 @@ def redact_file(document: Document) -> tuple[str, ...]:
     References stay, except those with a default, which may be a secret.
     """
     lines = list(document.lines)
-    fields = [field for node in nodes_in(document.node, keys=False) for field in _secrets_of(node)]
+    fields = _secret_fields(document)
     keys = {line for line, _ in fields}
     scalars = {scalar.start_mark.index: scalar for _, values in fields for scalar in values}
     # From the end, so that the columns of earlier values stay valid.
@@ -41,10 +41,23 @@ def redact_file(document: Document) -> tuple[str, ...]:
         # The value of a secret is masked already; a comment may have an older one.
         value, sign, comment = line.partition(" #") if number in keys else ("", "", line)
         lines[number] = value + sign + redact_line(comment)
-    texts = {text for scalar in scalars.values() if len(text := scalar.value.strip()) >= _LONG}
-    for text in sorted(texts, key=lambda text: (-len(text), text)):
+    for text in _long_texts(scalars.values()):
         lines = [line.replace(text, MASK) for line in lines]
     return tuple(lines)
+
+
+def literal_secrets(document: Document) -> Sequence[str]:
+    """Return the texts of the secret fields of a document, the longest first."""
+    return _long_texts(scalar for _, values in _secret_fields(document) for scalar in values)
+
+
+def _long_texts(scalars: Iterable[Node]) -> Sequence[str]:
+    texts = {text for scalar in scalars if len(text := scalar.value.strip()) >= _LONG}
+    return sorted(texts, key=lambda text: (-len(text), text))
+
+
+def _secret_fields(document: Document) -> list[tuple[int, list[Node]]]:
+    return [field for node in nodes_in(document.node, keys=False) for field in _secrets_of(node)]
 
 
 def _secrets_of(mapping: Node) -> Iterator[tuple[int, list[Node]]]:

@@ -20,6 +20,7 @@ from reconciler.model.redaction import (
     starts_plain_field,
     starts_secret,
 )
+from reconciler.workspace.redact_file import literal_secrets
 from reconciler.workspace.yaml.document import Document
 
 _ANY_KEY = re.compile(r"\s*(?:-\s+)?[\w.-]+\s*:(?:\s|$)")
@@ -28,6 +29,8 @@ _SHORTEST_CUT, _LONGEST_CUT = 25, 60
 _MOST_SECRETS = 100
 """Secrets of a line to look for in messages. With more, messages show no values at all."""
 _NULLS = frozenset({"", "~", "null"})
+_PROPERTIES = re.compile(r"\A(?:\s*[&!]\S*\s)+")
+"""The anchor and the tag before a value."""
 _BLOCK = re.compile(r":\s*[|>][0-9+-]*\s*$")
 
 
@@ -80,13 +83,19 @@ class _Text:
             self._shown[number] = self._masked(number)
         return self._shown[number]
 
+    @cached_property
+    def literals(self) -> Sequence[str]:
+        """The literal secrets of the file, which an alias can name in any field."""
+        return literal_secrets(self.document)
+
     def _masked(self, number: int) -> _Shown:
         line = self.document.line(number)
         if line and number in self._inside_secrets:
             indent = len(line) - len(line.lstrip())
             return _Shown.of(f"{line[:indent]}{MASK}", {line.strip()}, [(indent, len(line))])
         spans = secret_spans(line)
-        hidden = {line[first:last].strip().strip("'\"") for first, last in spans}
+        values = (_PROPERTIES.sub("", line[first:last]) for first, last in spans)
+        hidden = {value.strip().strip("'\"") for value in values}
         return _Shown.of(masked(line, spans), hidden, spans)
 
     @cached_property
@@ -122,7 +131,7 @@ def _with_line(diagnostic: Diagnostic, texts: Mapping[str, _Text]) -> Diagnostic
     if len(shown.hidden) > _MOST_SECRETS:
         title = meaning(diagnostic.code).title
         return replace(diagnostic, line=shown.line, marked=marked, message=title, hint=None)
-    for value in shown.hidden:
+    for value in (*text.literals, *shown.hidden):
         if value[:_SHORTEST_CUT] in f"{message}\n{hint}":
             whole = _whole(value)
             message = whole.sub(MASK, message)

@@ -30,6 +30,7 @@ from reconciler.providers import FillContext, plain_names, plain_usage, provider
 from reconciler.providers.env import NAME as ENV_NAME
 from reconciler.providers.var import PROVIDER as VARIABLES
 from reconciler.workspace.expansion import MAX_TEXT, TOO_DEEP, TOO_MANY, Expansion
+from reconciler.workspace.limits import MAX_REFERENCE
 from reconciler.workspace.sources import Source, leaves_workspace
 from reconciler.workspace.yaml.document import (
     Input,
@@ -261,6 +262,12 @@ class References(Struct):
 
 
 def _value_of(reference: Reference, context: FillContext) -> JSON:
+    if len(reference.without_default("")) > MAX_REFERENCE:
+        return context.refuse(
+            "bad-reference",
+            f"a reference has more than {MAX_REFERENCE:,} characters",
+            "use a shorter name or path",
+        )
     if str(reference) == UNSET:
         return context.refuse("misplaced-unset", f"{UNSET} is not allowed here", _UNSET_HINT)
     provider = providers().get(reference.provider)

@@ -28,7 +28,10 @@ from reconciler.workspace.yaml.loader import Parse, parse
 IMPLICIT_ENVIRONMENT = "default"
 _MISNAMED = "reconciler.yml"
 
-_REF_PREFIX = re.compile(r"(?!refs/(heads|remotes)/)refs(/[A-Za-z0-9_][A-Za-z0-9_-]*)+")
+_REF_PREFIX = re.compile(
+    # Some file systems do not distinguish case.
+    r"(?!refs/(?i:heads|tags|remotes|reconciler-local)(?:/|$))refs(/[A-Za-z0-9_][A-Za-z0-9_-]*)+"
+)
 _BRANCH = re.compile(r"(?!refs/)\w[\w-]*([./]\w[\w-]*)*", re.ASCII)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.model.schema_files import known_schema
 from tests.conftest import ROOT
 from tests.editor.language_server import (
     HOW_TO_INSTALL,
@@ -28,6 +29,13 @@ if server_command() is None:
         f"the YAML language server is not installed: {HOW_TO_INSTALL}", allow_module_level=True
     )
 
+INTERVALS = '"hour", "day", "week", "every 5 minutes", "every 15 minutes"'
+TYPES = ", ".join(
+    f'"{name}"'
+    for name in known_schema("batch_export")["properties"]["destination"]["properties"]["type"][
+        "x-open-enum"
+    ]
+)
 EXPECTED = {
     "unknown-fields.yaml": [
         (10, "Property buckett_name is not allowed."),
@@ -46,6 +54,9 @@ EXPECTED = {
         (17, 'Incorrect type. Expected "string".'),
         (17, "must be a whole number, or a reference such as ${var:NAME}"),
         (19, "must be a boolean, or a reference such as ${var:NAME}"),
+        (21, f"Value is not accepted. Valid values: {INTERVALS}."),
+        (22, "use a name such as Europe/Berlin or UTC, or a reference such as ${var:NAME}"),
+        (24, f"Value is not accepted. Valid values: {TYPES}."),
     ],
     "reconciler.yaml": [
         (2, "Value must be 1."),
@@ -180,7 +191,7 @@ def test_configuration_wish_schemas_pass_a_strict_validator(name: str) -> None:
     assert command is not None
     script = """
         const Ajv = require("ajv/dist/2020").default;
-        const keywords = ["patternErrorMessage", "defaultSnippets"];
+        const keywords = ["patternErrorMessage", "errorMessage", "defaultSnippets"];
         const ajv = new Ajv({strict: true, allowUnionTypes: true, keywords});
         ajv.compile(JSON.parse(require("fs").readFileSync(process.argv[1])));
     """

@@ -92,7 +92,14 @@ def test_loopback_names_are_served(emulators, host: str) -> None:
     assert http.get("/_emulator/clock", headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("host", ["rebound.example", "rebound.example:80", "10.0.0.1", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("rebound.example", "rebound.example:80", "10.0.0.1", ""),
+        # The emulator puts the Host into links (security N8).
+        *("127.0.0.1:8000@evil.example", "[::1]@evil.example", "127.0.0.1/x", "127.0.0.1:8000:1"),
+    ],
+)
 @pytest.mark.parametrize("path", ["/_emulator/state", "/api/organizations/"])
 def test_foreign_hosts_are_refused(emulators, host: str, path: str) -> None:
     running = emulators["interface"]
@@ -118,6 +125,30 @@ def test_foreign_origins_are_refused(emulators, origin: str, path: str) -> None:
     assert answer.status_code == 403
     own = running.http.get("/_emulator/clock", headers={"Origin": running.base_url})
     assert own.status_code == 200
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("path", ["reset", "clock", "snapshots/a"])
+def test_security_n8_requests_of_other_sites_are_refused(emulators, site: str, path: str) -> None:
+    running = emulators["interface"]
+    headers = {"Sec-Fetch-Site": site}
+    for method in ("GET", "POST"):
+        answer = running.http.request(method, f"/_emulator/{path}", headers=headers)
+        assert answer.status_code == 403
+    for own in ("same-origin", "none"):
+        answer = running.http.get("/_emulator/clock", headers={"Sec-Fetch-Site": own})
+        assert answer.status_code == 200
+
+
+def test_security_n8_a_link_is_not_a_database(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("text")
+    target.chmod(0o644)
+    (tmp_path / "service.db").symlink_to(target)
+    ran = reconciler("emulator", "--db", tmp_path / "service.db")
+    assert ran.code == 1
+    assert target.read_text() == "text"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o644
 
 
 def test_files_are_private(tmp_path: Path) -> None:

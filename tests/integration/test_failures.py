@@ -117,7 +117,9 @@ def test_bad_usage_exits_with_64(arguments: tuple[str, ...]) -> None:
     assert reconciler(*arguments).code == 64
 
 
-def test_a_key_without_write_scope_fails_every_change(workspace: Path, tmp_path: Path) -> None:
+def test_plan_v11_a_key_without_write_scope_fails_every_change_and_quiet_says_why(
+    workspace: Path, tmp_path: Path
+) -> None:
     from tests.support.emulator import start_emulator
 
     seed = tmp_path / "seed.json"
@@ -126,11 +128,25 @@ def test_a_key_without_write_scope_fails_every_change(workspace: Path, tmp_path:
         ' "keys": [{"value": "phx_read", "scopes": ["batch_export:read", "project:read"]}]}'
     )
     with start_emulator(seed=seed) as running:
-        ran = apply(workspace, {**running.environ(), "KEY_ID": "a-key", "KEY": "a-secret"})
+        environ = {**running.environ(), "KEY_ID": "a-key", "KEY": "a-secret"}
+        ran = apply(workspace, environ)
+        quiet = reconciler("-q", "apply", "-C", workspace, "--auto-approve", environ=environ)
     assert ran.code == 3
+    assert "· organization org\n" in ran.out
+    assert quiet.err.startswith('✗ create of project.web "Web" failed: ')
+    assert "skipped" not in quiet.err
     assert "missing required scope 'project:write'" in ran.err
     assert "skipped: create of project.web failed" in ran.err
-    assert "Run the command again" in ran.out
+    assert "Run the command again" not in ran.out
+    assert "Correct what the service refused, then apply again." in ran.out
+
+
+def test_plan_v11_a_complete_apply_says_that_it_is_verified(
+    workspace: Path, emulator: RunningEmulator
+) -> None:
+    ran = apply(workspace, {**emulator.environ(), "KEY_ID": "a-key", "KEY": "a-secret"})
+    assert ran.out.startswith('Environment default "Demo" · http://')
+    assert "Verified: the plan is empty.\n" in ran.err
 
 
 def test_an_ambiguous_name_lists_ids_and_the_lines_to_paste(

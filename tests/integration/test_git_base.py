@@ -312,18 +312,22 @@ def test_a_mark_without_a_remote_is_local(repo: Repo) -> None:
     assert repo.git.head(REF) == repo.git.head()
 
 
-def test_the_reference_of_the_mark_is_configurable(repo: Repo) -> None:
-    text = "version: 1\nmark: {ref: refs/deployed/pipelines}\n"
-    write(repo.folder, {"reconciler.yaml": text})
+@pytest.mark.parametrize("prefix", ["refs/deployed/pipelines", "refs/headstart", "refs/a/heads"])
+def test_the_reference_of_the_mark_is_configurable(repo: Repo, prefix: str) -> None:
+    write(repo.folder, {"reconciler.yaml": f"version: 1\nmark: {{ref: {prefix}}}\n"})
     repo.commit(a={})
     assert repo.apply("--mark").code == 0
-    assert repo.origin.head("refs/deployed/pipelines/default") == repo.git.head()
+    assert repo.origin.head(f"{prefix}/default") == repo.git.head()
 
 
 @pytest.mark.parametrize(
-    "ref", ["refs/heads/x", "refs/remotes/origin", "main", "refs/a/../b", "-x"]
+    "ref",
+    [
+        *("refs/heads", "refs/heads/x", "refs/HEADS/x", "refs/tags", "refs/tags/v", "refs/remotes"),
+        *("refs/remotes/origin", "refs/reconciler-local", "main", "refs/a/../b", "-x", "refs"),
+    ],
 )
-def test_a_reference_that_a_mark_must_not_move_is_refused(repo: Repo, ref: str) -> None:
+def test_security_n5_a_reference_that_a_mark_must_not_move_is_refused(repo: Repo, ref: str) -> None:
     write(repo.folder, {"reconciler.yaml": f"version: 1\nmark: {{ref: '{ref}'}}\n"})
     refused = repo.run("validate")
     assert refused.code == 1

@@ -148,5 +148,5 @@ def test_verbose_lists_every_request(running: RunningEmulator, workspace: Path) 
     assert "GET /api/organizations/org/projects/ 200 " in ran.err
     assert "GET /api/organizations/org/projects/1/ 200 " in ran.err
     assert ran.err.count("GET /api/organizations/org/batch_exports/ 200 ") == 2
-    assert ran.err.endswith("4 API calls\n")
+    assert ran.err.endswith("5 API calls\n")
     assert "GET" not in run("plan", running, workspace).err

@@ -70,7 +70,7 @@ def test_every_environment_has_a_section_and_a_line(
     )
     assert "error: unknown variable 'every'" in ran.err
     assert "  in dev\n" in ran.err
-    assert "6 API calls\n" in ran.err
+    assert "8 API calls\n" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,8 @@ def test_only_the_keys_of_the_workflow_with_a_secret_store_differ() -> None:
         assert job.pop("permissions") == expected.pop("permissions", plain["permissions"])
         job["steps"] = [step for step in job["steps"] if step.get("id") != "aws"]
         for step, other in zip(job["steps"], expected["steps"], strict=True):
-            if "RECONCILER_API_KEY" in other.pop("env", {}):
+            if "RECONCILER_API_KEY" in other.get("env", {}):
+                del other["env"]
                 assert step.pop("env").keys() >= {"AWS_SESSION_TOKEN"}
                 keys_of_store, step["run"] = step["run"].split('<<< "$secret")\n')
                 assert f'/{"write" if name == "apply" else "read"}"' in keys_of_store

@@ -255,6 +255,21 @@ def test_security_17_an_existing_log_becomes_private_and_links_are_refused(
     assert json.loads(log.read_text().splitlines()[0])["event"] == "planned"
 
 
+def test_security_n8_a_log_with_another_name_is_refused(
+    workspace: Path, emulator: RunningEmulator, tmp_path: Path
+) -> None:
+    victim, log = tmp_path / "victim", tmp_path / "log"
+    victim.write_text("text")
+    victim.chmod(0o644)
+    os.link(victim, log)
+    command = ("apply", "-C", workspace, "--auto-approve", "--log-file", log)
+    assert_refused(
+        reconciler(*command, environ=emulator.environ()), "hard link", "nothing was sent"
+    )
+    assert emulator.writes() == []
+    assert (victim.read_text(), mode_of(victim)) == ("text", 0o644)
+
+
 def test_security_17_new_files_of_import_and_init_are_private(
     emulator: RunningEmulator, tmp_path: Path
 ) -> None:

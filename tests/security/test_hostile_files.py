@@ -10,6 +10,7 @@ import os
 import random
 import socket
 import stat
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +21,7 @@ from reconciler import diagnostics
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.errors import ReconcilerError, UnreadableFile
 from reconciler.kinds import all_kinds
+from reconciler.kinds.batch_export.query import QueryText
 from reconciler.model.globs import PathGlob, TooComplex
 from reconciler.render.annotations import diagnostics_as_github
 from reconciler.render.diagnostics import diagnostics_as_text
@@ -33,6 +35,15 @@ from reconciler.workspace.yaml.loader import parse
 from tests.conftest import LONG, ROOT
 from tests.support.cli import reconciler, write
 from tests.support.git import Git
+from tests.support.worlds import (
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+)
 
 WORKSPACE = "version: 1\n"
 PROJECT = "projects: {web: {name: '${var:v9}'}}\n"
@@ -394,9 +405,91 @@ def test_security_13_random_hostile_files_are_reported(tmp_path: Path, seed: int
         assert len(ran.out + ran.err) < 500_000
 
 
+@pytest.mark.parametrize("provider", ["env", "secret:env", "file", "secret:file", "var", "nope"])
+@pytest.mark.parametrize("output_format", ["text", "json", "sarif", "github"])
+def test_security_n9_a_long_reference_is_not_printed(
+    tmp_path: Path, provider: str, output_format: str
+) -> None:
+    text = f"projects: {{web: {{name: '${{{provider}:{'A' * 300_000}}}'}}}}\n"
+    write(tmp_path, {"reconciler.yaml": WORKSPACE, "a.yaml": text})
+    ran = reconciler("validate", "-C", tmp_path, "--format", output_format, environ={})
+    assert ran.code == 1
+    assert "a reference has more than 1,000 characters" in ran.out
+    assert len(ran.out + ran.err) < 3_000
+
+
 def test_the_documentation_names_the_limits() -> None:
     text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
     section = text.partition("## Limits\n")[2].partition("\n## ")[0]
     names = [name for name in vars(limits) if name.startswith("MAX_") and name != "MAX_TAG_LINES"]
     missing = [name for name in names if f"{getattr(limits, name):,}" not in section]
     assert missing == []
+
+
+# Queries
+
+
+def canonical(query: str) -> object:
+    return QueryText().canonical(query)
+
+
+def lines_run(query: str) -> int:
+    """Return how many lines of code it takes to read a query."""
+    count = 0
+
+    def trace(*_: object) -> object:
+        nonlocal count
+        count += 1
+        return trace
+
+    former = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        canonical(query)
+    finally:
+        sys.settrace(former)
+    return count
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"select {'(' * 3_000}1{')' * 3_000}",
+        f"select {'f(' * 3_000}1{')' * 3_000}",
+        f"select {'not ' * 3_000}a from events",
+        f"select a{' + 1' * 3_000} from events",
+        f"select a {'is null ' * 3_000} from events",
+    ],
+    ids=["brackets", "calls", "prefixes", "operators", "tests"],
+)
+def test_security_s6_a_deeply_nested_query_is_compared_token_by_token(query: str) -> None:
+    written = desired_of(project(), export(sql_query=query))
+    live = live_of(live_project(), live_export(sql_query=query.replace(" ", "  ")))
+    assert planned(written, live).empty
+    assert canonical(query) != canonical(query.replace("1", "2").replace("a", "b"))
+
+
+@pytest.mark.parametrize("repeated", [" and a = 1", " or (a and b)", " || a"])
+def test_security_s6_a_long_query_takes_time_in_proportion_to_its_length(repeated: str) -> None:
+    short, long = (lines_run(f"select a{repeated * times} from b") for times in (100, 1_000))
+    assert long < 12 * short
+
+
+def test_security_s6_a_comment_without_an_end_is_searched_for_its_end_once() -> None:
+    assert canonical("select a /* b /* c") == "select a /* b /* c"
+
+
+def test_security_s6_a_very_long_query_is_not_parsed() -> None:
+    query = "select a from events where a = 1" + " and a = 1" * 10_000
+    assert canonical(query) == query.upper().replace("A", "a").replace("EVENTS", "events").replace(
+        "aND", "AND"
+    )
+
+
+def test_chains_of_operators_are_calls_with_many_arguments() -> None:
+    query = "select 1 where (a and b) and c and (d or e or (f or g)) and and(h, i) = (j, k)"
+    written = "SELECT 1 WHERE and(a, b, c, or(d, e, or(f, g)), equals(and(h, i), tuple(j, k)))"
+    assert canonical(query) == written
+    assert canonical("select and(a, b)[1] and c, (a || b).c || d") == (
+        "SELECT and(and(a, b)[1], c), concat(concat(a, b).c, d)"
+    )

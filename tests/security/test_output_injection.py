@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from reconciler.render.formats import formats_of
 from reconciler.render.plan_markdown import plan_as_markdown
 from tests.conftest import LONG, ROOT, StartService
 from tests.support.cli import Ran, reconciler, write
+from tests.support.drifting import Applied
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
 from tests.support.worlds import desired_of, export, live_of, planned, project
@@ -129,6 +131,23 @@ def seed() -> dict[str, Any]:
 
 
 WORKSPACE = "version: 1\n"
+S3_FILE = """\
+projects:
+  web: {name: Web}
+batch_exports:
+  lake:
+    project: web
+    name: Lake
+    interval: hour
+    destination:
+      type: S3
+      config:
+        bucket_name: b
+        region: r
+        prefix: p/
+        aws_access_key_id: ${secret:env:RECONCILER_SECRET_ID}
+        aws_secret_access_key: ${secret:env:RECONCILER_SECRET_KEY}
+"""
 UNREACHABLE = {
     "RECONCILER_BASE_URL": "http://127.0.0.1:1",
     "RECONCILER_ORGANIZATION": "org",
@@ -350,3 +369,29 @@ def test_only_one_module_writes_to_the_standard_streams() -> None:
     for path in (ROOT / "reconciler").rglob("*.py"):
         if "emulator" not in path.parts and path.name != "streams.py":
             assert not writes.search(path.read_text(encoding="utf-8")), path
+
+
+@pytest.mark.parametrize(
+    "value", ["##vso[task.complete]/x", "::error::x", "a\n::error::x\nb", "a\n  ##[x]\nb\n"]
+)
+def test_security_n7_a_difference_of_files_is_a_patch_whatever_live_values_contain(
+    tmp_path: Path, emulator: RunningEmulator, value: str
+) -> None:
+    secrets = {"RECONCILER_SECRET_ID": "an-access-key", "RECONCILER_SECRET_KEY": "a-secret-value"}
+    applied = Applied.of(
+        tmp_path / "w", emulator, {"reconciler.yaml": WORKSPACE, "a.yaml": S3_FILE}, **secrets
+    )
+    for fields in (
+        {"destination": {"type": "S3", "config": {"prefix": value}}},
+        {"destination": {"type": "S3", "config": {"region": "r2"}}},
+    ):
+        applied.change("Lake", **fields)
+        shown = assert_safe(applied.run("pull", "--diff"))
+        subprocess.run(
+            ["git", "apply", "-"], input=shown.out, text=True, cwd=applied.folder, check=True
+        )
+        patched = applied.text("a.yaml")
+        applied.git.run("checkout", "--", "a.yaml")
+        assert applied.run("pull").code == 0
+        assert applied.text("a.yaml") == patched
+        applied.git.commit("pulled")

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -340,3 +341,100 @@ def test_security_26_credentials_that_go_to_another_host_are_a_danger_and_sent_a
         "version: 1\npolicy: {deny: [credentials-to-new-address]}\n"
     )
     assert reconciler("plan", "--no-base", "-C", workspace, environ=environ).code == 5
+
+
+ALIASES = """\
+projects:
+  web: {name: Web}
+batch_exports:
+  lake:
+    project: web
+    name: Lake
+    interval: hour
+    destination:
+      type: Postgres
+      config:
+        password: &secret %s
+        user: ${secret:env:RECONCILER_SECRET_USER}
+        host: acme.example
+        database: d
+        schema: public
+        table_name: *secret
+    model: *secret
+"""
+
+
+@pytest.mark.parametrize(
+    "written", ["kJ8-xQ2z", "q7Zx", "'hunter2'", '"\\x6bJ8-xQ2z"', "!!str kJ8xQ2"]
+)
+@pytest.mark.parametrize("literals", [False, True])
+def test_security_n2_a_literal_secret_is_masked_where_an_alias_repeats_it(
+    tmp_path: Path, emulator: RunningEmulator, written: str, literals: bool
+) -> None:
+    secret = yaml.safe_load(written)
+    policy = f"policy: {{allow_literal_secrets: {str(literals).lower()}}}\n"
+    write(tmp_path, {"reconciler.yaml": f"version: 1\n{policy}", "a.yaml": ALIASES % written})
+    environ = {**emulator.environ(), **CONNECTION}
+    for words in (("validate",), ("plan", "--no-base"), ("plan", "--no-base", "--format", "json")):
+        ran = reconciler(*words, "-C", tmp_path, environ=environ)
+        assert secret not in ran.out + ran.err, ran
+
+
+RANDOM = "kJ8-xQ2z.Lm3pW7vR4t"
+ODD_SHAPES = {
+    "most": lambda text: text[:-2],
+    "half": lambda text: text[: len(text) // 2],
+    "end": lambda text: text[-9:],
+    "middle": lambda text: text[5:14],
+    "mixed-case": str.swapcase,
+    "base64-twice": lambda text: base64.b64encode(base64.b64encode(text.encode())).decode(),
+    "base64-of-half": lambda text: base64.b64encode(text[:10].encode()).decode().rstrip("="),
+    "base64-in-path": lambda text: f"a/{base64.b64encode(text[:12].encode()).decode()}",
+    "base32": lambda text: base64.b32encode(text.encode()).decode(),
+    "base32-lower": lambda text: base64.b32encode(text.encode()).decode().rstrip("=").lower(),
+    "hex-of-half": lambda text: text[:10].encode().hex(),
+    "url-twice": lambda text: percent(percent(text)),
+    "percent-throughout": lambda text: percent(text),
+    "percent-of-half": lambda text: percent(text[:9]),
+    "html-decimal": lambda text: "".join(f"&#{ord(letter)};" for letter in text),
+    "html-hex": lambda text: "".join(f"&#x{ord(letter):x};" for letter in text),
+    "html-twice": lambda text: "".join(f"&amp;#{ord(letter)};" for letter in text),
+    "backslash-x": lambda text: "".join(f"\\x{ord(letter):02x}" for letter in text),
+    "backslash-u": lambda text: "".join(f"\\\\u{ord(letter):04X}" for letter in text),
+    "line-break": lambda text: f"{text[:6]}\n  {text[6:]}",
+    "spaces": " ".join,
+}
+PLAIN_SHAPES = ("most", "half", "end", "middle", "mixed-case")
+
+
+def percent(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode())
+
+
+@pytest.mark.parametrize("shape", ODD_SHAPES)
+def test_security_n1_a_part_of_a_secret_in_any_shape_is_not_printed(shape: str) -> None:
+    detail = f"Invalid value: {ODD_SHAPES[shape](RANDOM)} (acme, eu-central-1)"
+    shown = refused(detail, RANDOM)
+    if shape in PLAIN_SHAPES:
+        assert shown == "POST /x/: 400: Invalid value: *** (acme, eu-central-1)"
+    else:
+        assert shown == f"POST /x/: 400: {HIDDEN}"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "postgres://loader:kJ8xQ2zLm3@db-2026.acme.example:5432/events",
+        json.dumps({"type": "service_account", "project_id": "acme-2026", "private_key": PEM}),
+        PEM,
+        "correct horse battery staple 2026",
+        "Postgres-Loader-Production-2026",
+    ],
+    ids=["url", "json", "pem", "words", "name"],
+)
+def test_security_n1_words_that_a_secret_contains_stay_in_details(secret: str) -> None:
+    detail = (
+        "BEGIN PRIVATE KEY expected: project_id acme-2026 of service_account, postgres://… or "
+        "Production-2026, correct horse battery"
+    )
+    assert refused(detail, secret) == f"POST /x/: 400: {detail}"

@@ -288,6 +288,43 @@ def test_security_5_secret_files_are_read_below_listed_folders_only(tmp_path: Pa
             resolver.resolve(SecretRef.of("file", path))
 
 
+TOKENS = ("kubernetes.io/serviceaccount/token", "azure/tokens/t", "a/..2026_11_23/b")
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_security_n6_the_token_of_a_cluster_is_not_a_secret_of_the_workspace(
+    tmp_path: Path, service: RunningEmulator, name: str
+) -> None:
+    path = f"/run/secrets/{name}"
+    folder = workspace(tmp_path, HTTP % f"${{secret:file:{path}}}")
+    ran = run(folder, "plan", environ={}, service=service)
+    assert_refused(ran, service, f"{path} is outside the workspace")
+    folder = workspace(
+        tmp_path, HTTP % f"${{secret:file:{path}}}", f"secret_files: [{Path(path).parent}]"
+    )
+    assert reconciler("validate", "-C", folder, environ={}).code == 0
+
+
+def test_security_n6_files_of_containers_are_read_and_links_to_tokens_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mount = write(tmp_path / "run", dict.fromkeys((*TOKENS, "..2026_11_23/key", "plain"), SECRET))
+    (mount / "..data").symlink_to("..2026_11_23")
+    (mount / "key").symlink_to("..data/key")
+    monkeypatch.setattr("reconciler.providers.file._CONTAINER", str(mount))
+    folder = write(tmp_path / "w", {"own": SECRET})
+    resolver = SecretResolver(SecretSettings(str(folder)), {})
+    for name in ("key", "plain"):
+        (folder / name).symlink_to(mount / name)
+        for written in (str(mount / name), name):
+            assert resolver.resolve(SecretRef.of("file", written)).reveal() == SECRET
+    for name in TOKENS:
+        (folder / Path(name).name).symlink_to(mount / name)
+        for written in (str(mount / name), Path(name).name):
+            with pytest.raises(SecretUnavailable, match="outside the workspace"):
+                resolver.resolve(SecretRef.of("file", written))
+
+
 def test_security_5_only_regular_files_of_a_bounded_size_are_read(
     tmp_path: Path, service: RunningEmulator
 ) -> None:

@@ -136,11 +136,11 @@ class _Run:
             self.forge.origin.clone(self.checkout)
             Git(self.checkout).run("checkout", "--quiet", "--detach", self.github["sha"])
         elif action == "actions/upload-artifact":
-            file = Path(self._text(step["with"]["path"]))
             folder = self.forge.folder / "artifacts" / step["with"]["name"]
-            if file.exists():
-                folder.mkdir(exist_ok=True)
-                shutil.copy(file, folder)
+            for file in map(Path, self._text(step["with"]["path"]).split()):
+                if file.exists():
+                    folder.mkdir(exist_ok=True)
+                    shutil.copy(file, folder)
         elif action == "actions/download-artifact":
             folder = self.forge.folder / "artifacts" / step["with"]["name"]
             shutil.copytree(folder, self._text(step["with"]["path"]), dirs_exist_ok=True)

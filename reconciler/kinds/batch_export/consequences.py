@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator
 from datetime import datetime
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
@@ -17,22 +18,31 @@ from reconciler.kinds.batch_export.facts import (
     wanted_type,
 )
 from reconciler.model.action import Action
-from reconciler.model.change import FieldChange, Severity
+from reconciler.model.change import Effect, FieldChange, Novelty, Severity
 from reconciler.model.dialect import Dialect
 from reconciler.model.interval_step import step_of
 from reconciler.model.rule import Outcome, RuleContext, Rules
 from reconciler.model.run_status import BILLING, FAILURES_OF_A_PAUSE, failures_in_a_row
 from reconciler.model.secret_names import looks_like_address
 from reconciler.model.values import JSON, MISSING
-from reconciler.model.wording import quoted, several
+from reconciler.model.wording import listed, quoted, several
 
 RULES = Rules()
-_CREATES = (Action.CREATE, Action.REPLACE)
+_UPDATES = (Action.UPDATE,)
 _CHANGES = (Action.UPDATE, Action.REPLACE)
+_WRITES = (Action.CREATE, *_CHANGES)
+_RUNS = (*_WRITES, Action.UNPAUSE)
+_CONFIG = ("destination", "config")
+_FORMATS = frozenset(
+    {"file_format", "compression", "encryption", "kms_key_id", "legacy_parquet_extension"}
+    | {"use_json_type", "use_variant_type", "properties_data_type"}
+)
 _LONGEST_ERROR = 120
+_MOST_NAMES = 10
+_OTHERS = "all others"
 
 
-@RULES.rule("runs-missed-while-paused", Severity.WARNING, on=(Action.PAUSE,))
+@RULES.rule("runs-missed-while-paused", Severity.WARNING, effect=Effect.DELAYED, on=(Action.PAUSE,))
 def runs_missed_while_paused(context: RuleContext) -> Outcome:
     """A paused export skips its runs, and does not make up for them.
 
@@ -58,7 +68,7 @@ def _volume(context: RuleContext) -> str:
     return f" ({rows} each)" if rows else ""
 
 
-@RULES.rule("gap-before-unpausing", Severity.WARNING, on=(Action.UNPAUSE,))
+@RULES.rule("gap-before-unpausing", Severity.WARNING, effect=Effect.DELAYED, on=(Action.UNPAUSE,))
 def gap_before_unpausing(context: RuleContext) -> Outcome:
     """Unpausing does not make up for skipped runs; a backfill does.
 
@@ -97,7 +107,7 @@ def _missed(context: RuleContext, start: datetime, end: datetime) -> int | None:
     return None if step is None else max(0, int((end - start) / step))
 
 
-@RULES.rule("paused-by-service", Severity.WARNING, on=(Action.UNPAUSE,))
+@RULES.rule("paused-by-service", Severity.WARNING, effect=Effect.DELAYED, on=(Action.UNPAUSE,))
 def paused_by_service(context: RuleContext) -> Outcome:
     """The last runs failed, so the service probably paused the export.
 
@@ -122,7 +132,7 @@ def _cut(text: str) -> str:
     return line if len(line) <= _LONGEST_ERROR else f"{line[:_LONGEST_ERROR]}…"
 
 
-@RULES.rule("billing-limit", Severity.WARNING, on=(Action.UNPAUSE,))
+@RULES.rule("billing-limit", Severity.WARNING, effect=Effect.DELAYED, on=(Action.UNPAUSE,))
 def billing_limit(context: RuleContext) -> Outcome:
     """The last run failed because a billing limit was exceeded.
 
@@ -137,7 +147,7 @@ def billing_limit(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("interval-changed", Severity.WARNING, on=(Action.UPDATE,))
+@RULES.rule("interval-changed", Severity.WARNING, effect=Effect.FORM, on=_UPDATES)
 def interval_changed(context: RuleContext) -> Outcome:
     """The schedule changes immediately; past ranges stay as they are.
 
@@ -152,7 +162,7 @@ def interval_changed(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("destination-moved", Severity.WARNING, on=(Action.UPDATE,))
+@RULES.rule("destination-moved", Severity.WARNING, effect=Effect.FORM, on=_UPDATES)
 def destination_moved(context: RuleContext) -> Outcome:
     """Another bucket, prefix, table or the like: exported data stays at the old one.
 
@@ -161,17 +171,18 @@ def destination_moved(context: RuleContext) -> Outcome:
     if context.field("destination", "type") is not None:
         return None
     places = DESTINATION.places.get(wanted_type(context), {})
-    moved = [
-        f"{places[str(change.path[-1])]} {_old(change)}"
+    moved = {
+        name: _old(change)
         for change in _config_changes(context)
-        if change.path[-1] in places
-    ]
+        if (name := str(change.path[-1])) in places
+    }
     if not moved:
         return None
-    return (
-        f"exported data stays at the old {' and '.join(moved)}; new runs write to the new location "
-        "only"
-    )
+    old = " and ".join(f"{places[name]} {value}" for name, value in moved.items())
+    message = f"exported data stays at the old {old}; new runs write to the new location only"
+    address = next(iter(places))
+    leaves = any(name == address or looks_like_address(name) for name in moved)
+    return (Effect.ELSEWHERE, message) if leaves else message
 
 
 def _config_changes(context: RuleContext) -> Iterator[FieldChange]:
@@ -184,40 +195,19 @@ def _old(change: FieldChange) -> str:
     return "(default)" if change.before in (None, MISSING) else quoted(str(change.before))
 
 
-@RULES.rule("credentials-to-new-address", Severity.DANGER, on=_CHANGES)
+@RULES.rule("credentials-to-new-address", Severity.DANGER, effect=Effect.ELSEWHERE, on=_WRITES)
 def credentials_to_new_address(context: RuleContext) -> Outcome:
-    """Credentials of the destination are sent to another host; they are sent again with it.
+    """A known secret, or credentials that the service stores, are sent to another address.
 
-    Whoever controls the host can read them. Check the address.
+    A secret is known if the git base uses it, and so are the addresses that get it there. Without
+    a git base, only the address of the object itself is known. Whoever controls the address can
+    read the credentials. Check it.
     """
-    destination = wanted(context, "destination")
-    if not _has_credentials(destination) or context.field("destination", "type") is not None:
-        return None
-    moved = [
-        f"{_address(change.after)} (was {_address(change.before)})"
-        for change in _config_changes(context)
-        if looks_like_address(str(change.path[-1])) and not change.secret
-    ]
-    return f"credentials of {context.address} go to {' and '.join(moved)}" if moved else None
+    exposed = [item.full for item in context.change.new if item.sort is Novelty.SECRET]
+    return "; ".join(exposed) or None
 
 
-def _has_credentials(destination: JSON) -> bool:
-    """Return whether a destination may have credentials: one of an unknown type may."""
-    if not isinstance(destination, Mapping):
-        return False
-    fields = DESTINATION.variants.get(str(destination.get("type")))
-    if fields is None or any(destination.get(extra.name) for extra in DESTINATION.extras):
-        return True
-    return any(field.secret for field in fields)
-
-
-def _address(value: JSON) -> str:
-    if value in (None, MISSING):
-        return "the default address"
-    return quoted(", ".join(map(str, value)) if isinstance(value, list) else str(value))
-
-
-@RULES.rule("destination-type-changed", Severity.WARNING, on=_CHANGES)
+@RULES.rule("destination-type-changed", Severity.WARNING, effect=Effect.ELSEWHERE, on=_CHANGES)
 def destination_type_changed(context: RuleContext) -> Outcome:
     """No data is copied; old servers keep the settings of the old type, with credentials.
 
@@ -234,7 +224,7 @@ def destination_type_changed(context: RuleContext) -> Outcome:
     return f"data exported to {change.before} stays there and is not copied to {change.after}{kept}"
 
 
-@RULES.rule("model-changed", Severity.WARNING, on=_CHANGES)
+@RULES.rule("model-changed", Severity.WARNING, effect=Effect.FORM, on=_CHANGES)
 def model_changed(context: RuleContext) -> Outcome:
     """Rows with other columns follow at the same location.
 
@@ -249,7 +239,91 @@ def model_changed(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("query-changed", Severity.INFO, on=(Action.UPDATE,))
+@RULES.rule("persons-exported", Severity.WARNING, effect=Effect.ELSEWHERE, on=_WRITES)
+def persons_exported(context: RuleContext) -> Outcome:
+    """Persons with all their properties are exported, or a query reads them.
+
+    Properties of persons are personal data, such as e-mail addresses. Check who can read the
+    destination.
+    """
+    models, queries = context.sides("model"), context.sides("sql_query")
+    before, after = (
+        model == "persons" or re.search(r"(?i)\bpersons?\b", str(query)) is not None
+        for model, query in zip(models, queries, strict=True)
+    )
+    text = "persons with their properties are exported; check who can read the destination"
+    return text if after and not before else None
+
+
+@RULES.rule("query-without-interval", Severity.WARNING, effect=Effect.FORM, on=_WRITES)
+def query_without_interval(context: RuleContext) -> Outcome:
+    """A query of model hogql without `{data_interval_start}`: each run exports all rows.
+
+    The destination gets the same rows again and again. Compare a time with
+    `{data_interval_start}` and `{data_interval_end}`, or set `incremental_mode: MERGE`.
+    """
+    (_, model), (_, query) = context.sides("model"), context.sides("sql_query")
+    is_changed = context.field("model") or context.field("sql_query")
+    if model != "hogql" or not is_changed or re.search(r"{\s*data_interval_start\s*}", str(query)):
+        return None
+    return "the query has no {data_interval_start}: each run exports all rows again"
+
+
+@RULES.rule("events-changed", Severity.WARNING, effect=Effect.LOST, on=_CHANGES)
+def events_changed(context: RuleContext) -> Outcome:
+    """Events that were exported are not any more, or events that were not are now.
+
+    Check that no reader of the destination needs the first, and that all may see the second. A
+    backfill exports past ranges again.
+    """
+    (only, only_after), (but, but_after) = (
+        [set(names or ()) for names in context.sides(*_CONFIG, field)]
+        for field in ("include_events", "exclude_events")
+    )
+    known = {_OTHERS, *only, *only_after, *but, *but_after}
+    before, after = (only or known) - but, (only_after or known) - but_after
+    changes = {"no longer exported": before - after, "exported from now on": after - before}
+    texts = [
+        f"{now}: {listed(sorted(these), _MOST_NAMES)}" for now, these in changes.items() if these
+    ]
+    return "; ".join(texts) or None
+
+
+@RULES.rule("region-changed", Severity.WARNING, effect=Effect.LOST, on=_CHANGES)
+def region_changed(context: RuleContext) -> Outcome:
+    """Another region with the same bucket, which must be there: otherwise all runs fail.
+
+    A bucket cannot move. Check its region.
+    """
+    before, after = context.sides(*_CONFIG, "region")
+    old, bucket = context.sides(*_CONFIG, "bucket_name")
+    text = f"bucket {quoted(str(bucket))} must be in region {after}, or all runs fail"
+    return text if before != after and old == bucket else None
+
+
+@RULES.rule("format-changed", Severity.WARNING, effect=Effect.FORM, on=_CHANGES)
+def format_changed(context: RuleContext) -> Outcome:
+    """Another file format, compression, encryption or type of columns for new data.
+
+    Exported data stays as it is. Check that the readers of the destination accept both.
+    """
+    changed = [name for change in _config_changes(context) if (name := change.path[-1]) in _FORMATS]
+    text = f"{listed(changed, _MOST_NAMES)}: readers must accept new and exported data"
+    return text if changed and context.field("destination", "type") is None else None
+
+
+@RULES.rule("secret-reference-changed", Severity.WARNING, effect=Effect.ELSEWHERE, on=_CHANGES)
+def secret_reference_changed(context: RuleContext) -> Outcome:
+    """A secret comes from another reference than at the git base, so another one may be sent.
+
+    Check that the destination may know it.
+    """
+    changed = [note.path[-1] for note in context.change.secrets if note.former and note.use.sent]
+    text = f"{listed(changed, _MOST_NAMES)}: another secret is sent; check that it may go there"
+    return text if changed else None
+
+
+@RULES.rule("query-changed", Severity.INFO, effect=Effect.FORM, on=_UPDATES)
 def query_changed(context: RuleContext) -> Outcome:
     """New runs have the columns of the new query, or of the model without one.
 
@@ -262,7 +336,7 @@ def query_changed(context: RuleContext) -> Outcome:
     return f"new runs have the columns of the {source}; exported data keeps the old ones"
 
 
-@RULES.rule("ends-in-the-past", Severity.WARNING, on=(*_CREATES, Action.UPDATE, Action.UNPAUSE))
+@RULES.rule("ends-in-the-past", Severity.WARNING, effect=Effect.LOST, on=_RUNS)
 def ends_in_the_past(context: RuleContext) -> Outcome:
     """No more runs are scheduled.
 
@@ -277,7 +351,7 @@ def ends_in_the_past(context: RuleContext) -> Outcome:
     return f"end_at {moment_text(end)} has passed: no more runs are scheduled"
 
 
-@RULES.rule("start-moved", Severity.WARNING, Severity.INFO, on=(Action.UPDATE,))
+@RULES.rule("start-moved", Severity.WARNING, Severity.INFO, effect=Effect.DELAYED, on=_UPDATES)
 def start_moved(context: RuleContext) -> Outcome:
     """A later start skips runs; an earlier start does not run anything by itself.
 
@@ -295,7 +369,7 @@ def start_moved(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("history-lost", Severity.DANGER, on=(Action.DELETE, Action.REPLACE))
+@RULES.rule("history-lost", Severity.DANGER, effect=Effect.LOST, on=(Action.DELETE, Action.REPLACE))
 def history_lost(context: RuleContext) -> Outcome:
     """Deletion or replacement loses runs, logs and the id, and cancels backfills.
 
@@ -317,7 +391,7 @@ def history_lost(context: RuleContext) -> Outcome:
     )
 
 
-@RULES.rule("schedule-moved", Severity.WARNING, on=(Action.UPDATE,))
+@RULES.rule("schedule-moved", Severity.WARNING, effect=Effect.FORM, on=_UPDATES)
 def schedule_moved(context: RuleContext) -> Outcome:
     """Another time zone or offset: ranges of days and weeks overlap or leave a gap once.
 

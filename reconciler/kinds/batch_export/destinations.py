@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.kinds.batch_export.places import ADDRESSED_BY, PLACES, SUMMARIES
+from reconciler.kinds.batch_export.places import ADDRESSED_BY, OUTERMOST, PLACES, SUMMARIES
 from reconciler.model.described import variant_of
 from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import OpenObject, SetOf, Text
@@ -38,6 +38,7 @@ DESTINATION = variant_of(
     # Hidden in lists, readable by id only (docs/service.md 1.3).
     unlisted=frozenset({"Workflows"}),
     places=PLACES,
+    outermost=OUTERMOST,
     addressed_by=ADDRESSED_BY,
     summaries=SUMMARIES,
 )

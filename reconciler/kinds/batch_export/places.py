@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reconciler.model.change import Novelty
+
 _BUCKET = {"bucket_name": "bucket", "prefix": "prefix", "endpoint_url": "endpoint"}
 _SERVER = {"host": "host", "port": "port"}
 _TABLE = {"database": "database", "schema": "schema", "table_name": "table"}
@@ -25,6 +27,17 @@ PLACES: Mapping[str, Mapping[str, str]] = {
 What computes or signs in is not a place: `warehouse` and `role` of Snowflake, `http_path` of
 Databricks, `copy_inputs` of Redshift. Nor is `region`, which a bucket cannot change.
 """
+
+OUTERMOST: Mapping[str, tuple[Novelty, str]] = {
+    "host": (Novelty.HOST, "{host}:{port}"),
+    "account": (Novelty.HOST, "Snowflake account {account}"),
+    "address": (Novelty.HOST, "{address}"),
+    "bucket": (Novelty.BUCKET, "s3://{bucket}"),
+    "container": (Novelty.BUCKET, "Azure container {container}"),
+    "BigQuery project": (Novelty.BUCKET, "BigQuery project {BigQuery project}"),
+    "catalog": (Novelty.BUCKET, "Databricks catalog {catalog}"),
+}
+"""What a place is called without what is inside, by the word of its address."""
 
 ADDRESSED_BY: Mapping[str, str] = dict.fromkeys(
     ("S3Compatible", "AzureBlob", "BigQuery", "Databricks", "Postgres", "Redshift", "Snowflake"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -17,7 +18,7 @@ _LEXEMES = r"""(?xs)\s+|--[^\n]*|/\*.*?\*/
     |(?P<text>'(?:[^'\\]|\\.|'')*')
     |(?P<name>"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`|[A-Za-z_$][A-Za-z0-9_$]*)
     |(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
-    |(?P<sign><=>|!=|<>|<=|>=|==|=~\*?|!~\*?|\|\||\?\?|->|::|[-+*/%<>=(),.\[\]{}?:;])"""
+    |(?P<sign><=>|!=|<>|<=|>=|==|=~\*?|!~\*?|\|\||\?\?|->|::|/(?!\*)|[-+*%<>=(),.\[\]{}?:;])"""
 
 _KEYWORDS = frozenset(
     {"select", "distinct", "from", "where", "and", "or", "not", "as", "in", "is", "null"}
@@ -53,11 +54,29 @@ _BINARY = {
 }
 
 _FLATTENED = frozenset({"and", "or", "concat"})
+"""Functions that servers print with all operands of a chain: `and(a, b, c)`."""
 _UNARY_PRECEDENCE = 8
+_DEEPEST = 100
+"""Levels of nested expressions and calls: more would exceed the stack, or copy text too often."""
+_LONGEST = 100_000
+"""Characters of a query that is parsed."""
 
 
 class _Unsupported(Exception):
     """The grammar does not cover the text."""
+
+
+class _Call(Struct, frozen=True):
+    """A call of a function, to which a chain of the same operators adds arguments."""
+
+    function: str
+    arguments: list[str]
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(self.arguments)})"
+
+
+_Term: TypeAlias = str | _Call
 
 
 class QueryText(Struct, frozen=True):
@@ -72,7 +91,7 @@ class QueryText(Struct, frozen=True):
         except _Unsupported:
             return " ".join(value.split())
         try:
-            return _Reader(tokens).statement()
+            return _Reader(tokens if len(value) <= _LONGEST else ()).statement()
         except _Unsupported:
             return " ".join(token.upper() if token in _KEYWORDS else token for token in tokens)
 
@@ -112,6 +131,7 @@ class _Reader:
     def __init__(self, tokens: Sequence[str]) -> None:
         self._tokens = tokens
         self._at = 0
+        self._depth = 0
 
     def statement(self) -> str:
         """Return the canonical form of `SELECT … FROM … [WHERE …]`."""
@@ -135,10 +155,12 @@ class _Reader:
         return columns
 
     def _column(self) -> str:
-        text = self._expression(0)
+        text = str(self._expression(0))
         return f"{text} AS {self._name()}" if self._take("as") else text
 
-    def _expression(self, minimum: int) -> str:
+    def _expression(self, minimum: int) -> _Term:
+        outer = self._depth
+        self._deepen()
         left = self._prefix()
         while True:
             negated = self._peek() == "not" and self._peek(1) in {"in", "like", "ilike"}
@@ -147,29 +169,44 @@ class _Reader:
                 left = self._null_test(left)
                 continue
             if operator not in _BINARY or _BINARY[operator][0] < minimum:
+                self._depth = outer
                 return left
             precedence, function = _BINARY[operator]
             self._at += 2 if negated else 1
             right = self._expression(precedence + 1)
             if negated:
                 function = f"not{function[0].upper()}{function[1:]}"
-            left = _call(function, left, right)
+            left = self._call(function, left, str(right))
 
-    def _null_test(self, left: str) -> str:
+    def _deepen(self) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise _Unsupported
+
+    def _call(self, function: str, left: _Term, right: str) -> _Call:
+        """Return a call; `a AND b AND c` has three arguments, as the servers print it."""
+        if isinstance(left, _Call) and left.function == function and function in _FLATTENED:
+            left.arguments.append(right)
+            return left
+        self._deepen()
+        return _Call(function, [str(left), right])
+
+    def _null_test(self, left: _Term) -> str:
+        self._deepen()
         self._expect("is")
         negated = self._take("not")
         self._expect("null")
         return f"{'isNotNull' if negated else 'isNull'}({left})"
 
-    def _prefix(self) -> str:
+    def _prefix(self) -> _Term:
         if self._take("not"):
             return f"not({self._expression(3)})"
         if self._take("-"):
-            inner = self._expression(_UNARY_PRECEDENCE)
+            inner = str(self._expression(_UNARY_PRECEDENCE))
             return f"-{inner}" if inner[0].isdigit() else f"negate({inner})"
         return self._postfix(self._primary())
 
-    def _primary(self) -> str:
+    def _primary(self) -> _Term:
         word = self._peek()
         if word == "(":
             return self._bracketed()
@@ -182,24 +219,27 @@ class _Reader:
             self._at += 1
         else:
             word = self._name()
-        return f"{word}({', '.join(self._list('(', ')'))})" if self._peek() == "(" else word
+        return _Call(word, self._list("(", ")")) if self._peek() == "(" else word
 
-    def _bracketed(self) -> str:
-        items = self._list("(", ")")
-        return items[0] if len(items) == 1 else f"tuple({', '.join(items)})"
+    def _bracketed(self) -> _Term:
+        items = self._terms("(", ")")
+        return items[0] if len(items) == 1 else _Call("tuple", [*map(str, items)])
 
-    def _postfix(self, text: str) -> str:
+    def _postfix(self, term: _Term) -> _Term:
         while True:
             if self._take("."):
-                text += f".{self._name()}"
+                term = f"{term}.{self._name()}"
             elif self._peek() == "[":
-                text += f"[{', '.join(self._list('[', ']'))}]"
+                term = f"{term}[{', '.join(self._list('[', ']'))}]"
             else:
-                return text
+                return term
 
     def _list(self, opening: str, closing: str) -> list[str]:
+        return [*map(str, self._terms(opening, closing))]
+
+    def _terms(self, opening: str, closing: str) -> list[_Term]:
         self._expect(opening)
-        items: list[str] = []
+        items: list[_Term] = []
         while not self._take(closing):
             if items:
                 self._expect(",")
@@ -226,20 +266,3 @@ class _Reader:
     def _expect(self, token: str) -> None:
         if not self._take(token):
             raise _Unsupported
-
-
-def _call(function: str, left: str, right: str) -> str:
-    """Return a call; `a AND b AND c` has three arguments, as the servers print it."""
-    if function in _FLATTENED and left.startswith(f"{function}(") and _one_call(left):
-        return f"{left[:-1]}, {right})"
-    return f"{function}({left}, {right})"
-
-
-def _one_call(text: str) -> bool:
-    """Return whether the last bracket closes the first one."""
-    depth = 0
-    for position, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if depth == 0 and character == ")":
-            return position == len(text) - 1
-    return False

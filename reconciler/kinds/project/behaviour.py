@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from reconciler.model.action import Action
 from reconciler.model.behaviour import Behaviour
-from reconciler.model.change import Severity
+from reconciler.model.change import Effect, Severity
 from reconciler.model.dialect import Dialect
+from reconciler.model.json_tree import leaves
 from reconciler.model.operation import Operation
 from reconciler.model.request import Repeat
 from reconciler.model.rule import Objection, Outcome, RuleContext, Rules
-from reconciler.model.values import MISSING
-from reconciler.model.wording import quoted, several
+from reconciler.model.values import JSON, MISSING
+from reconciler.model.wording import listed, quoted, several
 
 RULES = Rules()
 CAPTURE_FIELDS = (
@@ -21,16 +24,55 @@ CAPTURE_FIELDS = (
     "autocapture_web_vitals_opt_in",
     "surveys_opt_in",
     "heatmaps_opt_in",
-    "inject_web_apps",
 )
+_WRITES = (Action.CREATE, Action.UPDATE)
+_UPDATES = (Action.UPDATE,)
+_DEGREES = (Severity.DANGER, Severity.WARNING)
+_MOST_NAMES = 5
 
 
-def _turned_off(context: RuleContext, name: str) -> bool:
-    change = context.field(name)
-    return change is not None and change.before is True and change.after is not True
+def _parts(value: JSON) -> set[tuple[JSON, ...]]:
+    """Return the leaves of a value with their names; positions in lists have no meaning."""
+    return {
+        (*(name for name in path if isinstance(name, str)), leaf)
+        for path, leaf in leaves(value)
+        if leaf not in (None, MISSING)
+    }
 
 
-@RULES.rule("project-data-lost", Severity.DANGER, on=(Action.DELETE,))
+def _switched_on(before: JSON, after: JSON) -> bool:
+    """Return whether a value, or one inside of it, is true and was not."""
+    return any(part[-1] is True for part in _parts(after) - _parts(before))
+
+
+def _switched_off(before: JSON, after: JSON) -> bool:
+    return _switched_on(after, before)
+
+
+def _restricts_less(before: JSON, after: JSON) -> bool:
+    return not _parts(before) <= _parts(after)
+
+
+def _larger(before: JSON, after: JSON) -> bool:
+    was, now = (1.0 if share in (None, MISSING) else float(share) for share in (before, after))
+    return now > was
+
+
+_MORE_CAPTURED: Mapping[str, Callable[[JSON, JSON], bool]] = {
+    **dict.fromkeys(CAPTURE_FIELDS, _switched_on),
+    "autocapture_opt_out": _switched_off,
+    "autocapture_exceptions_errors_to_ignore": _restricts_less,
+    "conversations_settings": _switched_on,
+    "session_recording_linked_flag": _restricts_less,
+    "session_recording_network_payload_capture_config": _switched_on,
+    "session_recording_sample_rate": _larger,
+    "session_recording_trigger_groups": _restricts_less,
+    "session_replay_config": _switched_on,
+}
+"""How a change of a field makes the service capture more."""
+
+
+@RULES.rule("project-data-lost", Severity.DANGER, effect=Effect.LOST, on=(Action.DELETE,))
 def data_lost_with_project(context: RuleContext) -> Outcome:
     """Deletion of a project deletes its events, persons, recordings, dashboards and exports.
 
@@ -56,33 +98,88 @@ def token_of_a_new_project(_: RuleContext) -> Outcome:
     return "the project gets a new api_token: use it in clients that send events to the project"
 
 
-@RULES.rule("capture-turned-off", Severity.WARNING, on=(Action.UPDATE,))
+@RULES.rule("capture-turned-off", Severity.WARNING, effect=Effect.LOST, on=_UPDATES)
 def capture_turned_off(context: RuleContext) -> Outcome:
     """Data that is not captured cannot be recovered.
 
     Check that no report needs it.
     """
-    names = [name for name in CAPTURE_FIELDS if _turned_off(context, name)]
-    opt_out = context.field("autocapture_opt_out")
-    if opt_out is not None and opt_out.after is True:
+    names = [name for name in CAPTURE_FIELDS if _switched_off(*context.sides(name))]
+    if _switched_on(*context.sides("autocapture_opt_out")):
         names.append("autocapture_opt_out")
-    if not names:
-        return None
-    return f"{', '.join(names)}: this data is no longer captured and cannot be recovered"
+    text = f"{', '.join(names)}: this data is no longer captured and cannot be recovered"
+    return text if names else None
 
 
-@RULES.rule("ip-anonymisation-off", Severity.DANGER, on=(Action.UPDATE,))
+@RULES.rule("capture-turned-on", Severity.WARNING, effect=Effect.ELSEWHERE, on=_WRITES)
+def capture_turned_on(context: RuleContext) -> Outcome:
+    """More data of visitors is captured: recordings, logs, requests, autocapture and so on.
+
+    Also if a condition for it is removed or changed. A new project is compared with the defaults
+    of the service. Check that this is allowed where the visitors are.
+    """
+    names = [name for name, test in _MORE_CAPTURED.items() if test(*context.sides(name))]
+    text = f"{', '.join(names)}: more data of visitors is captured; check that this is allowed"
+    return text if names else None
+
+
+@RULES.rule("masking-reduced", Severity.DANGER, effect=Effect.ELSEWHERE, on=_WRITES)
+def masking_reduced(context: RuleContext) -> Outcome:
+    """Recordings show inputs, texts or elements that were masked or left out.
+
+    Without a setting, inputs are masked. Check that recordings may show them.
+    """
+    was, now = map(_masks, context.sides("session_recording_masking_config"))
+    shown = [" ".join(mask) for mask in sorted(was - now) if (mask[0], "*") not in now]
+    text = f"no longer masked: {listed(shown, _MOST_NAMES)}; check that recordings may show it"
+    return text if shown else None
+
+
+def _masks(config: JSON) -> set[tuple[str, ...]]:
+    """Return what recordings mask or leave out: inputs, and selectors with their field."""
+    masks = config if isinstance(config, Mapping) else {}
+    inputs = {("maskAllInputs",)} if masks.get("maskAllInputs") is not False else set()
+    return inputs | {
+        (name, part.strip())
+        for name in ("maskTextSelector", "blockSelector")
+        for part in str(masks.get(name) or "").split(",")
+        if part.strip()
+    }
+
+
+@RULES.rule("web-access-widened", Severity.WARNING, effect=Effect.ELSEWHERE, on=_WRITES)
+def web_access_widened(context: RuleContext) -> Outcome:
+    """More sites may use the toolbar or record sessions, or sites may run site apps.
+
+    Check who controls the sites.
+    """
+    widened = []
+    for name, may in (("app_urls", "use the toolbar"), ("recording_domains", "record sessions")):
+        before, after = map(_parts, context.sides(name))
+        sites = [str(site) for (site,) in sorted(after - before)]
+        if name == "recording_domains" and not (before and after):
+            sites = ["any site"] if before else []  # Without domains, any site may.
+        widened += [f"{listed(sites, _MOST_NAMES)} may {may}"] if sites else []
+    if _switched_on(*context.sides("inject_web_apps")):
+        widened.append("the sites of the project may run site apps")
+    return "; ".join(widened) or None
+
+
+@RULES.rule("ip-anonymisation-off", *_DEGREES, effect=Effect.ELSEWHERE, on=_WRITES)
 def anonymisation_turned_off(context: RuleContext) -> Outcome:
     """IP addresses of visitors are stored.
 
-    Check that this is allowed where the visitors are.
+    A new project with `false` has a warning, because the organization may anonymize them in new
+    projects. Check that this is allowed where the visitors are.
     """
-    if not _turned_off(context, "anonymize_ips"):
-        return None
-    return "IP addresses of visitors are stored from now on; check that this is allowed"
+    before, after = context.sides("anonymize_ips")
+    text = "IP addresses of visitors are stored from now on; check that this is allowed"
+    if context.creates and after is False:
+        return Severity.WARNING, text
+    return text if _switched_off(before, after) else None
 
 
-@RULES.rule("access-control-changed", Severity.DANGER, on=(Action.CREATE, Action.UPDATE))
+@RULES.rule("access-control-changed", Severity.DANGER, effect=Effect.ELSEWHERE, on=_WRITES)
 def access_changed(context: RuleContext) -> Outcome:
     """Access to the project changes.
 
@@ -93,7 +190,7 @@ def access_changed(context: RuleContext) -> Outcome:
     return "access to the project changes; check who can read it then"
 
 
-@RULES.refusal("access-control-not-accepted", on=(Action.CREATE, Action.UPDATE))
+@RULES.refusal("access-control-not-accepted", on=_WRITES)
 def access_control_refused(context: RuleContext) -> Objection | None:
     """The server does not accept `access_control`.
 
@@ -111,7 +208,7 @@ def access_control_refused(context: RuleContext) -> Objection | None:
     )
 
 
-@RULES.refusal("name-taken", on=(Action.CREATE, Action.UPDATE))
+@RULES.refusal("name-taken", on=_WRITES)
 def name_taken(context: RuleContext) -> Objection | None:
     """Another project has the name, perhaps in another case.
 
@@ -134,7 +231,7 @@ def name_taken(context: RuleContext) -> Objection | None:
     return None
 
 
-@RULES.rule("project-timezone-changed", Severity.WARNING, on=(Action.UPDATE,))
+@RULES.rule("project-timezone-changed", Severity.WARNING, effect=Effect.FORM, on=_UPDATES)
 def project_timezone_changed(context: RuleContext) -> Outcome:
     """Days start at another time in charts, past dates included.
 
@@ -146,7 +243,7 @@ def project_timezone_changed(context: RuleContext) -> Outcome:
     return f"days start at another time ({change.before} → {change.after}): charts shift"
 
 
-@RULES.rule("test-filters-replaced", Severity.INFO, on=(Action.UPDATE,))
+@RULES.rule("test-filters-replaced", Severity.INFO, effect=Effect.FORM, on=_UPDATES)
 def filters_replaced(context: RuleContext) -> Outcome:
     """Insights with the filters are recomputed, past dates included.
 

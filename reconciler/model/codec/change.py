@@ -12,7 +12,10 @@ from reconciler.model.address import Address
 from reconciler.model.change import (
     Change,
     Consequence,
+    Effect,
     FieldChange,
+    NewPlace,
+    Novelty,
     Origin,
     Reason,
     RecentRun,
@@ -97,6 +100,8 @@ class SecretForm(Form, frozen=True, kw_only=True):
     """The reference as text, such as ${secret:env:NAME}."""
     parts: Parts
     """The text and the references of the value, in order."""
+    former: str = ""
+    """The reference at the git base, empty if it is the same or unknown."""
     use: SecretUse
     """Why it is or is not sent."""
     sent: bool
@@ -120,8 +125,27 @@ class ConsequenceForm(Form, frozen=True, kw_only=True):
     """Stable id of the rule."""
     severity: Severity
     """Severity."""
+    effect: Effect
+    """What it does to data."""
     message: str
     """Message."""
+
+
+class NewPlaceForm(Form, frozen=True, kw_only=True):
+    """Something that a change reaches or collects, and neither the git base nor the object does."""
+
+    sort: Novelty
+    """What is new."""
+    text: str
+    """What it is: an address, a bucket, a query, or secrets with the address."""
+    host: str
+    """The address that gets it: a host, an integration, or a type of destination."""
+    before: str
+    """What it was before, empty if nothing."""
+    inside: tuple[str, ...]
+    """What is in the place, each with a word, such as `prefix web/`."""
+    again: bool
+    """Whether the object does not run now, and begins to run again."""
 
 
 class RecentRunForm(Form, frozen=True, kw_only=True):
@@ -188,6 +212,10 @@ class ChangeForm(Form, frozen=True, kw_only=True):
     """Place of the resource, null without one."""
     runs: tuple[RecentRunForm, ...] | UnsetType = UNSET
     """The latest runs of the live object, newest first, for readers. Absent if there are none."""
+    reach: tuple[str, ...] | UnsetType = UNSET
+    """Where the object writes after the change, and what. Absent if that can't be new."""
+    new: tuple[NewPlaceForm, ...] | UnsetType = UNSET
+    """New places and queries, the worst first. Absent if there are none."""
 
     @classmethod
     def of(cls, change: Change, source: PlanSource) -> ChangeForm:
@@ -210,6 +238,8 @@ class ChangeForm(Form, frozen=True, kw_only=True):
             seen=encode_value(change.seen),
             at=optional(PlaceForm, change.at),
             runs=tuple(copied(RecentRunForm, run) for run in change.runs) or UNSET,
+            reach=change.reach or UNSET,
+            new=tuple(copied(NewPlaceForm, item) for item in change.new) or UNSET,
         )
 
     def value(self) -> Change:
@@ -227,4 +257,6 @@ class ChangeForm(Form, frozen=True, kw_only=True):
             seen=decode_value(self.seen),
             at=optional(Mark, self.at),
             runs=tuple(copied(RecentRun, form) for form in self.runs or ()),
+            reach=self.reach or (),
+            new=tuple(copied(NewPlace, form) for form in self.new or ()),
         )

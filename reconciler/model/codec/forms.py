@@ -24,7 +24,12 @@ from reconciler.model.public import Count
 
 FORMAT_VERSION: Final = 1
 # Fields of a source that are absent if they have these values.
-_IF_GIVEN: Final = {"head_ref": None, "base_remarks": (), "uncommitted": False}
+_IF_GIVEN: Final = {
+    "head_ref": None,
+    "base_remarks": (),
+    "uncommitted": False,
+    "organization_name": None,
+}
 
 
 class SourceForm(Form, frozen=True, kw_only=True):
@@ -58,6 +63,8 @@ class SourceForm(Form, frozen=True, kw_only=True):
     """What a reader should know about the choice of the base. Absent if nothing."""
     uncommitted: bool | UnsetType = UNSET
     """Whether the files that were planned differ from those of `head`. Absent if they do not."""
+    organization_name: str | UnsetType = UNSET
+    """Name of the organization. Absent if the key may not read it."""
 
     @classmethod
     def of(cls, source: PlanSource) -> SourceForm:

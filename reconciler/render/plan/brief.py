@@ -27,15 +27,21 @@ _TOGGLES = (Action.PAUSE, Action.UNPAUSE)
 
 
 def lines_to_show(change: Change, *, verbose: bool) -> tuple[FieldLine, ...]:
-    """Return the fields of a change. A deletion and a pause have none unless `verbose`."""
+    """Return the fields of a change. A deletion and a pause have none unless `verbose`.
+
+    What begins to run again shows where it writes, as a new object does.
+    """
     if verbose:
         place = tuple(_place(change)) if change.action is Action.CREATE else ()
         return (*place, *field_lines(change))
     if change.action is Action.CREATE:
         return tuple(_created(change))
+    runs_again = change.action is Action.UNPAUSE or any(item.again for item in change.new)
+    shown = printable(", ".join(change.reach)) if runs_again else ""
+    reach = (_set("reaches", shown),) if shown else ()
     if change.action is Action.DELETE or change.action in _TOGGLES:
-        return ()
-    return tuple(changed_lines(change))
+        return reach
+    return (*changed_lines(change), *reach)
 
 
 def _place(change: Change) -> Iterator[FieldLine]:

@@ -5,7 +5,7 @@ A writer of a format decides colours, widths and what is cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from reconciler.render.plan.header import (
     undone_as_text,
     versions_as_text,
 )
+from reconciler.render.plan.new_places import NewLine, new_lines
 from reconciler.render.plan.projects import ProjectRow, rows_of
 from reconciler.render.plan.remarks import Remark
 from reconciler.render.plan.words import counted_nouns, summary
@@ -33,10 +34,10 @@ _LOOSENED = ("loosened", "kept")
 class Document(Struct, frozen=True):
     """The sections of a plan. A section without content is empty.
 
-    `entries` are the changes in the order in which they are applied, `drift` those that only set
-    back what changed outside of the configuration. `versions` are the base and what is planned,
-    `remarks` those on the base. `loosened` is what the files permit now and did not at the git
-    base, or no longer manage. `unmanaged` is the number of unmanaged objects,
+    `new` are the new places and queries. `entries` are the changes, the worst first, `drift` those
+    that only set back what changed outside of the configuration. `versions` are the base and what
+    is planned, `remarks` those on the base. `loosened` is what the files permit now and did not at
+    the git base, or no longer manage. `unmanaged` is the number of unmanaged objects,
     `unmanaged_objects` has a line for each of them.
     """
 
@@ -48,6 +49,7 @@ class Document(Struct, frozen=True):
     id: str
     undoes: str
     summary: str
+    new: tuple[NewLine, ...]
     entries: tuple[Entry, ...]
     drift: tuple[Entry, ...]
     projects: tuple[ProjectRow, ...]
@@ -59,12 +61,8 @@ class Document(Struct, frozen=True):
 
     @property
     def worst_first(self) -> tuple[Entry, ...]:
-        """All entries for a reviewer: deletions and replacements first, then by severity."""
-
-        def key(entry: Entry) -> tuple[bool, int]:
-            return (not entry.change.action.destructive, entry.rank)
-
-        return tuple(sorted((*self.entries, *self.drift), key=key))
+        """All entries for a reviewer, those with drift in between."""
+        return _ordered((*self.entries, *self.drift))
 
     @property
     def dangerous(self) -> Iterator[tuple[Entry, Remark]]:
@@ -77,11 +75,7 @@ class Document(Struct, frozen=True):
     @property
     def dangers(self) -> int:
         """The number of dangers."""
-        return sum(
-            consequence.severity is Severity.DANGER
-            for change in self.plan.effective
-            for consequence in change.consequences
-        )
+        return sum(map(len, self.plan.dangers.values()))
 
 
 def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Document:
@@ -97,6 +91,7 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
         elif note.code not in (_IN_HEADER, *_LOOSENED):
             notes.append(f"{note.about}: {note.message}" if note.about else note.message)
     entries = entries_of(plan.effective, about, verbose=verbose)
+    ordered = _ordered(entries.listed)
     return Document(
         plan=plan,
         environment=environment_as_text(plan.source, full=verbose),
@@ -106,8 +101,9 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
         id=plan_as_id(plan),
         undoes=undone_as_text(plan),
         summary=summary(plan),
-        entries=tuple(entry for entry in entries.listed if not entry.drifted),
-        drift=tuple(entry for entry in entries.listed if entry.drifted),
+        new=new_lines(plan),
+        entries=tuple(entry for entry in ordered if not entry.drifted),
+        drift=tuple(entry for entry in ordered if entry.drifted),
         projects=rows_of(plan, always=brief),
         violations=plan.refusals,
         loosened=tuple(note.message for note in plan.notes if note.code in _LOOSENED),
@@ -115,6 +111,11 @@ def document_of(plan: Plan, *, verbose: bool = False, brief: bool = False) -> Do
         unmanaged=len(plan.unmanaged),
         unmanaged_objects=tuple(_unmanaged_objects(plan)),
     )
+
+
+def _ordered(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return entries, the worst first; without a difference in the order of the plan."""
+    return tuple(sorted(entries, key=lambda entry: entry.order))
 
 
 def unmanaged_count(document: Document) -> str:

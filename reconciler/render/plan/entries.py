@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -17,11 +17,12 @@ from reconciler.model.secret_names import looks_like_address
 from reconciler.model.values import MISSING, SecretRef, path_text, value_at
 from reconciler.model.wording import printable
 from reconciler.render.plan.brief import lines_to_show, variants_of
-from reconciler.render.plan.fields import FieldLine, LineKind, named_secrets_line, origin_of
+from reconciler.render.plan.fields import FieldLine, LineKind, named_secrets_line
 from reconciler.render.plan.remarks import Remark, general, remarks_of, shared_notes
 from reconciler.render.plan.words import (
     bare,
     first_of,
+    json_line,
     nouns,
     parent_of,
     shown_reasons,
@@ -66,9 +67,16 @@ class Entry(Struct, frozen=True):
         return len(self.changes) > 1
 
     @property
-    def rank(self) -> int:
-        """The rank of its worst severity: without a consequence, that after the last one."""
-        return min((remark.severity.rank for remark in self.remarks), default=len(Severity))
+    def rank(self) -> tuple[int, int]:
+        """The rank of its worst consequence: without one, that after the last one."""
+        return min((remark.rank for remark in self.remarks), default=(len(Severity), 0))
+
+    @property
+    def order(self) -> tuple[bool, bool, tuple[int, int], bool]:
+        """The order for a reviewer: dangers, what is new, then by rank and what is lost."""
+        is_danger = self.rank[0] == Severity.DANGER.rank
+        is_new = any(change.new for change in self.changes)
+        return not is_danger, not is_new, self.rank, not self.change.action.destructive
 
     @property
     def drifted(self) -> bool:
@@ -100,8 +108,7 @@ def entries_of(
         key = _key(change, lines, tuple(notes.get(change.address, ())), verbose=verbose)
         groups.setdefault(key, []).append((position, change, lines))
     positioned = []
-    joined = groups.values() if verbose else _joined(groups.values(), notes)
-    for members in joined:
+    for members in groups.values():
         position, first, lines = members[0]
         if len(members) >= _FEWEST.get(first.action, _FEWEST_EQUAL):
             every = [change for _, change, _ in members]
@@ -114,26 +121,6 @@ def entries_of(
     return Entries(tuple(entry for _, entry in positioned), tuple(shared.values()))
 
 
-def _joined(
-    groups: Iterable[list[_Member]], notes: Mapping[Address, Sequence[str]]
-) -> Iterator[list[_Member]]:
-    """Yield groups. Those of new objects that are too small are joined by their shape."""
-    small: dict[Hashable, list[list[_Member]]] = {}
-    for members in groups:
-        _, change, _ = members[0]
-        if change.action is Action.CREATE and len(members) < _FEWEST[Action.CREATE]:
-            about = tuple(notes.get(change.address, ()))
-            small.setdefault((*_alike(change, about), _shape(change)), []).append(members)
-        else:
-            yield members
-    for parts in small.values():
-        together = sorted((member for part in parts for member in part), key=lambda item: item[0])
-        if len(together) >= _FEWEST[Action.CREATE]:
-            yield together
-        else:
-            yield from parts
-
-
 def _key(
     change: Change, lines: tuple[FieldLine, ...], notes: tuple[str, ...], *, verbose: bool
 ) -> Hashable:
@@ -142,16 +129,17 @@ def _key(
     if verbose and action in _FEWEST:
         return change.id
     if action is Action.CREATE:
-        # A group shows its addresses and secrets, so none of them can hide in it.
         return *_alike(change, notes), _reach(change)
     if len(lines) > _MOST_COMPARED:
         return change.id
+    sends = any(note.use.sent for note in change.secrets) or action is Action.UNPAUSE
+    reach = (change.reach if sends else (), change.new)
     # `verbose` is where a reader is sent for messages that differ.
     rules = frozenset(
         (item.rule, item.severity, general(change, item) if verbose else "")
         for item in change.consequences
     )
-    return action, kind, reasons, rules, lines, notes
+    return action, kind, reasons, rules, lines, notes, reach
 
 
 def _alike(change: Change, notes: tuple[str, ...]) -> tuple[Hashable, ...]:
@@ -163,19 +151,17 @@ def _alike(change: Change, notes: tuple[str, ...]) -> tuple[Hashable, ...]:
     return change.action, change.address.kind, parent, change.reasons, notes, warned
 
 
-def _shape(change: Change) -> Hashable:
-    """Return which addresses and secrets a new object has, without their values."""
-    tags = tuple(
-        str(value_at(change.body, (name, variant.tag)))
-        for name, variant in variants_of(change.address.kind)
-    )
-    addresses = tuple(line.name for line in _addresses(change))
-    return tags, addresses, tuple(note.path for note in _sent(change))
-
-
 def _reach(change: Change) -> Hashable:
-    """Return the addresses and the secrets of a new object."""
-    return *_addresses(change), *((note.path, str(note.ref)) for note in _sent(change))
+    """Return what a new object reaches, collects and sends: a group shows only what is equal."""
+    if not any(variants_of(change.address.kind)):
+        # All that a container without a place does is what it collects.
+        return tuple(
+            (field.path, json_line(field.after))
+            for field in change.fields
+            if field.path != ("name",)
+        )
+    sent = tuple((note.path, str(note.ref)) for note in _sent(change))
+    return change.reach, tuple(_addresses(change)), sent
 
 
 def _single(
@@ -204,12 +190,8 @@ def _group(
     name, members = nouns(first.address.kind, len(changes)), _members(changes)
     if first.action is Action.CREATE:
         name += f" in {parent_of(first)}" if parent_of(first) else ""
-        reached: dict[Hashable, list[Change]] = {}
-        for change in changes:
-            reached.setdefault(_reach(change), []).append(change)
-        alone = len(reached) == 1
-        lines = (*_types(changes), *(_reached(first) if alone else _rows([*reached.values()])))
-        members = _listed(changes, _MOST_NEW_NAMES) if alone else ""
+        lines = (*_types(changes), *_reached(first))
+        members = _listed(changes, _MOST_NEW_NAMES)
     return Entry(
         tuple(changes),
         name,
@@ -255,24 +237,6 @@ def _addresses(change: Change) -> Iterator[FieldLine]:
         is_address = name in outermost or looks_like_address(name)
         if len(path) > 1 and is_address and not isinstance(value, SecretRef):
             yield FieldLine(printable(path_text(path[2:] or path)), LineKind.SET, after=bare(value))
-
-
-def _rows(parts: Sequence[Sequence[Change]]) -> Iterator[FieldLine]:
-    """Yield the names of the secrets, then a line for each combination of addresses and secrets.
-
-    A line names the address, the origins of the secrets in their order, and the objects:
-    `bucket_name lake-1  env:ID, env:KEY for orders, carts`.
-    """
-    if sent := _sent(parts[0][0]):
-        names = ", ".join(path_text(note.path[2:] or note.path) for note in sent)
-        yield FieldLine("secrets", LineKind.SET, after=printable(names))
-    for changes in parts:
-        first = changes[0]
-        addresses = ", ".join(f"{line.name} {line.after}" for line in _addresses(first))
-        origins = printable(", ".join(origin_of(note.ref) for note in _sent(first)))
-        keys = ", ".join(printable(change.address.key) for change in changes)
-        row = f"{origins} for {keys}" if origins else f"for {keys}"
-        yield FieldLine(addresses or "no address", LineKind.SET, after=row)
 
 
 def _sent(change: Change) -> list[SecretNote]:

@@ -12,7 +12,7 @@ from reconciler.render.options import RenderOptions
 from reconciler.render.plan.entries import Entry
 from reconciler.render.plan.fields import FieldLine, LineKind
 from reconciler.render.plan.remarks import Remark
-from reconciler.render.plan.words import SEVERITIES, SIGNS, parent_of, title
+from reconciler.render.plan.words import SEVERITIES, SIGNS, title
 from reconciler.render.style import NARROWEST, Colour, Style, padded, width_of
 
 _LINE_COLOURS = {"-": Colour.RED, "+": Colour.GREEN, " ": Colour.DIM}
@@ -44,7 +44,7 @@ def entry_lines(
         if not _beside(entry, style):
             yield from _fields(entry.lines, style)
     for remark in remarks:
-        yield from _remark(remark, style)
+        yield from _remark(remark, entry, style)
     for note in () if dangers_only else entry.notes:
         yield from wrapped(note, "      note: ", style, Colour.DIM)
 
@@ -62,9 +62,7 @@ def wrapped(
 def _head(entry: Entry, style: Style, *, alone: bool) -> Iterator[str]:
     if entry.change.action is Action.DELETE:
         for change in entry.changes:
-            parent = parent_of(change)
-            name = f"{title(change)} in {parent}" if parent else title(change)
-            yield from _identity(change, name, _place(change), style)
+            yield from _identity(change, title(change), _place(change), style)
         return
     name = entry.title
     if (beside := _beside(entry, style)) and not alone:
@@ -149,7 +147,10 @@ def _field(line: FieldLine, size: int, style: Style) -> Iterator[str]:
         yield from wrapped(line.after, "        + ", style, Colour.GREEN)
 
 
-def _remark(remark: Remark, style: Style) -> Iterator[str]:
+def _remark(remark: Remark, entry: Entry, style: Style) -> Iterator[str]:
     label = SEVERITIES[remark.severity]
     text = f"{remark.rule}  {remark.full}"
+    if remark.of_all and entry.grouped and entry.change.action is Action.DELETE:
+        # The objects are listed above.
+        text = f"{remark.rule}  {remark.message} (all {len(entry.changes):,})"
     yield from wrapped(text, f"      {label.text} ", style, label.colour, indent=8)

@@ -20,7 +20,7 @@ _MOST_LINES = 40
 _LONGEST_ORIGIN = 80
 _SECRET = "(secret)"  # noqa: S105 - printed instead of a secret
 _BY_REFERENCE = (SecretUse.REFERENCE_CHANGED, SecretUse.VERSION_CHANGED)
-"""Uses of a secret in which its reference is news."""
+"""Uses of a secret that are shown with its reference, as is one that changed."""
 
 
 class LineKind(Enum):
@@ -65,8 +65,10 @@ def field_lines(change: Change) -> Iterator[FieldLine]:
 def changed_lines(change: Change) -> Iterator[FieldLine]:
     """Yield the fields that differ, then the secrets that are sent."""
     yield from plain_lines(change)
-    yield from (_secret_line(note) for note in change.secrets if note.use in _BY_REFERENCE)
-    sent = [note for note in change.secrets if note.use.sent and note.use not in _BY_REFERENCE]
+    sent = [note for note in change.secrets if note.use.sent]
+    news = [note for note in sent if note.former or note.use in _BY_REFERENCE]
+    yield from map(_secret_line, news)
+    sent = [note for note in sent if note not in news]
     for use in dict.fromkeys(note.use for note in sent):
         comment = "" if use is SecretUse.CREATE else use.meaning
         yield from secrets_line([note for note in sent if note.use is use], comment)
@@ -115,6 +117,9 @@ def _providers(ref: SecretRef) -> str:
 
 def _secret_line(note: SecretNote) -> FieldLine:
     name, reference = printable(path_text(note.path)), printable(str(note.ref))
+    if note.use.sent and note.former:
+        before = printable(note.former)
+        return FieldLine(name, LineKind.CHANGED, before, reference, note.use.meaning)
     if note.use.sent:
         return FieldLine(name, LineKind.SET, after=reference, comment=note.use.meaning)
     return FieldLine(name, LineKind.KEPT, before=reference, comment=note.use.meaning)

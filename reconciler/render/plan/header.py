@@ -13,18 +13,23 @@ from reconciler.model.wording import printable, several, shortened
 _SHORT_COMMIT = 7
 SHORT_ID = 8
 _LONGEST_BRANCH = 80
+_LONGEST_NAME = 40
 _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 _NOT_USED = "not used: the plan has only what the command requests"
 _NO_BASE = "none: removals, drift and changed secrets are not detected (--base REF)"
 
 
 def environment_as_text(source: PlanSource, *, full: bool = False) -> str:
-    """Return `production · https://eu.posthog.com · organization 0188461e`.
+    """Return `production "Acme EU" · https://eu.posthog.com`, without a name the organization's id.
 
     Unless it is shown in full, an organization id that is a UUID is shortened.
     """
-    organization = source.organization if full else _short(source.organization)
-    return printable(f"{source.environment} · {source.base_url} · organization {organization}")
+    name, where = source.environment, source.base_url
+    if source.organization_name:
+        name += f' "{shortened(source.organization_name, _LONGEST_NAME)}"'
+    if full or not source.organization_name:
+        where += f" · organization {source.organization if full else _short(source.organization)}"
+    return printable(f"{name} · {where}")
 
 
 def base_as_text(plan: Plan) -> str:
@@ -78,7 +83,8 @@ def _short(organization: str) -> str:
         UUID(organization)
     except ValueError:
         return organization
-    return organization[:SHORT_ID]
+    # Ids that were made in the same minute begin alike.
+    return f"{organization[:SHORT_ID]}…{organization[-4:]}"
 
 
 def _age(start: str, end: str) -> str:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec.structs import replace
 
-from reconciler.model.action import Action
 from reconciler.model.change import Change, Consequence, Severity
 from reconciler.model.wording import printable
 from reconciler.render.plan.words import first_of, nouns
 
-_ANY = "<address>"
+_ANY = "ADDRESS"
 _MOST_NAMES = 20
+_Members: TypeAlias = Sequence[tuple[Change, Consequence]]
+"""Changes with the same consequence, each with it as it is shown."""
 
 
-class Remark(Struct, frozen=True):
-    """A consequence of one or several changes. `whom` has their addresses if that is not clear."""
+class Remark(Consequence, frozen=True):
+    """A consequence of one or several changes. `whom` has their addresses if that is not clear.
 
-    severity: Severity
-    rule: str
-    message: str
+    `of_all`: all changes of a group have it.
+    """
+
     whom: str = ""
+    of_all: bool = True
 
     @property
     def full(self) -> str:
@@ -35,41 +38,46 @@ def remarks_of(
 ) -> tuple[Remark, ...]:
     """Return the consequences of changes that are shown as one, by rule, the worst first.
 
-    Messages that differ only in the address are one; of others the first is shown. `unless` are
-    rules and messages that are shown elsewhere. A danger names its objects; those of deletions are
-    listed anyway.
+    Messages that differ only in the address are one. Of others the first is shown, and of dangers
+    each, unless they are many. A danger names its objects. `unless` are rules and messages that
+    are shown elsewhere.
     """
-    rules: dict[tuple[str, Severity], list[tuple[Change, str]]] = {}
+    rules: dict[tuple[str, tuple[int, int]], list[tuple[Change, Consequence]]] = {}
     for change in changes:
         for consequence in change.consequences:
             message = general(change, consequence)
             if (consequence.rule, message) not in unless:
-                key = (consequence.rule, consequence.severity)
-                rules.setdefault(key, []).append((change, message))
-    ranked = sorted(rules.items(), key=lambda item: item[0][1].rank)
-    return tuple(
-        _merged(rule, severity, members, of=len(changes)) for (rule, severity), members in ranked
-    )
+                key = (consequence.rule, consequence.rank)
+                shown = replace(consequence, message=message)
+                rules.setdefault(key, []).append((change, shown))
+    ranked = sorted(rules, key=lambda key: key[1])
+    return tuple(_merged(part, of=len(changes)) for key in ranked for part in _parts(rules[key]))
 
 
-def _merged(
-    rule: str, severity: Severity, members: Sequence[tuple[Change, str]], *, of: int
-) -> Remark:
-    first, message = members[0]
+def _parts(members: _Members) -> Iterable[_Members]:
+    """Return what is shown as one: of dangers, the changes with the same message."""
+    parts: dict[str, list[tuple[Change, Consequence]]] = {}
+    for member in members:
+        parts.setdefault(member[1].message, []).append(member)
+    is_apart = members[0][1].severity is Severity.DANGER and len(parts) <= _MOST_NAMES
+    return parts.values() if is_apart else (members,)
+
+
+def _merged(members: _Members, *, of: int) -> Remark:
+    first, shown = members[0]
+    rule, severity, message, effect = shown.rule, shown.severity, shown.message, shown.effect
     if of == 1:
-        return Remark(severity, rule, message.replace(_ANY, str(first.address)))
-    others = sum(text != message for _, text in members)
+        return Remark(rule, severity, message.replace(_ANY, str(first.address)), effect)
+    others = sum(other.message != message for _, other in members)
     if others:
         message = message.replace(_ANY, str(first.address))
         message += f" ({first.address}; {others:,} more differ in detail: --verbose)"
-    if len(members) == of and first.action is Action.DELETE:
-        return Remark(severity, rule, message, f"all {of:,}")
-    whom = ""
-    if len(members) < of or severity is Severity.DANGER:
+    of_all, whom = len(members) == of, ""
+    if not of_all or severity is Severity.DANGER:
         whom = first_of((str(change.address) for change, _ in members), _MOST_NAMES)
-    if len(members) < of:
+    if not of_all and len(members) > 1:
         whom = f"{len(members):,} of {of:,}: {whom}"
-    return Remark(severity, rule, message, whom)
+    return Remark(rule, severity, message, effect, whom, of_all)
 
 
 def general(change: Change, consequence: Consequence) -> str:

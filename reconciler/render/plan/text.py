@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reconciler.model.action import Action
+from reconciler.model.change import Severity
 from reconciler.model.plan import Plan
 from reconciler.model.wording import printable, several, shortened
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.document import Document, document_of, unmanaged_count
 from reconciler.render.plan.entry_text import entry_lines, wrapped
+from reconciler.render.plan.new_places import HEADING, within_budget
 from reconciler.render.plan.projects import ProjectRow
 from reconciler.render.plan.violations import unnamed_in
-from reconciler.render.plan.words import resources
+from reconciler.render.plan.words import SEVERITIES, resources
 from reconciler.render.style import Colour, Style, padded, width_of
 
 _MOST_PROJECTS = 12
+_MOST_NEW = 20
 _LONGEST_PROJECT = 30
 _DRIFT = (
     "Drift (live state differs from the base). This plan sets it back; to keep a live value, "
@@ -28,6 +31,7 @@ def plan_as_text(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     document = document_of(plan, verbose=options.verbose, brief=options.summary)
     style = options.style
     blocks: list[Iterator[str] | Sequence[str]] = [[*_header(document, style)]]
+    blocks.append(_new(document, style))
     if not options.summary:
         blocks += [entry_lines(entry, options) for entry in document.entries]
         blocks += _drift(document, options)
@@ -60,6 +64,20 @@ def _header(document: Document, style: Style) -> Iterator[str]:
         yield from wrapped(remark, " " * 12, style, Colour.DIM, indent=12)
     if document.undoes and not plan.empty:
         yield from wrapped(document.undoes, "Undoes      ", style, Colour.DIM, indent=12)
+
+
+def _new(document: Document, style: Style) -> Iterator[str]:
+    """Yield what is new: texts, and in a second column who reaches it, if both fit."""
+    lines, rest = within_budget(document.new, _MOST_NEW)
+    if lines:
+        yield style.paint(Colour.BOLD, HEADING)
+    texts = [width_of(line.text) for line in lines]
+    size = max((width for width in texts if width <= style.width // 2), default=0)
+    for line in lines:
+        label = SEVERITIES[Severity.DANGER if line.is_danger else Severity.WARNING]
+        text = f"{padded(line.text, size)}  {line.users}"
+        yield from wrapped(text, f"{label.text:>4} ", style, label.colour, indent=7)
+    yield from wrapped(rest, "     ", style, Colour.DIM)
 
 
 def _drift(document: Document, options: RenderOptions) -> Iterator[Iterator[str]]:
@@ -136,5 +154,8 @@ def _end(document: Document, options: RenderOptions) -> Iterator[str]:
         return
     summary = f"{document.summary.removesuffix(').')}{hint})."
     yield from wrapped(summary, "", style, Colour.BOLD, indent=6)
+    if document.dangers:
+        dangers = f"{several(document.dangers, 'danger')}: {document.plan.named_dangers}"
+        yield from wrapped(dangers, "      ", style, Colour.BOLD_RED, indent=8)
     if options.cost:
         yield from wrapped(f"{printable(options.cost)}.", "      ", style, Colour.DIM, indent=6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reconciler.diagnostics import Diagnostic, Level
 from reconciler.model.plan import Plan, Refusal
+from reconciler.render.plan.new_places import new_lines
 from reconciler.render.plan.words import first_of
 
 _MOST_ADDRESSES = 20
@@ -12,6 +13,14 @@ _MOST_ADDRESSES = 20
 def violations_of(plan: Plan) -> tuple[Diagnostic, ...]:
     """Return an error for every violation, and a warning for one that takes effect later."""
     return tuple(map(_diagnostic, plan.refusals))
+
+
+def new_places_of(plan: Plan) -> tuple[Diagnostic, ...]:
+    """Return a warning for each new place and query."""
+    return tuple(
+        Diagnostic(f"new-{line.sort}", Level.WARNING, f"{line.text}: {line.users}", line.at)
+        for line in new_lines(plan)
+    )
 
 
 def unnamed_in(violation: Refusal) -> str:

@@ -96,9 +96,16 @@ def nouns(kind: str, count: int) -> str:
 
 
 def title(change: Change) -> str:
-    """Return the address, and the name where it differs from the key."""
-    name = printable(change.name)
-    return str(change.address) if name == change.address.key else f'{change.address} "{name}"'
+    """Return the address, the name where it differs from the key, and the place of a deletion."""
+    name, place = printable(change.name), deleted_in(change)
+    named = "" if name == change.address.key else f' "{name}"'
+    return f"{change.address}{named}{place}"
+
+
+def deleted_in(change: Change) -> str:
+    """Return ` in Web` for a deletion, "" for other actions."""
+    parent = parent_of(change) if change.action is Action.DELETE else ""
+    return f" in {parent}" if parent else ""
 
 
 def shown_reasons(change: Change) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
-from reconciler.model.policy import POSSIBLE_DUPLICATE
+from reconciler.model.policy import POSSIBLE_DUPLICATE, UNKNOWN_VALUE
 from reconciler.model.resource import Resource
 from reconciler.model.schema_files import schema
 from reconciler.model.suggestion import choice
@@ -93,6 +93,7 @@ def _known_ids(key: str, kinds: Mapping[str, Kind]) -> tuple[str, ...]:
     return (
         *(known.id for kind in kinds.values() for known in kind.refusals),
         POSSIBLE_DUPLICATE,
+        UNKNOWN_VALUE,
     )
 
 

@@ -44,6 +44,8 @@ _LOCAL = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",  # Versions before 2.45 would fetch lazily.
 }
+_DROPPED = ("GIT_", "RECONCILER_API_KEY", "RECONCILER_SECRET_")
+"""Prefixes of variables that redirect git, or that it does not need."""
 _FOR_PUSH = ("GIT_ASKPASS", "GIT_SSH", "GIT_CONFIG")
 """Prefixes of variables that say how to log in, which a push needs."""
 
@@ -314,7 +316,7 @@ class Repository(Struct, frozen=True):
         kept = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith("GIT_") or (network and name.startswith(_FOR_PUSH))
+            if not name.startswith(_DROPPED) or (network and name.startswith(_FOR_PUSH))
         }
         place = {"GIT_DIR": str(self.root / ".git"), "GIT_WORK_TREE": str(self.root)}
         return {**kept, **_ISOLATED, **({} if network else _LOCAL), **place}

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from reconciler.model.suggestion import choice
+from reconciler.model.policy import to_send_anyway
+from reconciler.model.suggestion import choice, joined, near_miss
 from reconciler.workspace.schema.annotations import Annotated, OpenEnumeration
 
 _URL = re.compile(r"\s*https?://[^/\s]", re.IGNORECASE)
@@ -40,11 +41,18 @@ def _enumeration(enumeration: OpenEnumeration, value: str, named: str) -> Iterat
         yield TextProblem("feature-flag", message)
     elif value not in enumeration.known:
         fix = enumeration.fix(value)
-        if fix is not None:
-            yield TextProblem("misspelt-value", f"invalid value '{value}' for {named}", fix, True)
-        else:
-            message = f"unknown value '{value}' for {named}; the service decides"
-            yield TextProblem("unknown-value", message, choice(value, enumeration.known, "known"))
+        wrong = TextProblem("misspelt-value", f"invalid value '{value}' for {named}", fix, True)
+        yield wrong if fix is not None else _unknown(value, enumeration.known, named)
+
+
+def _unknown(value: str, known: Sequence[str], named: str) -> TextProblem:
+    """Return the problem of an unknown value. A misspelt one is an error, others may be new."""
+    message = f"unknown value '{value}' for {named}"
+    if close := near_miss(value, known):
+        hint = joined(f"did you mean '{close}'?", to_send_anyway("unknown-value"))
+        return TextProblem("unknown-value", message, hint, True)
+    hint = choice(value, known, "known")
+    return TextProblem("unknown-value", f"{message}; the service decides", hint)
 
 
 def _placeholders(known: Sequence[str], value: str, named: str) -> Iterator[TextProblem]:

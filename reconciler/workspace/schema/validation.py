@@ -59,8 +59,9 @@ class CheckContext(Struct, frozen=True):
         self.problems.error(code, message, at=self.value_mark(path), hint=hint)
 
     def warning(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
-        """Report a warning at a value."""
-        self.problems.warning(code, message, at=self.value_mark(path), hint=hint)
+        """Report a warning at a value that the service may accept."""
+        about = (str(self.subject), *path) if isinstance(self.subject, Address) else ()
+        self.problems.warning(code, message, at=self.value_mark(path), hint=hint, about=about)
 
     def error_at_key(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
         """Report an error at a key."""
@@ -235,7 +236,8 @@ def _check_outline(
 
 def _check_text(part: Annotated, value: str, context: CheckContext, path: Path) -> None:
     for problem in text_problems(part, value, context.named(path)):
-        report = context.error if problem.is_error else context.warning
+        is_error = problem.is_error and problem.code not in context.problems.lenient
+        report = context.error if is_error else context.warning
         report(problem.code, path, problem.message, problem.hint)
 
 

@@ -32,6 +32,7 @@ def test_a_plan_without_danger_asks_for_yes() -> None:
 def test_a_danger_asks_for_the_name() -> None:
     approval = approval_of(plan_of(deletion("a", "Old  export", DANGER)))
     assert 'type its name, "Old  export"' in approval.question.replace("'", '"')
+    assert "batch_export.a (history-lost)" in approval.question
     assert approval.is_given_by("Old  export\n")
     assert approval.is_given_by("batch_export.a\n")
     assert not any(map(approval.is_given_by, ("y", "yes", "a", "", "old  export")))
@@ -43,8 +44,9 @@ def test_a_name_with_control_characters_can_be_typed_as_it_is_shown() -> None:
     assert approval.is_given_by("x\\x1b[2J")
 
 
-def test_several_dangers_ask_for_the_environment() -> None:
+def test_plan_v6_several_dangers_are_named_and_ask_for_the_environment() -> None:
     approval = approval_of(plan_of(deletion("a", "A", DANGER), deletion("b", "B", DANGER)))
-    assert "Danger for 2 objects" in approval.question
+    dangers = "batch_export.a, batch_export.b (history-lost)"
+    assert approval.question.startswith(f"Danger for 2 objects: {dangers}\n")
     assert approval.is_given_by("production\n")
     assert not any(map(approval.is_given_by, ("y", "A", "B", "")))

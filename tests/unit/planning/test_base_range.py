@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
+from reconciler.diagnostics import Mark
 from reconciler.errors import AmbiguousIdentity
 from reconciler.model.action import Action
 from reconciler.model.address import Address
@@ -123,14 +124,16 @@ def test_what_was_absent_at_every_commit_is_not_removed() -> None:
 
 
 @pytest.mark.parametrize("protected_in", [0, 1])
-def test_protection_at_any_commit_protects(protected_in: int) -> None:
+def test_plan_v10_protection_at_any_commit_protects(protected_in: int) -> None:
     commits = [desired_of(WEB, export()) for _ in range(2)]
-    protected = Lifecycle(protect=True)
-    commits[protected_in] = desired_of(WEB, export(lifecycle=protected))
+    marked = replace(export(lifecycle=Lifecycle(protect=True)), mark=Mark("old.yaml", 7))
+    commits[protected_in] = desired_of(WEB, marked)
     plan = planned(
         desired_of(WEB), live_of(live_project(), live_export()), PRUNE, base=base_of(*commits)
     )
-    assert [refusal.rule for refusal in plan.refusals] == ["protect"]
+    (refusal,) = plan.refusals
+    # The line is no longer in the files.
+    assert (refusal.rule, refusal.at) == ("protect", None)
 
 
 def test_protection_under_another_key_protects() -> None:

@@ -26,6 +26,7 @@ from tests.support.worlds import (
 )
 
 WEB = project()
+OLD = Dialect.INTERFACE
 AWS: dict[str, Any] = {
     "type": "AwsS3",
     "config": {"bucket_name": "b", "region": "r", "prefix": "p/"},
@@ -198,3 +199,24 @@ def test_ids_are_unique_and_explained() -> None:
     for item in known:
         parts = item.meaning.split("\n\n")
         assert [part.strip()[-1] for part in parts] == [".", "."], item.id
+
+
+def test_plan_v9_a_near_miss_is_refused_unless_live_has_it_or_the_policy_attempts_it() -> None:
+    wanted = export(interval="dayly", destination=s3(prefix="new/"))
+    (refusal,) = plan_of(wanted, dialect=OLD).refusals
+    assert refusal.rule == "unknown-value"
+    assert refusal.message == "unknown value 'dayly' for interval of batch_export.lake"
+    assert refusal.allow is not None
+    assert refusal.allow.startswith("did you mean 'day'? to send it anyway: `policy: {attempt:")
+    attempted = plan_of(wanted, dialect=OLD, policy=Policy(attempt=("unknown-value",)))
+    assert ids(attempted) == set()
+    live = live_export(interval="dayly")
+    assert ids(plan_of(wanted, live_project(), live, dialect=OLD)) == set()
+    hourly = live_export(interval="hour")
+    assert ids(plan_of(wanted, live_project(), hourly, dialect=OLD)) == {"unknown-value"}
+
+
+def test_plan_v9_a_near_miss_in_the_body_of_a_destination_is_refused() -> None:
+    wrong = export(destination=s3(file_format="Parquett"))
+    assert ids(plan_of(wrong, dialect=OLD)) == {"unknown-value"}
+    assert ids(plan_of(export(destination=s3(file_format="Avro")), dialect=OLD)) == set()

@@ -55,6 +55,11 @@ MATCHES: list[tuple[str, dict[str, Any], list[str] | None]] = [
     ),
     ("conflict-of-both-sides", {"field": {"path": "*", "after": {"matches": "we*"}}}, [UPDATE]),
     ("conflict-of-both-sides", {"field": {"path": "*", "after": {"equals": "day"}}}, []),
+    ("conflict-of-both-sides", {"new": "*"}, []),
+    ("secrets-at-depth", {"new": "bucket"}, [UPDATE]),
+    ("secrets-at-depth", {"new": ["host", "s3://n*"]}, [UPDATE]),
+    ("secrets-at-depth", {"new": "bucket", "not": {"new": "s3://new"}}, []),
+    ("credentials-to-a-new-address", {"new": "query"}, []),
     ("conflict-of-both-sides", {"not": {"action": "delete"}}, [UPDATE]),
     ("conflict-of-both-sides", {"not": {"action": "update"}}, []),
     ("conflict-of-both-sides", {"any": [{"action": "delete"}, {"name": "L*"}]}, [UPDATE]),
@@ -134,3 +139,9 @@ def test_the_trusted_rule_of_an_id_applies() -> None:
 @pytest.mark.parametrize("written", [None, [], "text", {"a": None}, {"a": {"match": []}}])
 def test_what_the_schema_refuses_is_no_rule(written: Any) -> None:
     assert rules_of(written) == ()
+
+
+def test_a_rule_may_limit_how_much_is_new() -> None:
+    case, secrets = "credentials-to-a-new-address", {"new": "secret"}
+    assert len(broken_by(case, secrets, more_than=1)) == 2
+    assert broken_by(case, secrets, more_than=2) == []

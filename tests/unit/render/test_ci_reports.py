@@ -73,10 +73,11 @@ def test_violations_of_a_plan_are_results() -> None:
     log = json.loads(writer_of("sarif", "plan")(refused(), ROOT))
     results = log["runs"][0]["results"]
     assert [(item["ruleId"], item["level"]) for item in results] == [
+        ("new-bucket", "warning"),
         ("max_deletes", "error"),
         ("prune", "warning"),
     ]
-    region = results[0]["locations"][0]["physicalLocation"]
+    region = results[1]["locations"][0]["physicalLocation"]
     assert region["artifactLocation"]["uri"] == "infra/reconciler.yaml"
     assert region["region"]["startLine"] == 9
 

@@ -51,21 +51,18 @@ def document(*, verbose: bool = False) -> Document:
     return document_of(decode(encode(planned(desired, live, POLICY))), verbose=verbose)
 
 
-def test_entries_are_in_the_order_of_the_plan_or_worst_first() -> None:
-    actions = [entry.change.action for entry in document().entries]
-    assert actions == [Action.CREATE, Action.UPDATE, Action.DELETE]
-    assert [entry.change.action for entry in document().worst_first] == [
-        Action.DELETE,
-        Action.UPDATE,
-        Action.CREATE,
-    ]
+def test_entries_are_in_the_order_of_severity_in_every_format() -> None:
+    """What is new comes after dangers, before warnings."""
+    worst_first = [Action.DELETE, Action.CREATE, Action.UPDATE]
+    assert [entry.change.action for entry in document().entries] == worst_first
+    assert [entry.change.action for entry in document().worst_first] == worst_first
 
 
 def test_changes_and_violations_carry_their_place_through_the_saved_form() -> None:
     places = {entry.title: entry.change.at for entry in document().entries}
     assert places == {
         'batch_export.new "New"': Mark("a.yaml", 2, 3, 3),
-        'batch_export.old "Old"': Mark("b.yaml", 9),
+        'batch_export.old "Old" in Web': Mark("b.yaml", 9),
         'batch_export.slow "Slow"': None,
     }
     assert [violation.at for violation in document().violations] == [RULE]
@@ -132,10 +129,19 @@ def test_the_base_is_one_line_with_reference_commits_and_age() -> None:
 
 def test_an_organization_is_short_if_its_id_is_a_uuid() -> None:
     source = PlanSource("prod", "0188461e-55a4-0000-1cb3-0b1d3b6c6ac0", "https://x.example", "t")
-    assert environment_as_text(source) == "prod · https://x.example · organization 0188461e"
+    assert environment_as_text(source) == "prod · https://x.example · organization 0188461e…6ac0"
     assert environment_as_text(source, full=True).endswith(source.organization)
-    named = replace(source, organization="acme-organization")
-    assert environment_as_text(named).endswith("organization acme-organization")
+    other = replace(source, organization="acme-organization")
+    assert environment_as_text(other).endswith("organization acme-organization")
+
+
+def test_plan_v10_an_organization_is_shown_by_name_if_it_is_known() -> None:
+    source = PlanSource("prod", "0188461e-55a4", "https://x.example", "t", organization_name="A\nB")
+    assert environment_as_text(source) == 'prod "A\\nB" · https://x.example'
+    full = 'prod "A\\nB" · https://x.example · organization 0188461e-55a4'
+    assert environment_as_text(source, full=True) == full
+    comment = plan_as_markdown(Plan(source, ()))
+    assert ' · "A&#92;nB" · https&#58;//x.example · 0 resources' in comment
 
 
 def test_security_25_no_address_and_no_secret_hides_in_a_group_of_new_objects() -> None:

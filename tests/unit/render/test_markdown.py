@@ -58,7 +58,7 @@ def test_a_plan_of_three_thousand_different_changes_fits_and_counts_the_rest() -
 def test_the_comment_begins_with_a_marker_and_a_title() -> None:
     plan = planned(desired_of(project()), live_of())
     text = plan_as_markdown(plan, RenderOptions(root="deploy/web", cost="4 calls, about 1 s"))
-    marker, title, _, source = text.split("\n")[:4]
+    marker, _, title, _, source = text.split("\n")[:5]
     assert marker == "<!-- reconciler: staging deploy/web -->"
     assert title == "### staging: 1 to create"
     assert source.endswith("4 calls, about 1 s")
@@ -66,12 +66,12 @@ def test_the_comment_begins_with_a_marker_and_a_title() -> None:
     assert plan_as_markdown(forged).startswith("<!-- reconciler: a __ _script_ -->\n")
 
 
-def test_dangers_are_open_and_in_the_table() -> None:
+def test_plan_v10_dangers_are_open_name_the_project_and_are_in_the_table() -> None:
     plan = planned(
         desired_of(project(), export(state=State.ABSENT)), live_of(live_project(), live_export())
     )
     outside = re.sub(r"<details>.*", "", plan_as_markdown(plan), flags=re.DOTALL)
-    assert "> [!CAUTION]\n> - **Delete** `batch_export.lake` Lake: " in outside
+    assert "> [!CAUTION]\n> - **Delete** `batch_export.lake` Lake in Web: " in outside
     assert "| - | `batch_export.lake` Lake | delete | 🛑 " in outside
 
 

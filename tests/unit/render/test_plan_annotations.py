@@ -33,7 +33,10 @@ def many(count: int) -> Plan:
     """Return a plan that changes every export in its own way, and deletes one."""
     numbers = range(count)
     resources = [
-        placed(export(f"e{number}", name=f"e{number}", destination=s3(region=f"r{number}")), number)
+        placed(
+            export(f"e{number}", name=f"e{number}", destination=s3(max_file_size_mb=number + 1)),
+            number,
+        )
         for number in numbers
     ]
     gone = export("gone", name="gone")
@@ -53,13 +56,13 @@ def kinds(text: str) -> list[str]:
 def test_a_change_is_annotated_at_its_line() -> None:
     assert plan_as_github(many(1), ROOT).splitlines() == [
         (
-            "::warning title=delete::delete batch_export.gone%0A!! history-lost: its history of "
-            "runs and logs is lost and running backfills are cancelled; exported data stays at "
-            "the destination"
+            "::warning title=delete::delete batch_export.gone in Web%0A!! history-lost: its "
+            "history of runs and logs is lost and running backfills are cancelled; exported data "
+            "stays at the destination"
         ),
         (
             "::notice file=infra/a.yaml,line=0,col=3,endColumn=7,title=update::"
-            'update batch_export.e0%0Adestination.config.region: "r" → "r0"'
+            "update batch_export.e0%0Adestination.config.max_file_size_mb: null → 1"
         ),
         "Plan: 0 to create, 1 to update, 1 to delete, 1 unchanged (3 resources).",
     ]

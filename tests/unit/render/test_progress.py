@@ -136,6 +136,7 @@ class Screen:
     def __post_init__(self) -> None:
         self.progress = Progress(
             self.write,
+            self.write,
             clock=lambda: self.now,
             live=self.live,
             verbose=self.verbose,
@@ -262,7 +263,7 @@ def test_a_status_has_no_control_characters_of_the_service() -> None:
 
 def test_skips_for_one_reason_are_counted_after_the_third() -> None:
     written: list[str] = []
-    progress = Progress(written.append, clock=lambda: 0.0)
+    progress = Progress(written.append, written.append, clock=lambda: 0.0)
     for number in range(10):
         change = Change(Address("batch_export", f"e{number}"), Action.CREATE, "E")
         progress(Skipped(change, "the run was interrupted"))

@@ -30,6 +30,14 @@ def test_a_run_that_failed_in_part_says_how_to_continue() -> None:
     assert report_as_text(report) == f"\nInterrupted: no changes; 1 failed, 1 skipped\n{AGAIN}"
 
 
+def test_plan_v11_what_the_service_refuses_is_not_tried_again() -> None:
+    report = Report(failed=(Failed(LAKE, "400", refused=True), Failed(POND, "503")))
+    assert report_as_text(report) == (
+        "\nApplied: no changes; 2 failed\n"
+        "Correct what the service refused, then apply again. Completed changes stay.\n"
+    )
+
+
 def test_unknown_outcomes_are_listed_with_what_to_do() -> None:
     report = Report(
         done=(Done(POND, "2", adopted=True),), failed=(Failed(LAKE, "504", "look", unknown=True),)

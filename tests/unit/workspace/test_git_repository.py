@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -215,3 +216,26 @@ def test_the_message_of_git_is_shown_without_control_characters(tmp_path: Path) 
     Git.init(tmp_path).commit()
     with pytest.raises(GitUnavailable, match=r"git merge-base failed: fatal: .*\\u202e"):
         repository_of(tmp_path).merge_base("\u202e", "HEAD")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+def test_security_n4_git_gets_neither_the_api_key_nor_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = Git.init(tmp_path / "w")
+    git.commit()
+    git.run("remote", "add", "origin", "ext::true")
+    programs = write(tmp_path / "bin", {"git": '#!/bin/sh\nenv >> "$SEEN"\n'})
+    (programs / "git").chmod(0o755)
+    seen = tmp_path / "seen"
+    secrets = ("RECONCILER_API_KEY", "RECONCILER_API_KEY_OLD", "RECONCILER_SECRET_AWS")
+    for name in (*secrets, "RECONCILER_VAR_REGION", "GIT_ASKPASS"):
+        monkeypatch.setenv(name, f"value-of-{name}")
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("SEEN", str(seen))
+    repository = Repository(tmp_path / "w", "")
+    repository.branch()
+    repository.push("origin", "refs/reconciler/default", "0" * 40, None)
+    assert [name for name in secrets if name in seen.read_text()] == []
+    assert seen.read_text().count("value-of-RECONCILER_VAR_REGION") == 2
+    assert seen.read_text().count("value-of-GIT_ASKPASS") == 1

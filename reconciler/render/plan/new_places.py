@@ -1,0 +1,97 @@
+"""What is new in a plan: places, queries and receivers of secrets, equal ones said once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from reconciler.diagnostics import Mark
+from reconciler.model.change import Change, NewPlace, Novelty
+from reconciler.model.plan import Plan
+from reconciler.model.wording import printable, shortened
+from reconciler.planning.places import INSIDE
+from reconciler.render.plan.words import first_of, nouns
+
+HEADING = "New places and queries"
+_LONGEST_TEXT = 200
+_LONGEST_BEFORE = 80
+_MOST_NAMES = 3
+_MOST_HOSTS = 6
+_PLURALS = {"prefix": "prefixes", "query": "queries"}
+
+
+class NewLine(Struct, frozen=True):
+    """Something new, and the changes that reach it. `at` is the place of a single one."""
+
+    sort: Novelty
+    text: str
+    users: str
+    host: str
+    at: Mark | None = None
+
+    @property
+    def is_danger(self) -> bool:
+        """Whether it is a known secret that goes to another address."""
+        return self.sort is Novelty.SECRET
+
+
+def new_lines(plan: Plan) -> tuple[NewLine, ...]:
+    """Return what is new, the worst first."""
+    groups: dict[tuple[Novelty, str], list[tuple[Change, NewPlace]]] = {}
+    for change in plan.effective:
+        receivers = {item.host for item in change.new if item.sort is Novelty.SECRET}
+        for item in change.new:
+            # An address that gets a secret is in the line of the secret.
+            if item.text not in receivers:
+                groups.setdefault((item.sort, item.text), []).append((change, item))
+    ranked = sorted(groups.items(), key=lambda group: group[0][0].rank)
+    return tuple(_line(members) for _, members in ranked)
+
+
+def within_budget(lines: Sequence[NewLine], most: int) -> tuple[Sequence[NewLine], str]:
+    """Return the first lines, with every danger, and a text that counts the others by host."""
+    most = max(most, sum(line.is_danger for line in lines))
+    counts = Counter(line.host for line in lines[most:])
+    hosts = (
+        f"{count:,} at {shortened(printable(host), _LONGEST_BEFORE)}"
+        for host, count in counts.most_common()
+    )
+    rest = f"… {counts.total():,} more: {first_of(hosts, _MOST_HOSTS)}" if counts else ""
+    return lines[:most], rest
+
+
+def _line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
+    """Return the line of equal items."""
+    first, item = members[0]
+    changes = list({change.address: change for change, _ in members}.values())
+    before = first_of(dict.fromkeys(other.before for _, other in members if other.before), 2)
+    text = shortened(printable(item.text), _LONGEST_TEXT)
+    text += f" (before: {shortened(printable(before), _LONGEST_BEFORE)})" if before else ""
+    users = str(first.address)
+    if len(changes) > 1:
+        keys = first_of((printable(change.address.key) for change in changes), _MOST_NAMES)
+        users = f"{nouns(first.address.kind, len(changes))}: {keys}"
+    details = [*_counts([part for _, other in members for part in other.inside])]
+    details += ["begins to run again" if len(changes) == 1 else "begin to run again"] * item.again
+    return NewLine(
+        item.sort,
+        text,
+        "; ".join([users, *details]),
+        item.host,
+        first.at if len(changes) == 1 else None,
+    )
+
+
+def _counts(inside: Sequence[str]) -> Iterator[str]:
+    """Yield how many parts of each sort are inside a place, if there are several, and queries."""
+    words: dict[str, list[str]] = {}
+    for part in dict.fromkeys(inside):
+        word = part.partition(" ")[0]
+        words.setdefault(word if word in INSIDE else "query", []).append(part)
+    for word, parts in words.items():
+        if len(parts) > 1:
+            yield f"{len(parts):,} {_PLURALS.get(word, f'{word}s')}"
+        elif word not in INSIDE:
+            yield shortened(printable(parts[0]), _LONGEST_BEFORE)

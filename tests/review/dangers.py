@@ -1,0 +1,339 @@
+"""The dangerous changes of the pull requests."""
+
+from __future__ import annotations
+
+from reconciler.model.dialect import Dialect
+from tests.review.pull_requests import (
+    PROJECT,
+    Danger,
+    aws,
+    bigquery,
+    export,
+    http,
+    postgres,
+    redshift,
+    s3,
+    secret,
+)
+
+_CONTACTS = "SELECT properties.email AS email FROM persons"
+_EVIL, _FORGOTTEN = "evil.example", "forgotten-bucket"
+_CARDS = "card_number_typed"
+_PAST = "2026-05-30T00:00:00Z"
+_V2026 = Dialect.V2026
+_INTERFACE = Dialect.INTERFACE
+
+
+def _table(integration: int) -> dict[str, object]:
+    config = {"database": "dwh", "table_name": "sink"}
+    return {"type": "Postgres", "config": config, "integration": integration}
+
+
+_ADDRESSES = (
+    Danger(
+        "new export sends known secrets to a new host",
+        (_EVIL,),
+        "creates",
+        (None, export(postgres(host=_EVIL))),
+    ),
+    Danger(
+        "new export with new secrets and a new host",
+        (_EVIL,),
+        "creates",
+        (
+            None,
+            export(postgres(host=_EVIL, user=secret("NEW_USER"), password=secret("ADMIN_TOKEN"))),
+        ),
+    ),
+    Danger(
+        "host changed",
+        (_EVIL,),
+        "moves",
+        (export(postgres()), export(postgres(host=_EVIL))),
+    ),
+    Danger(
+        "host and type changed",
+        (_EVIL,),
+        "moves",
+        (export(postgres()), export(postgres("Redshift", host=_EVIL))),
+    ),
+    Danger(
+        "bucket replaced by a table on another host",
+        (_EVIL,),
+        "moves",
+        (
+            export(s3()),
+            export(postgres(host=_EVIL, user=secret("AWS_ID"), password=secret("AWS_KEY"))),
+        ),
+    ),
+    Danger(
+        "port changed",
+        ("db.acme.example:6666",),
+        "moves",
+        (export(postgres()), export(postgres(port=6666))),
+    ),
+    Danger(
+        "endpoint changed",
+        (_EVIL,),
+        "equal updates",
+        (export(s3()), export(s3(endpoint_url="https://s3.evil.example"))),
+    ),
+    Danger(
+        "bucket of copies changed",
+        ("evil-copies",),
+        "moves",
+        (export(redshift()), export(redshift(s3_bucket="evil-copies"))),
+    ),
+    Danger(
+        "address of events changed",
+        (_EVIL,),
+        "paused",
+        (
+            export(http("https://eu.i.posthog.com/batch/")),
+            export(http("https://evil.example/batch/")),
+        ),
+    ),
+    Danger(
+        "integration changed",
+        ("666",),
+        "moves",
+        (export(_table(2)), export(_table(666))),
+        dialect=_V2026,
+    ),
+    Danger(
+        "new export with another integration",
+        ("666",),
+        "creates",
+        (None, export(aws(666))),
+        dialect=_V2026,
+    ),
+    Danger(
+        "known secret sent to another known host",
+        ("AWS_KEY", "db.acme.example"),
+        "moves",
+        (export(postgres()), export(postgres(password=secret("AWS_KEY")))),
+    ),
+    Danger(
+        "reference of a secret changed behind a rotation",
+        ("ADMIN_TOKEN",),
+        "rotations",
+        (
+            export(s3(), secret_version="1"),
+            export(s3(aws_secret_access_key=secret("ADMIN_TOKEN")), secret_version="2"),
+        ),
+    ),
+)
+_PLACES = (
+    Danger(
+        "new export to a new bucket",
+        ("evil-bucket",),
+        "creates",
+        (None, export(s3(bucket_name="evil-bucket"))),
+    ),
+    Danger(
+        "bucket changed",
+        ("evil-bucket",),
+        "moves",
+        (export(s3()), export(s3(bucket_name="evil-bucket"))),
+    ),
+    Danger(
+        "bucket changed in an update that many have",
+        ("evil-bucket",),
+        "equal updates",
+        (
+            export(s3(max_file_size_mb=5)),
+            export(s3(bucket_name="evil-bucket", max_file_size_mb=6)),
+        ),
+    ),
+    Danger(
+        "new export to a new warehouse",
+        ("evil-dwh",),
+        "creates",
+        (None, export(bigquery("evil-dwh"))),
+    ),
+    Danger(
+        "paused export of a forgotten bucket unpaused",
+        (_FORGOTTEN,),
+        "unpaused",
+        (
+            export(s3(bucket_name=_FORGOTTEN), paused=True),
+            export(s3(bucket_name=_FORGOTTEN), paused=False),
+        ),
+    ),
+    Danger(
+        "ended export of a forgotten bucket begins again",
+        (_FORGOTTEN,),
+        "moves",
+        (
+            export(s3(bucket_name=_FORGOTTEN), end_at=_PAST),
+            export(s3(bucket_name=_FORGOTTEN), end_at=None),
+        ),
+    ),
+)
+_DATA = (
+    Danger(
+        "new export with a query over persons",
+        ("sink", "query"),
+        "creates",
+        (None, export(s3(), sql_query=_CONTACTS)),
+        dialect=_INTERFACE,
+    ),
+    Danger(
+        "query added",
+        ("sink", "query"),
+        "moves",
+        (export(s3()), export(s3(), sql_query=_CONTACTS)),
+        dialect=_INTERFACE,
+    ),
+    Danger(
+        "query without a range of time",
+        ("sink", "query"),
+        "creates",
+        (None, export(aws(), model="hogql", hogql_query=_CONTACTS)),
+        dialect=_V2026,
+    ),
+    Danger(
+        "new export of persons",
+        ("sink", "persons"),
+        "creates",
+        (None, export(s3(), model="persons")),
+    ),
+    Danger(
+        "events replaced by persons",
+        ("sink", "persons"),
+        "moves",
+        (export(s3()), export(s3(), model="persons")),
+    ),
+    Danger(
+        "unpaused export of persons",
+        ("sink", "persons"),
+        "unpaused",
+        (export(s3(), model="persons", paused=True), export(s3(), model="persons", paused=False)),
+    ),
+    Danger(
+        "excluded event exported again",
+        (_CARDS,),
+        "moves",
+        (
+            export(s3(bucket_name="acme-partner", exclude_events=[_CARDS])),
+            export(s3(bucket_name="acme-partner", exclude_events=[])),
+        ),
+    ),
+    Danger(
+        "event excluded",
+        (_CARDS,),
+        "equal updates",
+        (export(s3()), export(s3(exclude_events=[_CARDS]))),
+    ),
+    Danger(
+        "event included",
+        (_CARDS,),
+        "moves",
+        (export(s3(include_events=["order"])), export(s3(include_events=["order", _CARDS]))),
+    ),
+)
+_FORM = (
+    Danger(
+        "region changed", ("us-east-9",), "updates", (export(s3()), export(s3(region="us-east-9")))
+    ),
+    Danger(
+        "file format changed",
+        ("Parquet",),
+        "updates",
+        (export(s3()), export(s3(file_format="Parquet"))),
+    ),
+)
+_PROJECTS = (
+    Danger(
+        "new project records its visitors",
+        ("sink", "captured"),
+        "new projects",
+        (None, {"name": "Sink", "session_recording_opt_in": True}),
+        PROJECT,
+    ),
+    Danger(
+        "recording turned on",
+        ("sink", "captured"),
+        "projects",
+        (
+            {"name": "Sink", "session_recording_opt_in": False},
+            {"name": "Sink", "session_recording_opt_in": True},
+        ),
+        PROJECT,
+    ),
+    Danger(
+        "autocapture turned on",
+        ("sink", "captured"),
+        "projects",
+        (
+            {"name": "Sink", "autocapture_opt_out": True},
+            {"name": "Sink", "autocapture_opt_out": False},
+        ),
+        PROJECT,
+    ),
+    Danger(
+        "foreign domain may use the toolbar",
+        (_EVIL,),
+        "projects",
+        (
+            {"name": "Sink", "app_urls": ["https://acme.example"]},
+            {"name": "Sink", "app_urls": ["https://acme.example", "https://evil.example"]},
+        ),
+        PROJECT,
+    ),
+    Danger(
+        "masking turned off",
+        ("sink", "masking-reduced"),
+        "projects",
+        (
+            {"name": "Sink", "session_recording_masking_config": {"maskAllInputs": True}},
+            {"name": "Sink", "session_recording_masking_config": {"maskAllInputs": False}},
+        ),
+        PROJECT,
+        _V2026,
+    ),
+    Danger(
+        "addresses of visitors stored",
+        ("sink", "ip-anonymisation-off"),
+        "projects",
+        ({"name": "Sink", "anonymize_ips": True}, {"name": "Sink", "anonymize_ips": False}),
+        PROJECT,
+    ),
+)
+_GIT = {"policy": {"prune": "git"}}
+_DELETING = {"policy": {"prune": "git", "allow_project_deletion": True}}
+_LOSSES = (
+    Danger(
+        "export removed",
+        ("sink", "history-lost"),
+        "moves",
+        (export(s3()), None),
+        workspace=(_GIT, _GIT),
+    ),
+    Danger(
+        "export replaced",
+        ("sink", "history-lost"),
+        "moves",
+        (
+            export(s3(), lifecycle={"allow_replace": True}),
+            {**export(s3(), lifecycle={"allow_replace": True}), "project": "shop"},
+        ),
+    ),
+    Danger(
+        "project removed",
+        ("sink", "project-data-lost"),
+        "projects",
+        ({"name": "Sink"}, None),
+        PROJECT,
+        workspace=(_DELETING, _DELETING),
+    ),
+    Danger(
+        "protection removed",
+        ("sink", "protection"),
+        "updates",
+        (export(s3(), lifecycle={"protect": True}), export(s3())),
+    ),
+)
+NEW_PLACES = (*_ADDRESSES, *_PLACES, *_DATA)
+"""Dangers that the list of new places and queries has."""
+DANGERS = (*NEW_PLACES, *_FORM, *_PROJECTS, *_LOSSES)

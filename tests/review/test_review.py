@@ -1,0 +1,154 @@
+"""A reviewer sees one dangerous change among many harmless ones, in every format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from reconciler.model.change import Severity
+from reconciler.model.dialect import Dialect
+from reconciler.model.plan import Plan
+from reconciler.planning.base import Base
+from reconciler.planning.planner import make_plan
+from reconciler.render.formats import writer_of
+from reconciler.render.options import DEFAULTS
+from reconciler.workspace.loading import load
+from tests.review.dangers import DANGERS, NEW_PLACES
+from tests.review.pull_requests import (
+    HARMLESS,
+    NUMBERS,
+    SECRETS,
+    Danger,
+    PullRequest,
+    pull_request,
+)
+from tests.review.seen import (
+    CHROMIUM,
+    SEEN,
+    missing,
+    of_annotations,
+    of_markdown,
+    of_page,
+    of_text,
+    seen,
+    viewports,
+)
+from tests.support.cli import reconciler, write
+from tests.support.emulator import RunningEmulator
+from tests.support.git import Git
+from tests.support.limits import LONG
+from tests.support.worlds import KINDS, plan_context
+
+_ENVIRON = {
+    "RECONCILER_BASE_URL": "https://eu.example.com",
+    "RECONCILER_ORGANIZATION": "0188461e-55a4-0000-1cb3-0b1d3b6c6ac0",
+    "RECONCILER_API_KEY": "unused",
+}
+_SEED = {"organizations": [{"id": "org", "name": "Acme"}], "keys": [{"value": "phx_key"}]}
+_TURNS = (300, 60, 1, 60, 1)
+_BY_COMMAND = ("host changed", "protection removed")
+
+
+def _cases() -> Iterator[object]:
+    """Yield the dangers with every number, in the short run those around 20 and one by turns."""
+    for danger, turn in zip(DANGERS, cycle(_TURNS), strict=False):
+        for number in NUMBERS if LONG else (20, 21, turn):
+            yield pytest.param(danger, number, id=f"{danger.name}-{number} {danger.among}")
+
+
+def _plan(change: PullRequest, folder: Path) -> Plan:
+    before, after = (
+        load(folder, kinds=KINDS, environment=None, environ=_ENVIRON, drafts=files)
+        for files in (change.before, change.after)
+    )
+    context = plan_context(base=Base(before.desired, "c0ffee"))
+    return make_plan(after.desired, change.live, after.policy, KINDS, context=context)
+
+
+def _unseen(danger: Danger, shown: dict[str, str]) -> dict[str, list[str]]:
+    """Return what each text does not show of a danger, by the name of the text."""
+    lacking = {name: missing(danger.shown, text) for name, text in shown.items()}
+    return {name: values for name, values in lacking.items() if values}
+
+
+@pytest.mark.parametrize(("danger", "number"), [*_cases()])
+def test_a_reviewer_sees_one_danger_among_harmless_changes(
+    danger: Danger, number: int, tmp_path: Path
+) -> None:
+    plan = _plan(pull_request(danger, danger.among, number, danger.dialect), tmp_path)
+    assert plan.refusals == ()
+    shown = seen(plan)
+    if danger not in NEW_PLACES:
+        del shown["sarif"]
+    assert _unseen(danger, shown) == {}
+
+
+def test_a_reviewer_sees_the_danger_in_the_first_viewport(tmp_path: Path) -> None:
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    changes = (pull_request(danger, danger.among, 21, danger.dialect) for danger in DANGERS)
+    pages = [writer_of("html", "plan")(_plan(change, tmp_path), DEFAULTS) for change in changes]
+    shown = zip(DANGERS, viewports(pages), strict=True)
+    lacking = {danger.name: missing(danger.shown, text) for danger, text in shown}
+    assert {name: values for name, values in lacking.items() if values} == {}
+
+
+@pytest.mark.parametrize("name", _BY_COMMAND)
+def test_a_reviewer_sees_the_danger_in_what_the_command_prints(
+    name: str, service_of: Callable[..., RunningEmulator], tmp_path: Path
+) -> None:
+    danger = next(danger for danger in DANGERS if danger.name == name)
+    change = pull_request(danger, danger.among, 21, danger.dialect)
+    service = service_of(_SEED, "--dialect", danger.dialect.value)
+    environ = {**service.environ(), **dict.fromkeys(SECRETS, "a-value"), "COLUMNS": "80"}
+    git = Git.init(tmp_path)
+    write(tmp_path, change.before)
+    git.commit("before")
+    applied = reconciler("apply", "-C", tmp_path, "--auto-approve", environ=environ)
+    assert applied.code == 0, applied.err
+    git.run("switch", "--quiet", "-c", "feature")
+    write(tmp_path, change.after)
+    git.commit("after")
+    shown = {}
+    for output, of_format in SEEN.items():
+        if output == "sarif":
+            continue
+        ran = reconciler("plan", "-C", tmp_path, "--format", output, environ=environ)
+        assert ran.code == 0, ran.err
+        shown[output] = of_format(ran.out)
+    assert _unseen(danger, shown) == {}
+
+
+@pytest.mark.parametrize(
+    ("among", "dialect"),
+    [
+        (among, dialect)
+        for among in HARMLESS
+        for dialect in (Dialect.V2025, Dialect.V2026)
+        # Exports of 2026 have integrations instead of secrets.
+        if (among, dialect) != ("rotations", Dialect.V2026)
+    ],
+)
+def test_harmless_changes_are_no_danger(among: str, dialect: Dialect, tmp_path: Path) -> None:
+    plan = _plan(pull_request(None, among, 3, dialect), tmp_path)
+    assert len(plan.effective) == 3
+    assert plan.notes == plan.refusals == ()
+    assert "New places" not in seen(plan)["text"]
+    found = {item.severity for change in plan.effective for item in change.consequences}
+    assert Severity.DANGER not in found
+
+
+def test_what_is_further_down_is_not_seen() -> None:
+    lines = [f"line-{number:02}" for number in range(40)]
+    shown = of_text("\n".join(lines))
+    assert [line for line in lines if line not in shown] == lines[24:28]
+    assert missing(
+        ("line-09", "line-10"), of_annotations("\n".join(map("::notice::{}".format, lines)))
+    ) == ["line-10"]
+    assert missing(
+        ("inside", "summary"), of_page("<details><summary>summary</summary>inside</details>")
+    ) == ["inside"]
+    assert missing(("end",), of_markdown("x" * 1_998 + "end")) == ["end"]

@@ -1,0 +1,416 @@
+"""What a change reaches or collects, and neither the git base nor its object does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.model.action import Action
+from reconciler.model.change import NewPlace, Novelty
+from reconciler.model.dialect import Dialect
+from reconciler.model.live import LiveObject
+from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions
+from reconciler.model.policy import Policy
+from reconciler.model.resource import Lifecycle, Resource
+from reconciler.model.values import SecretRef, SecretSource
+from tests.support.worlds import (
+    base_of,
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+    s3,
+    with_secrets,
+)
+
+WEB = project()
+USER, PASSWORD = SecretRef.of("env", "PG_USER"), SecretRef.of("env", "PG_PASSWORD")
+EVIL = "evil.example"
+
+
+def postgres(host: str = "db.example", kind: str = "Postgres", **config: Any) -> dict[str, Any]:
+    """Return a destination with known secrets; None takes a field away."""
+    whole = {"host": host, "database": "d", "table_name": "t", "user": USER, "password": PASSWORD}
+    given = {name: value for name, value in {**whole, **config}.items() if value is not None}
+    return {"type": kind, "config": given}
+
+
+def integrated(number: int, **config: Any) -> dict[str, Any]:
+    return {"type": "Postgres", "integration": number, "config": {"database": "d", **config}}
+
+
+def stored(destination: dict[str, Any]) -> dict[str, Any]:
+    """Return what the service shows of a destination."""
+    config = destination["config"]
+    shown = {key: item for key, item in config.items() if not isinstance(item, SecretRef)}
+    return {**destination, "config": shown}
+
+
+def live_of_export(resource: Resource, **body: Any) -> LiveObject:
+    spec = {name: value for name, value in resource.spec.items() if name != "name"}
+    spec["destination"] = stored(resource.spec["destination"])
+    key = resource.address.key
+    return live_export(key, key.title(), **{**spec, **body})
+
+
+def changed(
+    *after: Resource,
+    before: tuple[Resource, ...] = (),
+    base: bool = True,
+    dialect: Dialect = Dialect.INTERFACE,
+    options: PlanOptions | None = None,
+    policy: Policy | None = None,
+) -> Plan:
+    """Plan the change from the resources of the base, which are live, to others."""
+    live = live_of(live_project(), *map(live_of_export, before), dialect=dialect)
+    former = desired_of(WEB, *before) if base else None
+    return planned(desired_of(WEB, *after), live, policy, options=options, base=former)
+
+
+def new_in(plan: Plan) -> list[NewPlace]:
+    return [item for change in plan.effective for item in change.new]
+
+
+def texts(plan: Plan, *sorts: Novelty) -> list[str]:
+    return [item.text for item in new_in(plan) if item.sort in sorts or not sorts]
+
+
+def dangers(plan: Plan) -> list[str]:
+    return [
+        item.message
+        for change in plan.effective
+        for item in change.consequences
+        if item.rule == "credentials-to-new-address"
+    ]
+
+
+LAKE = export(destination=postgres())
+TYPES: dict[str, tuple[tuple[Resource, ...], tuple[Resource, ...], Dialect]] = {
+    "another host": (
+        (LAKE,),
+        (export(destination=postgres(EVIL)),),
+        Dialect.INTERFACE,
+    ),
+    "another port": (
+        (LAKE,),
+        (export(destination=postgres(port=666)),),
+        Dialect.INTERFACE,
+    ),
+    "another host and type": (
+        (LAKE,),
+        (export(destination=postgres(EVIL, "Redshift")),),
+        Dialect.INTERFACE,
+    ),
+    "a type with the secrets of another": (
+        (export(destination=s3(aws_access_key_id=USER, aws_secret_access_key=PASSWORD)),),
+        (export(destination=postgres(EVIL)),),
+        Dialect.INTERFACE,
+    ),
+    "a replacement": (
+        (LAKE,),
+        (export(destination=postgres(EVIL, "Redshift"), lifecycle=Lifecycle(allow_replace=True)),),
+        Dialect.V2026,
+    ),
+    "a new export beside it": (
+        (LAKE,),
+        (LAKE, export("pond", destination=postgres(EVIL))),
+        Dialect.INTERFACE,
+    ),
+    "a secret inside of text": (
+        (LAKE,),
+        (
+            LAKE,
+            export(
+                "pond",
+                destination=postgres(
+                    EVIL,
+                    user="u",
+                    password=SecretRef(("x-", SecretSource("env", "PG_PASSWORD"))),
+                ),
+            ),
+        ),
+        Dialect.INTERFACE,
+    ),
+    "the endpoint of a bucket": (
+        (export(destination=with_secrets()),),
+        (export(destination=with_secrets(endpoint_url=f"https://{EVIL}")),),
+        Dialect.INTERFACE,
+    ),
+    "secrets that the service stores": (
+        (export(destination=postgres(user=None, password=None)),),
+        (export(destination=postgres(EVIL, user=None, password=None)),),
+        Dialect.INTERFACE,
+    ),
+    "one secret that the service stores": (
+        (export(destination=postgres(user=None)),),
+        (export(destination=postgres(EVIL, user=None, password=SecretRef.of("env", "OWN"))),),
+        Dialect.INTERFACE,
+    ),
+    "another integration": (
+        (export(destination=integrated(1)),),
+        (export(destination=integrated(2)),),
+        Dialect.V2026,
+    ),
+    "another integration with secrets": (
+        (export(destination=integrated(1, user=USER, password=PASSWORD)),),
+        (
+            export(destination=integrated(1, user=USER, password=PASSWORD)),
+            export("pond", destination=integrated(2, user=USER, password=PASSWORD)),
+        ),
+        Dialect.V2026,
+    ),
+    "keys of copy_inputs": (
+        (
+            export(
+                destination=postgres(kind="Redshift", copy_inputs={"authorization": {"k": USER}})
+            ),
+        ),
+        (
+            export(
+                destination=postgres(EVIL, "Redshift", copy_inputs={"authorization": {"k": USER}})
+            ),
+        ),
+        Dialect.INTERFACE,
+    ),
+    "a token address": (
+        (
+            export(
+                destination={
+                    "type": "BigQuery",
+                    "config": {"project_id": "p", "dataset_id": "d", "private_key": PASSWORD},
+                }
+            ),
+        ),
+        (
+            export(
+                destination={
+                    "type": "BigQuery",
+                    "config": {
+                        "project_id": "p",
+                        "dataset_id": "d",
+                        "private_key": PASSWORD,
+                        "token_uri": SecretRef.of("env", "EVIL"),
+                    },
+                }
+            ),
+        ),
+        Dialect.INTERFACE,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TYPES)
+def test_plan_v1_a_known_secret_goes_to_a_new_address(case: str) -> None:
+    before, after, dialect = TYPES[case]
+    policy = Policy(deny=("credentials-to-new-address",))
+    plan = changed(*after, before=before, dialect=dialect, policy=policy)
+    assert len(dangers(plan)) == 1
+    assert "deny" in [refusal.rule for refusal in plan.refusals]
+    (text,) = texts(plan, Novelty.SECRET)
+    assert text in dangers(plan)[0]
+
+
+@pytest.mark.parametrize("case", ["another host", "another host and type", "another port"])
+def test_plan_v1_without_a_base_the_address_of_the_object_counts(case: str) -> None:
+    before, after, dialect = TYPES[case]
+    assert len(dangers(changed(*after, before=before, dialect=dialect, base=False))) == 1
+    beside = (LAKE, export("pond", destination=postgres()))
+    assert dangers(changed(*beside, before=(LAKE,), base=False)) == []
+
+
+def test_plan_v1_both_addresses_and_all_secrets_are_named() -> None:
+    plan = changed(export(destination=postgres(EVIL)), before=(LAKE,))
+    assert dangers(plan) == [
+        "secrets env:PG_PASSWORD, env:PG_USER -> evil.example:5432 (before: db.example:5432)"
+    ]
+
+
+OTHER = SecretRef.of("env", "OTHER")
+HARMLESS: dict[str, tuple[Resource, ...]] = {
+    "known secrets at a known address": (LAKE, export("pond", destination=postgres())),
+    "new secrets at a new address": (
+        LAKE,
+        export("pond", destination=postgres("new.example", user=OTHER, password=OTHER)),
+    ),
+    "new secrets with a move": (
+        export(destination=postgres("new.example", user=OTHER, password=OTHER)),
+    ),
+    "another table": (export(destination=postgres(table_name="other")),),
+    "nothing of the destination": (export(destination=postgres(), interval="day"),),
+}
+
+
+@pytest.mark.parametrize("case", HARMLESS)
+def test_a_pair_of_secret_and_address_that_is_known_or_new_as_a_whole_is_no_danger(
+    case: str,
+) -> None:
+    plan = changed(*HARMLESS[case], before=(LAKE,))
+    assert dangers(plan) == []
+    assert ("new.example:5432" in texts(plan, Novelty.HOST)) is ("new secrets" in case)
+
+
+def test_setting_drift_back_is_no_danger() -> None:
+    drifted = live_of_export(LAKE, destination=stored(postgres("other.example")))
+    plan = planned(desired_of(WEB, LAKE), live_of(live_project(), drifted), base=desired_of(LAKE))
+    assert plan.effective
+    assert new_in(plan) == []
+
+
+def test_secrets_go_to_the_live_address_where_changes_of_it_are_ignored() -> None:
+    ignoring = Lifecycle(ignore_changes=("destination.config.host",))
+    declared = export(destination=postgres(), lifecycle=ignoring)
+    other = export("other", destination=postgres())
+    drifted = live_of_export(declared, destination=stored(postgres(EVIL)))
+    plan = planned(
+        desired_of(WEB, other, export(destination=postgres(user=OTHER), lifecycle=ignoring)),
+        live_of(live_project(), live_of_export(other), drifted),
+        base=desired_of(WEB, other, export(destination=postgres(user=None), lifecycle=ignoring)),
+        options=PlanOptions(rotate=("*lake",)),
+    )
+    (change,) = plan.effective
+    assert change.reach == (f"{EVIL}:5432",)
+
+
+def test_later_commits_of_the_range_make_nothing_known() -> None:
+    evil = export("pond", destination=postgres(EVIL))
+    base = base_of(desired_of(WEB, LAKE), desired_of(WEB, LAKE, evil))
+    live = live_of(live_project(), live_of_export(LAKE))
+    plan = planned(desired_of(WEB, LAKE, evil), live, base=base)
+    assert len(dangers(plan)) == 1
+
+
+def test_plan_v5_a_changed_reference_is_new_behind_a_rotation_too() -> None:
+    after = export(destination=postgres(password=OTHER))
+    for options in (PlanOptions(), PlanOptions(rotate=("*",))):
+        plan = changed(after, before=(LAKE,), options=options)
+        (item,) = new_in(plan)
+        assert (item.sort, item.before) == (Novelty.REFERENCE, "${secret:env:PG_PASSWORD}")
+        assert item.text == "password env:OTHER -> db.example:5432"
+
+
+PLACES: list[tuple[dict[str, Any], list[tuple[Novelty, str]]]] = [
+    (s3(bucket_name="evil"), [(Novelty.BUCKET, "s3://evil")]),
+    (s3(endpoint_url="https://e"), [(Novelty.HOST, "s3://b at https://e")]),
+    (s3(prefix="other/"), []),
+    (integrated(7), [(Novelty.INTEGRATION, "integration 7")]),
+    (
+        {"type": "AwsS3", "integration": 7, "config": {"bucket_name": "b", "prefix": ""}},
+        [(Novelty.INTEGRATION, "integration 7")],
+    ),
+    (
+        {"type": "S3Compatible", "integration": 7, "config": {"bucket_name": "b"}},
+        [(Novelty.INTEGRATION, "s3://b by integration 7")],
+    ),
+    (
+        {"type": "HTTP", "config": {"url": "https://e/batch/"}},
+        [(Novelty.HOST, "https://e/batch/")],
+    ),
+    (
+        {"type": "Snowflake", "config": {"account": "a", "database": "d"}},
+        [(Novelty.HOST, "Snowflake account a")],
+    ),
+    (
+        {"type": "BigQuery", "config": {"project_id": "p", "dataset_id": "d"}},
+        [(Novelty.BUCKET, "BigQuery project p")],
+    ),
+    ({"type": "Kafka", "config": {"hosts": ["e"]}}, [(Novelty.HOST, "Kafka e")]),
+    (
+        postgres(kind="Redshift", copy_inputs={"s3_bucket": "evil", "authorization": 6}),
+        [
+            (Novelty.HOST, "db.example:5439"),
+            (Novelty.INTEGRATION, "authorization 6"),
+            (Novelty.BUCKET, "s3://evil"),
+        ],
+    ),
+    ({"type": "NoOp", "config": {}}, []),
+]
+
+
+@pytest.mark.parametrize(("destination", "expected"), PLACES, ids=lambda item: str(item)[:40])
+def test_plan_v3_each_place_is_new_once(
+    destination: dict[str, Any], expected: list[tuple[Novelty, str]]
+) -> None:
+    lake = export(destination=s3())
+    plan = changed(lake, export("pond", destination=destination), before=(lake,))
+    found = [(item.sort, item.text) for item in new_in(plan)]
+    assert [item for item in found if item[0] is not Novelty.QUERY] == expected
+
+
+DATA: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
+    ({}, {"model": "persons"}, "model persons -> s3://b", "everything"),
+    (
+        {},
+        {"sql_query": "select email from persons  p"},
+        "query over persons: select email from persons p -> s3://b",
+        "everything",
+    ),
+    ({"destination": s3(exclude_events=["x"])}, {}, "everything -> s3://b", "exclude events x"),
+    (
+        {"destination": s3(include_events=["a"])},
+        {"destination": s3(include_events=["b", "a"])},
+        "include events a, b -> s3://b",
+        "include events a",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "text", "former"), DATA)
+def test_plan_v2_other_data_at_a_known_place_is_new(
+    before: dict[str, Any], after: dict[str, Any], text: str, former: str
+) -> None:
+    plan = changed(export(**after), before=(export(**before),))
+    (item,) = new_in(plan)
+    assert (item.sort, item.text, item.before) == (Novelty.QUERY, text, former)
+
+
+def test_what_and_where_are_judged_as_a_pair() -> None:
+    crm = export("crm", model="persons", destination=s3(bucket_name="crm"))
+    known = (export(), crm)
+    assert new_in(changed(*known, export("new", model="persons"), before=known))
+    equal = export("new", model="persons", destination=s3(bucket_name="crm", prefix="new/"))
+    assert new_in(changed(*known, equal, before=known)) == []
+    rewritten = export(sql_query="SELECT  event FROM events")
+    assert not new_in(changed(rewritten, before=(export(sql_query="select event from events"),)))
+
+
+def test_an_export_that_begins_to_run_again_is_judged_as_a_new_one() -> None:
+    forgotten = export(destination=s3(bucket_name="forgotten"), paused=True)
+    other = export("other")
+    unpaused = export(destination=s3(bucket_name="forgotten"), paused=False)
+    (item,) = new_in(changed(unpaused, other, before=(forgotten, other)))
+    assert (item.text, item.again) == ("s3://forgotten", True)
+    beside = export("beside", destination=s3(bucket_name="forgotten"))
+    assert new_in(changed(unpaused, beside, before=(forgotten, beside))) == []
+    paused_too = export("beside", destination=s3(bucket_name="forgotten"), paused=True)
+    assert new_in(changed(unpaused, paused_too, before=(forgotten, paused_too)))
+    ended = export(end_at="2026-01-01T00:00:00Z")
+    (item,) = new_in(changed(export(), before=(ended,)))
+    assert (item.text, item.again) == ("s3://b", True)
+    assert new_in(changed(export(end_at="2026-02-01T00:00:00Z"), before=(ended,))) == []
+
+
+def test_an_unpaused_export_shows_what_it_reaches() -> None:
+    unpaused = export(model="persons", paused=False)
+    plan = changed(unpaused, before=(export(model="persons", paused=True),))
+    (change,) = plan.effective
+    assert change.action is Action.UNPAUSE
+    assert change.reach == ("s3://b", "model persons")
+
+
+def test_a_first_apply_has_places_only() -> None:
+    plan = changed(export(model="persons"), export("other", sql_query="select 1"))
+    assert {item.sort for item in new_in(plan)} == {Novelty.BUCKET}
+    assert [item.inside for item in new_in(plan)] == [
+        ("prefix p/", "model persons"),
+        ("prefix p/", "query over ?: select 1"),
+    ]
+
+
+def test_without_a_base_only_the_object_itself_is_known() -> None:
+    plan = changed(export(interval="day"), export("pond"), before=(export(),), base=False)
+    assert texts(plan) == ["s3://b"]

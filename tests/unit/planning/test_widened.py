@@ -1,0 +1,290 @@
+"""What a plan says about changes that collect, show or export more, or send it elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.model.change import Consequence, Effect, Severity
+from reconciler.model.dialect import Dialect
+from reconciler.model.plan import Plan
+from reconciler.model.plan_options import PlanOptions
+from reconciler.model.policy import Policy
+from reconciler.model.resource import Resource
+from reconciler.model.values import SecretRef
+from tests.support.worlds import (
+    desired_of,
+    export,
+    live_export,
+    live_of,
+    live_project,
+    planned,
+    project,
+    s3,
+    with_secrets,
+)
+
+CAPTURE, MASKING, ACCESS = "capture-turned-on", "masking-reduced", "web-access-widened"
+MASKS = "session_recording_masking_config"
+
+
+def rules(plan: Plan, about: str = "") -> dict[str, Consequence]:
+    return {
+        item.rule: item
+        for change in plan.effective
+        for item in change.consequences
+        if str(change.address).startswith(about)
+    }
+
+
+def of_project(live: dict[str, Any] | None, declared: dict[str, Any]) -> dict[str, Consequence]:
+    """Return the consequences of a change of a project, or of its creation without live fields."""
+    at_service = live_of(*([] if live is None else [live_project(**live)]))
+    return rules(planned(desired_of(project(**declared)), at_service))
+
+
+def of_export(
+    live: dict[str, Any] | None, declared: dict[str, Any], dialect: Dialect = Dialect.V2026
+) -> dict[str, Consequence]:
+    """Return the same for an export."""
+    objects = [live_project(), *([] if live is None else [live_export(**live)])]
+    plan = planned(desired_of(project(), export(**declared)), live_of(*objects, dialect=dialect))
+    return rules(plan, "batch_export")
+
+
+WIDENED: list[tuple[str, str, Any, Any]] = [
+    *((CAPTURE, f"{name}_opt_in", False, True) for name in ("session_recording", "heatmaps")),
+    *((CAPTURE, f"{name}_opt_in", None, True) for name in ("surveys", "capture_console_log")),
+    (CAPTURE, "autocapture_opt_out", True, False),
+    (CAPTURE, "autocapture_opt_out", True, None),
+    (CAPTURE, "autocapture_exceptions_errors_to_ignore", ["a", "b"], ["a"]),
+    (CAPTURE, "session_recording_sample_rate", "0.10", 0.5),
+    (CAPTURE, "session_recording_sample_rate", "0.10", None),
+    (CAPTURE, "session_recording_linked_flag", {"id": 1, "key": "f"}, None),
+    (CAPTURE, "session_recording_linked_flag", {"id": 1, "key": "f"}, {"id": 2, "key": "g"}),
+    (CAPTURE, "session_recording_trigger_groups", {"version": 2, "groups": []}, None),
+    (
+        *(CAPTURE, "session_recording_network_payload_capture_config"),
+        *({"recordHeaders": True}, {"recordHeaders": True, "recordBody": True}),
+    ),
+    (CAPTURE, "session_replay_config", None, {"ai_config": {"opt_in": True}}),
+    (CAPTURE, "conversations_settings", {"widget_enabled": False}, {"widget_enabled": True}),
+    (MASKING, MASKS, {"maskAllInputs": True}, {"maskAllInputs": False}),
+    (MASKING, MASKS, None, {"maskAllInputs": False}),
+    (MASKING, MASKS, {"maskTextSelector": ".a, .b"}, {"maskTextSelector": ".b"}),
+    (MASKING, MASKS, {"blockSelector": "#x"}, None),
+    (ACCESS, "app_urls", ["https://a.example"], ["https://a.example", "https://b.example"]),
+    (ACCESS, "recording_domains", ["https://a.example"], ["https://b.example"]),
+    (ACCESS, "recording_domains", ["https://a.example"], None),
+    (ACCESS, "inject_web_apps", None, True),
+]
+
+
+@pytest.mark.parametrize(("rule", "field", "before", "after"), WIDENED)
+def test_plan_v4_what_widens_collection_or_access_is_a_consequence(
+    rule: str, field: str, before: Any, after: Any
+) -> None:
+    (found,) = of_project({field: before}, {field: after}).values()
+    assert (found.rule, found.effect) == (rule, Effect.ELSEWHERE)
+
+
+NARROWED = [
+    case for case in WIDENED if "linked" not in case[1] and case[3] != ["https://b.example"]
+]
+"""Those whose other direction is known to widen nothing."""
+
+
+@pytest.mark.parametrize(("rule", "field", "after", "before"), NARROWED)
+def test_plan_v4_narrowing_is_not(rule: str, field: str, after: Any, before: Any) -> None:
+    assert rule not in of_project({field: before}, {field: after})
+
+
+NEW_PROJECTS: list[tuple[dict[str, Any], set[str]]] = [
+    ({"session_recording_opt_in": True}, {CAPTURE}),
+    ({"session_replay_config": {"record_canvas": True}}, {CAPTURE}),
+    ({MASKS: {"maskAllInputs": False}}, {MASKING}),
+    ({"app_urls": ["https://evil.example"]}, {ACCESS}),
+    ({"inject_web_apps": True}, {ACCESS}),
+    ({"anonymize_ips": False}, {"ip-anonymisation-off"}),
+    ({"anonymize_ips": True, "autocapture_opt_out": False}, set()),
+    ({"recording_domains": ["https://a.example"], "app_urls": []}, set()),
+    ({"session_recording_sample_rate": 0.5, "session_recording_opt_in": False}, set()),
+    ({MASKS: {"maskAllInputs": True, "maskTextSelector": "*"}}, set()),
+]
+
+
+@pytest.mark.parametrize(("declared", "expected"), NEW_PROJECTS)
+def test_plan_v4_a_new_project_is_compared_with_safe_defaults(
+    declared: dict[str, Any], expected: set[str]
+) -> None:
+    found = of_project(None, declared)
+    assert found.keys() - {"new-api-token"} == expected
+
+
+def test_plan_v4_a_selector_for_everything_masks_no_less() -> None:
+    after = {MASKS: {"maskTextSelector": "*"}}
+    assert of_project({MASKS: {"maskTextSelector": ".a, .b"}}, after) == {}
+
+
+def test_plan_v4_web_access_names_the_sites() -> None:
+    declared = {"app_urls": ["https://evil.example"], "recording_domains": []}
+    live = {"app_urls": [], "recording_domains": ["https://a.example"]}
+    assert of_project(live, declared)[ACCESS].message == (
+        "https://evil.example may use the toolbar; any site may record sessions"
+    )
+
+
+def test_plan_v4_what_is_no_longer_masked_is_named() -> None:
+    declared = {MASKS: {"maskAllInputs": False, "maskTextSelector": ".b"}}
+    assert of_project({MASKS: {"maskTextSelector": ".a, .b"}}, declared)[MASKING].message == (
+        "no longer masked: maskAllInputs, maskTextSelector .a; check that recordings may show it"
+    )
+
+
+def test_plan_v4_the_policy_can_deny_it() -> None:
+    desired = desired_of(project(session_recording_opt_in=True))
+    plan = planned(desired, live_of(live_project()), Policy(deny=(CAPTURE,)))
+    (refusal,) = plan.refusals
+    assert refusal.rule == "deny"
+    assert CAPTURE in refusal.message
+
+
+READS_PERSONS: list[tuple[dict[str, Any] | None, dict[str, Any], bool]] = [
+    (None, {"model": "persons"}, True),
+    ({"model": "events"}, {"model": "persons"}, True),
+    ({"model": "persons"}, {"model": "persons", "interval": "day"}, False),
+    (None, {"model": "hogql", "sql_query": "select id from persons"}, True),
+    (None, {"model": "hogql", "sql_query": "select person.properties.email from events"}, True),
+    (None, {"model": "hogql", "sql_query": "select person_id from events"}, False),
+    ({"model": "persons"}, {"model": "events"}, False),
+]
+
+
+@pytest.mark.parametrize(("live", "declared", "expected"), READS_PERSONS)
+def test_plan_v4_persons_are_more_than_other_columns(
+    live: dict[str, Any] | None, declared: dict[str, Any], expected: bool
+) -> None:
+    assert ("persons-exported" in of_export(live, declared, Dialect.V2025)) == expected
+
+
+QUERIES: list[tuple[str, bool]] = [
+    ("select 1", True),
+    ("select event from events where timestamp >= {data_interval_start}", False),
+    ("select event from events where timestamp >= { data_interval_start }", False),
+    ("select event from events where timestamp < {data_interval_end}", True),
+]
+
+
+@pytest.mark.parametrize(("query", "expected"), QUERIES)
+def test_plan_v5_a_query_without_the_interval_exports_all_rows(query: str, expected: bool) -> None:
+    rule, declared = "query-without-interval", {"model": "hogql", "sql_query": query}
+    assert (rule in of_export(None, declared)) == expected
+    live = {"model": "hogql", "sql_query": "select 2"}
+    assert (rule in of_export(live, declared)) == expected
+    assert rule not in of_export({**declared}, {**declared, "interval": "day"})
+    assert rule not in of_export(None, {"sql_query": query}, Dialect.V2025)
+
+
+EVENTS: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
+    ({}, {"exclude_events": ["b", "a"]}, "no longer exported: a, b"),
+    ({"exclude_events": ["a"]}, {"exclude_events": []}, "exported from now on: a"),
+    ({}, {"include_events": ["a"]}, "no longer exported: all others"),
+    ({"include_events": ["a"]}, {"include_events": []}, "exported from now on: all others"),
+    (
+        {"include_events": ["a", "b"]},
+        {"include_events": ["b", "c"]},
+        "no longer exported: a; exported from now on: c",
+    ),
+    (
+        {"exclude_events": ["a"]},
+        {"exclude_events": [], "include_events": ["a", "b"]},
+        "no longer exported: all others; exported from now on: a",
+    ),
+    ({"include_events": ["a"]}, {"include_events": ["a"], "exclude_events": ["b"]}, None),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), EVENTS)
+def test_plan_v5_events_that_are_lost_or_added_are_named(
+    before: dict[str, Any], after: dict[str, Any], expected: str | None
+) -> None:
+    found = of_export({"destination": s3(**before)}, {"destination": s3(**after)}).values()
+    expected_rules = {("events-changed", expected)} if expected is not None else set()
+    assert {(item.rule, item.message) for item in found} == expected_rules
+
+
+FORMS: list[tuple[dict[str, Any], dict[str, str]]] = [
+    ({"region": "s"}, {"region-changed": "bucket 'b' must be in region s, or all runs fail"}),
+    (
+        {"file_format": "Parquet", "compression": "zstd"},
+        {"format-changed": "file_format, compression: readers must accept new and exported data"},
+    ),
+    ({"max_file_size_mb": 5}, {}),
+]
+
+
+@pytest.mark.parametrize(("config", "expected"), FORMS)
+def test_plan_v5_region_and_format_are_consequences(
+    config: dict[str, Any], expected: dict[str, str]
+) -> None:
+    found = of_export({"destination": s3()}, {"destination": s3(**config)}, Dialect.V2025)
+    assert {rule: item.message for rule, item in found.items()} == expected
+
+
+def test_plan_v5_the_region_of_another_bucket_is_not_one() -> None:
+    declared = {"destination": s3(bucket_name="c", region="s")}
+    found = of_export({"destination": s3()}, declared, Dialect.V2025)
+    assert found.keys() == {"destination-moved"}
+
+
+def moved(**config: Any) -> Effect:
+    found = of_export({"destination": s3()}, {"destination": s3(**config)}, Dialect.V2025)
+    return found["destination-moved"].effect
+
+
+def test_plan_v3_another_bucket_ranks_above_another_prefix() -> None:
+    assert moved(bucket_name="c", prefix="q/") is moved(endpoint_url="https://x.example")
+    assert moved(bucket_name="c") is Effect.ELSEWHERE
+    assert moved(prefix="q/") is Effect.FORM
+
+
+def test_consequences_are_ranked_by_severity_then_effect() -> None:
+    ranked = [
+        Consequence("x", severity, "m", effect).rank
+        for severity in (Severity.DANGER, Severity.WARNING, Severity.INFO)
+        for effect in (Effect.ELSEWHERE, Effect.LOST, Effect.FORM, Effect.DELAYED, Effect.OTHER)
+    ]
+    assert ranked == sorted(set(ranked))
+
+
+def with_key(name: str, **more: Any) -> Resource:
+    destination = with_secrets()
+    destination["config"]["aws_secret_access_key"] = SecretRef.of("env", name)
+    return export(destination=destination, **more)
+
+
+@pytest.mark.parametrize("rotated", [False, True])
+def test_plan_v5_a_changed_secret_reference_shows_both(rotated: bool) -> None:
+    options = PlanOptions(rotate=("batch_export.lake",) if rotated else ())
+    plan = planned(
+        desired_of(project(), with_key("NEW")),
+        live_of(live_project(), live_export()),
+        options=options,
+        base=desired_of(project(), with_key("OLD")),
+    )
+    (change,) = plan.effective
+    assert {note.path[-1]: note.former for note in change.secrets} == {
+        "aws_access_key_id": "",
+        "aws_secret_access_key": "${secret:env:OLD}",
+    }
+    assert rules(plan).keys() == {"secret-reference-changed"}
+
+
+def test_plan_v5_a_replacement_shows_it_too() -> None:
+    plan = planned(
+        desired_of(project(), project("app"), with_key("NEW", parent="app")),
+        live_of(live_project(), live_project(2, "App"), live_export()),
+        base=desired_of(project(), project("app"), with_key("OLD")),
+    )
+    assert "secret-reference-changed" in rules(plan)

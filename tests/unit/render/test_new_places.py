@@ -1,0 +1,147 @@
+"""The section of new places and queries comes first in every format, with a budget of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from reconciler.model.change import Change
+from reconciler.model.plan import Plan
+from reconciler.model.resource import Resource
+from reconciler.render.annotations import plan_as_github
+from reconciler.render.formats import writer_of
+from reconciler.render.options import RenderOptions
+from reconciler.render.plan.text import plan_as_text
+from reconciler.render.plan_html import plan_as_html
+from reconciler.render.plan_markdown import plan_as_markdown
+from reconciler.render.style import Style
+from tests.support.worlds import export, planned, project, s3
+from tests.unit.planning.test_new_places import EVIL, changed, desired_of, live_of, postgres
+
+TEXT = RenderOptions(Style(width=80))
+FORMATS: dict[str, Callable[[Plan], str]] = {
+    "text": lambda plan: "\n".join(plan_as_text(plan, TEXT).split("\n")[:24]),
+    "summary": lambda plan: plan_as_text(plan, RenderOptions(Style(width=80), summary=True)),
+    "markdown": lambda plan: plan_as_markdown(plan)[:2_000],
+    "github": lambda plan: plan_as_github(plan).split("\n")[0],
+    "html": lambda plan: plan_as_html(plan).partition("<main>")[2][:600],
+    "sarif": lambda plan: json.dumps(
+        json.loads(writer_of("sarif", "plan")(plan, RenderOptions()))["runs"][0]["results"][0]
+    ),
+}
+LAKE = export(destination=postgres())
+DANGERS: dict[str, tuple[Resource, str]] = {
+    "host": (export(destination=postgres(EVIL)), EVIL),
+    "bucket": (export(destination=s3(bucket_name="evil-bucket")), "evil-bucket"),
+    "query": (export(destination=postgres(), sql_query="select a from persons"), "over persons"),
+    "model": (export(destination=postgres(), model="persons"), "persons"),
+}
+
+
+def moved(number: int, prefix: str) -> Resource:
+    return export(f"x{number}", destination=s3(prefix=f"{prefix}{number}/"))
+
+
+@pytest.mark.parametrize("danger", DANGERS)
+def test_plan_v3_one_danger_among_300_changes_is_seen(danger: str) -> None:
+    resource, value = DANGERS[danger]
+    before = [moved(number, "p") for number in range(300)]
+    after = [moved(number, "new") for number in range(300)]
+    plan = changed(*after, resource, before=(*before, LAKE))
+    assert [form for form, write in FORMATS.items() if value not in write(plan)] == []
+
+
+@pytest.mark.parametrize("spec", [{"sql_query": "select a from persons"}, {"model": "persons"}])
+@pytest.mark.parametrize("count", [1, 21, 60])
+def test_plan_v2_a_group_has_no_member_that_collects_something_else(
+    spec: dict[str, Any], count: int
+) -> None:
+    others = [export(f"x{number}") for number in range(count)]
+    plan = changed(export(), *others, export("evil", **spec), before=(export(),))
+    text = plan_as_text(plan, TEXT)
+    assert '\n  + batch_export.evil "Evil"\n' in text
+    assert ("batch exports in Web" in text) is (count > 20)
+    assert "persons" in text.split("\n\n")[1]
+
+
+def test_plan_v2_a_project_that_collects_more_is_in_no_group() -> None:
+    others = [project(f"p{number}") for number in range(30)]
+    evil = project("evil", session_recording_opt_in=True, app_urls=["https://evil.example"])
+    text = plan_as_text(planned(desired_of(*others, evil), live_of()))
+    assert "  + 30 projects" in text
+    assert "https://evil.example" in text
+
+
+def test_updates_that_send_secrets_to_other_addresses_are_in_no_group() -> None:
+    def rotated(version: str) -> list[Resource]:
+        hosts = ["a.example"] * 5 + ["b.example"]
+        return [
+            export(f"x{number}", destination=postgres(host), secret_version=version)
+            for number, host in enumerate(hosts)
+        ]
+
+    text = plan_as_text(changed(*rotated("2"), before=tuple(rotated("1"))))
+    assert "  ~ 5 batch exports" in text
+    assert "  ~ batch_export.x5" in text
+
+
+def test_what_does_not_fit_is_counted_by_host_and_secrets_always_fit() -> None:
+    buckets = [
+        export(f"x{number}", destination=s3(bucket_name=f"b{number}", endpoint_url="https://new"))
+        for number in range(50)
+    ]
+    evil = [export(f"y{number}", destination=postgres(f"{number}.evil")) for number in range(30)]
+    plan = changed(LAKE, *buckets, *evil, before=(LAKE,))
+    section = plan_as_text(plan, TEXT).split("\n\n")[1]
+    assert all(f"-> {number}.evil:5432" in section for number in range(30))
+    assert "… 50 more: 50 at https://new" in section
+    comment = plan_as_markdown(plan)
+    assert comment.count("- `s3://b") == 10
+    assert "… 40 more: 40 at https&#58;//new" in comment
+
+
+def test_a_first_apply_has_one_line_for_each_host_with_counts() -> None:
+    exports = [export(f"x{number}", destination=s3(prefix=f"{number}/")) for number in range(30)]
+    plan = changed(*exports, export("crm", model="persons"), LAKE)
+    section = plan_as_text(plan, TEXT).split("\n\n")[1]
+    assert section.split("\n") == [
+        "New places and queries",
+        "   ! db.example:5432  batch_export.lake",
+        "   ! s3://b           31 batch exports: crm, x0, x1 and 28 more; 31 prefixes;",
+        "       model persons",
+    ]
+
+
+def test_the_section_is_absent_if_nothing_is_new() -> None:
+    plan = changed(export(interval="day"), before=(export(),))
+    for write in (plan_as_text, plan_as_markdown, plan_as_github, plan_as_html):
+        assert "ew places" not in write(plan)
+
+
+def test_hostile_values_stay_on_their_line() -> None:
+    bucket = "b\n::error::\u202ex`"
+    plan = changed(export(destination=s3(bucket_name=bucket)), before=(export(),))
+    for write in (plan_as_text, plan_as_markdown, plan_as_html, plan_as_github):
+        text = write(plan)
+        assert "\n::error" not in text
+        assert "\u202e" not in text
+
+
+def test_dangers_come_first_and_what_is_new_before_warnings() -> None:
+    before = (export("a", destination=s3(prefix="a/")), export("b"), LAKE)
+    after = (
+        export("a", destination=s3(prefix="other/")),
+        export("b", destination=s3(bucket_name="new")),
+        export(destination=postgres(EVIL)),
+    )
+    plan = changed(*after, before=before)
+    text = plan_as_text(plan).partition("\n\n  ~")[2]
+
+    def position(change: Change) -> int:
+        return text.index(f'{change.address} "')
+
+    ordered = sorted(plan.effective, key=position)
+    assert [change.address.key for change in ordered] == ["lake", "b", "a"]
