@@ -394,7 +394,7 @@ ODD_SHAPES = {
     "base32-lower": lambda text: base64.b32encode(text.encode()).decode().rstrip("=").lower(),
     "hex-of-half": lambda text: text[:10].encode().hex(),
     "url-twice": lambda text: percent(percent(text)),
-    "percent-throughout": lambda text: percent(text),
+    "percent-throughout": percent,
     "percent-of-half": lambda text: percent(text[:9]),
     "html-decimal": lambda text: "".join(f"&#{ord(letter)};" for letter in text),
     "html-hex": lambda text: "".join(f"&#x{ord(letter):x};" for letter in text),
