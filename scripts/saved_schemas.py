@@ -13,8 +13,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from pkgutil import iter_modules
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -25,6 +27,7 @@ from msgspec.structs import fields
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from reconciler import model  # noqa: E402 - not installed
 from reconciler.diagnostics import Mark  # noqa: E402 - not installed
 from reconciler.model.address import Address  # noqa: E402 - not installed
 from reconciler.model.codec.backfill_plan import BackfillPlanForm  # noqa: E402 - not installed
@@ -35,16 +38,7 @@ from reconciler.model.codec.base import (  # noqa: E402
 )
 from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm  # noqa: E402 - not installed
 from reconciler.model.codec.lines import AnyLine  # noqa: E402
-from reconciler.model.compared import EnvironmentComparison  # noqa: E402
-from reconciler.model.drift import Drift, Pulled  # noqa: E402
-from reconciler.model.gaps import GapReport  # noqa: E402
-from reconciler.model.health import HealthReport  # noqa: E402
-from reconciler.model.imported import Imported  # noqa: E402
-from reconciler.model.preflight import PreflightReport  # noqa: E402
-from reconciler.model.project_report import ProjectDetails, ProjectReport  # noqa: E402
 from reconciler.model.public import Public, derived, names  # noqa: E402
-from reconciler.model.run_report import LogReport, RunReport  # noqa: E402
-from reconciler.model.status import StatusReport  # noqa: E402
 from reconciler.model.term import Term  # noqa: E402
 from reconciler.model.values import Path  # noqa: E402
 
@@ -60,26 +54,25 @@ _SHAPES: Mapping[Any, Any] = {
 """What public JSON has for the values of some types."""
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def _reports(kind: type[Public] = Public) -> Iterator[type[Public]]:
+    """Yield the reports of all modules of the model."""
+    for below in kind.__subclasses__():
+        yield from (below,) if "schema" in vars(below) else ()
+        yield from _reports(below)
+
+
+for module in iter_modules(model.__path__):
+    import_module(f"{model.__name__}.{module.name}")
+_LINES = "One line of `apply --log-file FILE` and `--format json`."
 FORMS = {
     "plan": ("Plan", PlanForm, None),
-    "status": ("Status", StatusReport, None),
-    "runs": ("Runs", RunReport, None),
-    "logs": ("Logs", LogReport, None),
-    "drift": ("Drift", Drift, None),
-    "pull": ("Pull", Pulled, None),
-    "doctor": ("Doctor", HealthReport, None),
-    "gaps": ("Gaps", GapReport, None),
+    **{
+        kind.schema: (kind.schema.replace("_", " ").capitalize(), kind, None) for kind in _reports()
+    },
     "backfill": ("Backfill", BackfillPlanForm, None),
-    "compare": ("Compare", EnvironmentComparison, None),
-    "import": ("Import", Imported, "What `import --format json` prints."),
-    "preflight": ("Preflight", PreflightReport, None),
-    "projects": ("Projects", ProjectReport, None),
-    "project_details": ("Project details", ProjectDetails, None),
-    "event": (
-        "Event",
-        AnyLine,
-        "One line of `apply --log-file FILE` and `--format json`.",
-    ),
+    "event": ("Event", AnyLine, _LINES),
 }
 
 

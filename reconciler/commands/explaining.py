@@ -9,17 +9,11 @@ from functools import cache
 from msgspec import Struct
 
 from reconciler.errors import BadUsage
+from reconciler.kinds import all_kinds
+from reconciler.model.schema_files import known_schema
 from reconciler.model.suggestion import nearest
 from reconciler.packaged import packaged
 
-_PREFIXES = {
-    "workspace": "",
-    "match": "policy.rules.*.match.",
-    "project": "project.",
-    "batch_export": "batch_export.",
-    "destinations": "batch_export.destination.",
-}
-"""The pages of fields, by their names, with what is before the names on them."""
 _ROW = re.compile(r"\| `(?P<name>[^`]+)`(?P<must>[^|]*)\| (?P<facts>.*) \|")
 _RULE = re.compile(r"\*\*`(?P<name>[\w-]+)`\*\*(?P<text>.*)", re.DOTALL)
 _CELL = re.compile(r" *(?<!\\)\| *")
@@ -62,13 +56,27 @@ def _ends(full: str, wanted: str) -> bool:
 
 @cache
 def _reference() -> Mapping[str, Entry]:
-    folder = packaged("docs")
-    pages = {name: folder / "reference" / f"{name}.md" for name in (*_PREFIXES, "diagnostics")}
-    texts = {name: page.read_text(encoding="utf-8") for name, page in pages.items()}
-    entries = [entry for name, top in _PREFIXES.items() for entry in _fields(texts[name], top)]
-    entries += _sections(texts["diagnostics"])
-    entries += _rules((folder / "consequences.md").read_text(encoding="utf-8"))
+    entries = [
+        entry for name, top in _pages() for entry in _fields(_text(f"reference/{name}"), top)
+    ]
+    entries += _sections(_text("reference/diagnostics"))
+    entries += _rules(_text("consequences"))
     return {entry.name: entry for entry in entries}
+
+
+def _pages() -> Iterator[tuple[str, str]]:
+    """Yield the pages of fields, with what is before the names on them."""
+    yield "workspace", ""
+    yield "match", "policy.rules.*.match."
+    for kind in all_kinds():
+        yield kind.name, f"{kind.name}."
+        for field, _ in kind.variants:
+            folder = known_schema(kind.name)["properties"][field.name]["x-variants"]["folder"]
+            yield folder, f"{kind.name}.{field.name}."
+
+
+def _text(page: str) -> str:
+    return (packaged("docs") / f"{page}.md").read_text(encoding="utf-8")
 
 
 def _fields(page: str, top: str) -> Iterator[Entry]:

@@ -104,6 +104,7 @@ class OnlyIn(Public, frozen=True):
 class EnvironmentComparison(Public, frozen=True):
     """Two environments."""
 
+    schema = "compare"
     version = 1
 
     first: str

@@ -77,6 +77,7 @@ class DriftedObject(Public, frozen=True):
 class Drift(Public, frozen=True):
     """What differs in live state since the git base."""
 
+    schema = "drift"
     internal = frozenset({"source", "renamed"})
     version = 1
 
@@ -159,6 +160,7 @@ class LeftOut(Public, frozen=True):
 class Pulled(Public, frozen=True):
     """What `pull` writes."""
 
+    schema = "pull"
     internal = frozenset({"drift", "texts", "changes"})
     version = 2
 

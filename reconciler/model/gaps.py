@@ -70,6 +70,7 @@ class ObjectGaps(Public, frozen=True):
 class GapReport(Public, frozen=True):
     """All gaps. `gaps` and `repairable` count intervals."""
 
+    schema = "gaps"
     internal = frozenset({"window"})
     version = 1
 

@@ -42,6 +42,7 @@ class Check(Public, frozen=True):
 class HealthReport(Public, frozen=True):
     """All checks, in the order in which they were made."""
 
+    schema = "doctor"
     version = 1
 
     checks: tuple[Check, ...]

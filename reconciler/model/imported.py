@@ -100,7 +100,7 @@ class Lost(Public, frozen=True):
 
 
 class Imported(Public, frozen=True):
-    """What an import did, or would do if not `written`.
+    """What an import did, or would do if not `written`, as `import --format json` prints it.
 
     files, before
         The new and the old texts by path.
@@ -108,6 +108,7 @@ class Imported(Public, frozen=True):
         The change of each file, if not `written`.
     """
 
+    schema = "import"
     internal = frozenset({"files", "before", "ignored", "beside", "changes"})
     version = 1
 

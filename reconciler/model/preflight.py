@@ -45,6 +45,7 @@ class Preflight(Public, frozen=True):
 class PreflightReport(Public, frozen=True):
     """The tests of all resources."""
 
+    schema = "preflight"
     version = 1
 
     environment: str

@@ -31,6 +31,7 @@ class ProjectLine(Public, frozen=True):
 class ProjectReport(Public, frozen=True):
     """The projects of an organization, as `projects list --format json` prints them."""
 
+    schema = "projects"
     version = 1
 
     environment: str
@@ -48,6 +49,7 @@ class ProjectReport(Public, frozen=True):
 class ProjectDetails(Public, frozen=True):
     """What an operation of a project returned."""
 
+    schema = "project_details"
     version = 1
 
     address: Address

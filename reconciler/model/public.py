@@ -30,11 +30,13 @@ class derived(property):  # noqa: N801 - used as property is
 class Public(Struct, frozen=True):
     """A value of public JSON: its fields without the `internal` ones, then what is derived.
 
-    The docstring below a field describes it. `version` is that of the format of a whole report.
+    The docstring below a field describes it. A whole report has the `version` of its format and the
+    name of its `schema`.
     """
 
     internal: ClassVar[frozenset[str]] = frozenset()
     version: ClassVar[int | None] = None
+    schema: ClassVar[str] = ""
 
 
 def as_json(value: object, *, indent: bool = True) -> str:

@@ -47,6 +47,7 @@ class Subject(Public, frozen=True, kw_only=True):
 class RunReport(Subject, frozen=True, kw_only=True):
     """The runs of an object, as `runs --format json` prints them."""
 
+    schema = "runs"
     internal = frozenset({"detail", "hides_unbounded"})
 
     more: bool = False
@@ -86,6 +87,8 @@ class Matched(StrEnum):
 
 class LogReport(Subject, frozen=True, kw_only=True):
     """The log of an object or a run, as `logs --format json` prints it."""
+
+    schema = "logs"
 
     more: bool = False
     """Whether there is more than was read."""

@@ -88,6 +88,7 @@ class ExportStatus(Public, frozen=True):
 class StatusReport(Public, frozen=True):
     """The states of exports, as `status --format json` prints them."""
 
+    schema = "status"
     version = 1
 
     environment: str

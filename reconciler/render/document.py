@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -224,15 +225,12 @@ class _TextTable:
             note = "  note" if self.table.beside else ""
             head = f"{' ' * self.margin}{self._cells(titles)}{note}"
             yield self.style.paint(Colour.DIM, head.rstrip())
-        numbered = enumerate(self.table.rows)
-        first = True
-        for group, rows in groupby(numbered, key=lambda item: item[1].group):
+        for position, (group, rows) in enumerate(groupby(self.table.rows, attrgetter("group"))):
             if group is not None:
-                yield from () if first else ("",)
+                yield from [""] if position else []
                 sign = f"  {self.style.paint(Colour.YELLOW, group.sign)} " if group.sign else ""
                 yield f"{sign}{_line(group.name, self.style)}{printable(group.rest)}"
-            first = False
-            for _, row in rows:
+            for row in rows:
                 yield from self._row(row)
 
     def _row(self, row: Row) -> Iterator[str]:
@@ -254,8 +252,8 @@ class _TextTable:
         for note in notes:
             yield from self.style.wrapped(note, below, below) if is_wrapped else [below + note]
         yield from (f"{' ' * (self.table.indent + 2)}{printable(line)}" for line in row.lines)
-        for cell in row.cells if self.links else ():
-            yield from (f"{below}{printable(link)}" for link in (cell.link,) if link)
+        links = [cell.link for cell in row.cells if cell.link and self.links]
+        yield from (f"{below}{printable(link)}" for link in links)
 
     def _last_column(self) -> int:
         return self.margin + sum(self.widths[place] + 2 for place in self.shown[:-1])

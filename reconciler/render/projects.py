@@ -17,7 +17,7 @@ _MOST_MISSING = 5
 def projects_document(report: ProjectReport, _: RenderOptions) -> Document:
     """Return a table of the projects, the resources without one, and the counts."""
     where = f"{report.environment} · {report.base_url} · organization {report.organization}"
-    table = Table(_COLUMNS, tuple(map(_row, report.projects)), indent=2, noun="project")
+    table = Table(_COLUMNS, tuple(map(_row, report.projects)), indent=2)
     missing: tuple[str, ...] = ()
     if report.missing:
         missing = (f"Do not exist yet: {listed(report.missing, _MOST_MISSING)}",)

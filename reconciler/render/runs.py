@@ -184,7 +184,7 @@ def logs_document(report: LogReport, options: RenderOptions) -> Document:
     where = subject_line(report)
     if report.run is not None:
         where += (Cell(f"· run {interval(report.run)}"),)
-    entries = Table(_LOG_COLUMNS, tuple(map(_entry, report.entries)), headed=False, noun="entry")
+    entries = Table(_LOG_COLUMNS, tuple(map(_entry, report.entries)), headed=False, noun="line")
     remarks = tuple(f"note: {text}" for text in _log_remarks(report))
     blocks = (entries if report.entries else Lines(("no entries",)), Lines(remarks, attached=True))
     return Document((Cell("Log of"), *where), where, blocks, after=page_of(report, options))
