@@ -41,13 +41,13 @@ class Chart(Struct, frozen=True):
 
 
 class Cell(Struct, frozen=True):
-    """Text, or code. `strip` is shown by pages instead of the text."""
+    """Text, or code. `strip` returns what pages show instead of the text."""
 
     text: str
     colour: Colour | None = None
     code: bool = False
     link: str | None = None
-    strip: tuple[Bar, ...] = ()
+    strip: Callable[[], tuple[Bar, ...]] | None = None
 
 
 Line: TypeAlias = tuple[Cell, ...]

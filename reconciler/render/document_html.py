@@ -185,8 +185,8 @@ def _cell(cell: Cell, label: str = "") -> str:
 
 
 def _content(cell: Cell) -> str:
-    if cell.strip:
-        return _strip(cell.strip)
+    if cell.strip is not None and (bars := cell.strip()):
+        return _strip(bars)
     shown = f"<code>{text(cell.text)}</code>" if cell.code else text(cell.text)
     if cell.link is None or not cell.link.startswith(("https://", "http://")):
         return shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -83,7 +83,7 @@ def _row(export: ExportStatus, at: datetime) -> Row:
         Cell(lag(export)),
         Cell(rows_a_day(export)),
         Cell(next_run),
-        Cell(sparkline(export.runs), strip=tuple(_strip(export.runs[:_MOST_BARS]))),
+        Cell(sparkline(export.runs), strip=partial(_strip, export.runs[:_MOST_BARS])),
     )
     return Row(
         cells,
@@ -203,9 +203,8 @@ def _fine_line(exports: Sequence[ExportStatus], at: datetime) -> str:
     return f"{SIGNS[State.OK]} {text} (list: --all)"
 
 
-def _strip(runs: Sequence[Run]) -> Iterator[Bar]:
-    for run in reversed(runs):
-        yield Bar(_rows(run), _kind(run), _tooltip(run, ""))
+def _strip(runs: Sequence[Run]) -> tuple[Bar, ...]:
+    return tuple(Bar(_rows(run), _kind(run), _tooltip(run, "")) for run in reversed(runs))
 
 
 def _charts(export: ExportStatus, at: datetime) -> tuple[Chart, ...]:
