@@ -72,7 +72,7 @@ def test_plan_v10_dangers_are_open_name_the_project_and_are_in_the_table() -> No
     )
     outside = re.sub(r"<details>.*", "", plan_as_markdown(plan), flags=re.DOTALL)
     assert "> [!CAUTION]\n> - **Delete** `batch_export.lake` Lake in Web: " in outside
-    assert "| - | `batch_export.lake` Lake | delete | 🛑 " in outside
+    assert "| - | `batch_export.lake` Lake in Web | delete | 🛑 " in outside
 
 
 def test_experience_24_backticks_of_a_message_are_code() -> None:
