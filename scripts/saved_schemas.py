@@ -108,10 +108,10 @@ def _shadow(kind: type[Public]) -> type[Struct]:
         made.append(("format_version", Literal[kind.version], NODEFAULT))
         texts["format_version"] = "Version of this format."
     for key, name in names(kind).items():
-        found = getattr(kind, name)
-        if isinstance(found, derived):
-            hint = get_type_hints(found.fget, include_extras=True)["return"]
-            texts[key] = (found.__doc__ or "").strip()
+        value = getattr(kind, name)
+        if isinstance(value, derived):
+            hint = get_type_hints(value.fget, include_extras=True)["return"]
+            texts[key] = (value.__doc__ or "").strip()
         else:
             hint = hints[name]
         default = UNSET if UnsetType in get_args(hint) else NODEFAULT

@@ -49,8 +49,8 @@ def _plain(value: Any) -> Any:
     """Return what orjson can encode. Raises TypeError for a type without public JSON."""
     if isinstance(value, Public):
         head = {} if value.version is None else {"format_version": value.version}
-        found = {key: getattr(value, name) for key, name in names(type(value)).items()}
-        return head | {key: item for key, item in found.items() if item is not UNSET}
+        values = {key: getattr(value, name) for key, name in names(type(value)).items()}
+        return head | {key: item for key, item in values.items() if item is not UNSET}
     if isinstance(value, datetime):
         return time_text(value)
     if isinstance(value, timedelta):

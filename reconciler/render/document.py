@@ -54,12 +54,16 @@ Line: TypeAlias = tuple[Cell, ...]
 
 
 class Column(Struct, frozen=True):
-    """A column, and what text has around its cells. Cells of a padded one have equal widths."""
+    """A column, and what text has around its cells. Cells of a padded one have equal widths.
+
+    `page_only`: neither text nor Markdown has it.
+    """
 
     title: str
     before: str = "  "
     after: str = ""
     padded: bool = True
+    page_only: bool = False
 
 
 class Group(Struct, frozen=True):
@@ -211,7 +215,7 @@ class _TextTable:
         rows = [[column.title for column in table.columns], *self.grid]
         sized = rows if table.headed else self.grid
         self.widths = [max(map(width_of, cells)) for cells in zip(*sized, strict=True)]
-        self.shown = list(range(len(self.widths)))
+        self.shown = [n for n, column in enumerate(table.columns) if not column.page_only]
         note = len("note") if table.beside and table.headed else -2
         for place in table.optional:
             if self.margin + sum(self.widths[n] + 2 for n in self.shown) + note <= self.style.width:
@@ -270,7 +274,7 @@ class _TextTable:
 
     def _cells(self, cells: Sequence[Cell], *, painted: bool = True) -> str:
         line = ""
-        for place in self.shown[: max(len(cells), 1)]:
+        for place in [n for n in self.shown if n < len(cells)]:
             cell, column = cells[place], self.table.columns[place]
             text = printable(cell.text)
             if text or column.padded:
@@ -359,7 +363,8 @@ def _titles(table: Table) -> list[str]:
     signs = [""] if any(row.sign for row in table.rows) else []
     groups = ["resource"] if any(row.group for row in table.rows) else []
     notes = ["note"] if any(row.notes for row in table.rows) else []
-    return [*signs, *groups, *(column.title for column in table.columns), *notes]
+    titles = (column.title for column in table.columns if not column.page_only)
+    return [*signs, *groups, *titles, *notes]
 
 
 def _rows(table: Table, options: RenderOptions) -> Iterator[str]:
@@ -368,8 +373,11 @@ def _rows(table: Table, options: RenderOptions) -> Iterator[str]:
     for row in table.rows:
         cells = [row.sign] if signed else []
         cells += [_marked(row.group.name)] if row.group is not None else []
-        cells += [_markdown_cell(cell, links=options.links) for cell in row.cells]
-        cells += [""] * (len(table.columns) - len(row.cells))
+        cells += [
+            _markdown_cell(cell, links=options.links)
+            for cell, column in zip(row.cells, table.columns, strict=True)
+            if not column.page_only
+        ]
         yield _cells_line([*cells, *([marked_up("; ".join(row.notes))] if noted else [])])
 
 

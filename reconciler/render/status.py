@@ -41,12 +41,12 @@ _LONGEST_NOTE = 120
 _LONGEST_NAME = 48
 _MOST_MISSING = 5
 _TITLES = ("export", "in", "last run", "state", "lag", "rows/day", "next run", "latest runs")
-_COLUMNS = tuple(map(Column, _TITLES))
+_COLUMNS = tuple(Column(title, page_only=title == "next run") for title in _TITLES)
 _MOST_BARS = 10
 _SKEW = timedelta(minutes=5)
 """How far the clock of the service may be ahead of this machine without a word."""
-_LEAST_FIRST = (6, 7, 1, 5)
-"""The columns that a narrow terminal does not show: next run, latest runs, parent, rows a day."""
+_LEAST_FIRST = (7, 1, 5)
+"""The columns that a narrow terminal does not show: latest runs, parent, rows a day."""
 
 
 def as_ascii(text: str) -> str:

@@ -117,8 +117,8 @@ def _writer(name: str, result: str) -> Writer:
 
         return lambda report, _: as_json(report)
     module, _, function = place.partition(":")
-    found: Any = getattr(import_module(f"reconciler.render.{module}"), function)
-    return _written(name, found) if function.endswith(_DOCUMENT) else found
+    writer: Any = getattr(import_module(f"reconciler.render.{module}"), function)
+    return _written(name, writer) if function.endswith(_DOCUMENT) else writer
 
 
 def _written(name: str, document_of: Callable[[Any, RenderOptions], Document]) -> Writer:

@@ -75,9 +75,9 @@ def lines(*exports: ExportStatus, width: int = 140, **options: bool) -> list[str
 
 def test_the_worst_exports_have_a_line_and_the_others_are_counted() -> None:
     shown = lines(ORDERS, SESSIONS, *FINE, width=160)
-    heading = "last run            state      lag  rows/day  next run  latest runs  note"
-    failing = "12:01 (39 min ago)  Failed ×6  6 h  28.1 M    -         █·×          access denied"
-    missed = "paused 3 d          -          3 d  -         -                      72 runs missed:"
+    heading = "last run            state      lag  rows/day  latest runs  note"
+    failing = "12:01 (39 min ago)  Failed ×6  6 h  28.1 M    █·×          access denied"
+    missed = "paused 3 d          -          3 d  -                      72 runs missed:"
     assert shown == [
         "Environment production · https://eu.posthog.com · 2026-06-10 12:40 UTC",
         "",
