@@ -101,7 +101,7 @@ class Creator(Struct, frozen=True):
 
 
 def _differing(body: JSONObject, creation: Creation) -> str | None:
-    """Return the field that tells an answer from that to this create: its name, or its parent."""
+    """Return the field in which an answer differs from this create: its name, or its parent."""
     name, kind = body.get("name"), creation.routes.kind
     if not isinstance(name, str) or name.strip() != creation.names[0].strip():
         return "name"

@@ -95,7 +95,8 @@ def test_two_changes_of_an_object_have_two_ids() -> None:
     changes = [change for change in several().effective if change.address.key == "orders_4"]
     assert len(changes) == 2
     ids = Page(plan_as_html(several())).ids()
-    assert {"batch_export.orders_4", changes[1].id} <= set(ids)
+    assert "batch_export.orders_4" in ids
+    assert sum(change.id in ids for change in changes) == 1
 
 
 def test_dangers_come_first_and_are_open() -> None:
