@@ -11,57 +11,68 @@ import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from pkgutil import iter_modules
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from msgspec import Struct
+from msgspec import NODEFAULT, UNSET, Struct, UnsetType, defstruct, field
 from msgspec.json import schema
 from msgspec.structs import fields
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from reconciler import model  # noqa: E402 - not installed
+from reconciler.diagnostics import Mark  # noqa: E402 - not installed
+from reconciler.model.address import Address  # noqa: E402 - not installed
 from reconciler.model.codec.backfill_plan import BackfillPlanForm  # noqa: E402 - not installed
-from reconciler.model.codec.compared import ComparisonForm  # noqa: E402 - not installed
-from reconciler.model.codec.drift import DriftForm, PulledForm  # noqa: E402 - not installed
-from reconciler.model.codec.explanation import ExplanationForm  # noqa: E402 - not installed
-from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm  # noqa: E402 - not installed
-from reconciler.model.codec.gaps import GapReportForm  # noqa: E402
-from reconciler.model.codec.health import HealthReportForm  # noqa: E402
-from reconciler.model.codec.lines import AnyLine  # noqa: E402
-from reconciler.model.codec.preflight import PreflightReportForm  # noqa: E402
-from reconciler.model.codec.projects import (  # noqa: E402
-    ProjectDetailsForm,
-    ProjectReportForm,
+from reconciler.model.codec.base import (  # noqa: E402
+    AddressText,
+    PathForm,
+    PlaceForm,
 )
-from reconciler.model.codec.runs import LogReportForm, RunReportForm  # noqa: E402
-from reconciler.model.codec.status import StatusReportForm  # noqa: E402
+from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm  # noqa: E402 - not installed
+from reconciler.model.codec.lines import AnyLine  # noqa: E402
+from reconciler.model.public import Public, derived, names  # noqa: E402
 from reconciler.model.term import Term  # noqa: E402
+from reconciler.model.values import Path  # noqa: E402
 
 Schema = dict[str, Any]
 
+_SHAPES: Mapping[Any, Any] = {
+    Address: AddressText,
+    Mark: PlaceForm,
+    Path: PathForm,
+    datetime: str,
+    Mapping[str, Any]: dict[str, Any],
+}
+"""What public JSON has for the values of some types."""
+
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def _reports(kind: type[Public] = Public) -> Iterator[type[Public]]:
+    """Yield the reports of all modules of the model."""
+    for below in kind.__subclasses__():
+        yield from (below,) if "schema" in vars(below) else ()
+        yield from _reports(below)
+
+
+for module in iter_modules(model.__path__):
+    import_module(f"{model.__name__}.{module.name}")
+_LINES = "One line of `apply --log-file FILE` and `--format json`."
 FORMS = {
     "plan": ("Plan", PlanForm, None),
-    "status": ("Status", StatusReportForm, None),
-    "runs": ("Runs", RunReportForm, None),
-    "logs": ("Logs", LogReportForm, None),
-    "drift": ("Drift", DriftForm, None),
-    "pull": ("Pull", PulledForm, None),
-    "doctor": ("Doctor", HealthReportForm, None),
-    "explain": ("Explain", ExplanationForm, None),
-    "gaps": ("Gaps", GapReportForm, None),
+    **{
+        kind.schema: (kind.schema.replace("_", " ").capitalize(), kind, None) for kind in _reports()
+    },
     "backfill": ("Backfill", BackfillPlanForm, None),
-    "compare": ("Compare", ComparisonForm, None),
-    "preflight": ("Preflight", PreflightReportForm, None),
-    "projects": ("Projects", ProjectReportForm, None),
-    "project_details": ("Project details", ProjectDetailsForm, None),
-    "event": (
-        "Event",
-        AnyLine,
-        "One line of `apply --log-file FILE` and `--format json`.",
-    ),
+    "event": ("Event", AnyLine, _LINES),
 }
 
 
@@ -76,7 +87,7 @@ def generated() -> Mapping[str, str]:
 def saved_schema(name: str) -> Schema:
     """Return the schema of a command's JSON, with an absolute id and all that it refers to."""
     title, form, description = FORMS[name]
-    raw = schema(form)
+    raw = schema(_shadow(form) if isinstance(form, type) and issubclass(form, Public) else form)
     definitions = {_name(key): _definition(key, node) for key, node in raw["$defs"].items()}
     root = _node({key: node for key, node in raw.items() if key != "$defs"})
     if "$ref" in root:
@@ -85,6 +96,55 @@ def saved_schema(name: str) -> Schema:
     text = description or root["description"]
     rest = {key: value for key, value in root.items() if key not in ("title", "description")}
     return {**head, "title": title, "description": text, **rest, "$defs": definitions}
+
+
+@cache
+def _shadow(kind: type[Public]) -> type[Struct]:
+    """Return a form with what public JSON has of a type: schemas are made of forms."""
+    hints = get_type_hints(kind, include_extras=True)
+    made: list[tuple[str, Any, Any]] = []
+    texts = {key: text for key, text in _descriptions(kind).items() if key in names(kind)}
+    if kind.version is not None:
+        made.append(("format_version", Literal[kind.version], NODEFAULT))
+        texts["format_version"] = "Version of this format."
+    for key, name in names(kind).items():
+        value = getattr(kind, name)
+        if isinstance(value, derived):
+            hint = get_type_hints(value.fget, include_extras=True)["return"]
+            texts[key] = (value.__doc__ or "").strip()
+        else:
+            hint = hints[name]
+        default = UNSET if UnsetType in get_args(hint) else NODEFAULT
+        made.append((key.replace("-", "_"), _shape(hint), field(name=key, default=default)))
+    space = {"__doc__": kind.__doc__, "__texts__": texts}
+    return defstruct(kind.__name__, made, namespace=space, forbid_unknown_fields=True, kw_only=True)
+
+
+def _shape(hint: Any) -> Any:
+    """Return the type that values of a type have in public JSON."""
+    if hint in _SHAPES:
+        return _SHAPES[hint]
+    if isinstance(hint, type) and issubclass(hint, Public):
+        return _shadow(hint)
+    words = get_args(hint)[0] if get_origin(hint) is dict else None
+    if isinstance(words, type) and issubclass(words, Term):
+        return _counts(words, get_args(hint)[1])
+    parts = tuple(map(_shape, get_args(hint)))
+    if get_origin(hint) in (Union, UnionType):
+        return Union[parts]  # noqa: UP007 - of parts that are known here only
+    if get_origin(hint) in (tuple, dict):
+        return get_origin(hint)[parts]
+    return hint
+
+
+def _counts(words: type[Term], number: Any) -> type[Struct]:
+    """Return a form with a number for each word."""
+    members = [(word.name.lower(), number, field(name=str(word))) for word in words]
+    texts = {str(word): word.meaning for word in words}
+    space = {"__doc__": f"The number by {words.__name__.lower()}.", "__texts__": texts}
+    return defstruct(
+        f"{words.__name__}Counts", members, namespace=space, forbid_unknown_fields=True
+    )
 
 
 def _name(key: str) -> str:
@@ -102,17 +162,19 @@ def _all_forms(form: type[Struct] = Struct) -> Iterator[type[Struct]]:
 
 def _descriptions(form: type[Struct]) -> dict[str, str]:
     """Return the docstrings after the fields of a form, by their names in JSON."""
-    names = {field.name: field.encode_name for field in fields(form)}
+    if "__texts__" in vars(form):
+        return {key: text for key, text in vars(form)["__texts__"].items() if text}
+    keys = {field.name: field.encode_name for field in fields(form)}
     texts: dict[str, str] = {}
     for owner in form.__mro__[: form.__mro__.index(Struct)]:
         (defined,) = ast.parse(inspect.getsource(owner)).body
-        for field, below in pairwise(getattr(defined, "body", ())):
-            match field, below:
+        for item, below in pairwise(getattr(defined, "body", ())):
+            match item, below:
                 case (
                     ast.AnnAssign(target=ast.Name(id=name)),
                     ast.Expr(value=ast.Constant(value=str(text))),
                 ):
-                    texts.setdefault(names[name], " ".join(text.split()))
+                    texts.setdefault(keys[name], " ".join(text.split()))
     return texts
 
 
@@ -127,7 +189,8 @@ def _definition(key: str, node: Schema) -> Schema:
             "enum": [word.value for word in words],
         }
     made = _node({name: value for name, value in node.items() if name != "title"})
-    for form in (form for form in _all_forms() if form.__name__ == key):
+    forms = [form for form in _all_forms() if form.__name__ == key and not issubclass(form, Public)]
+    for form in [form for form in forms if "__texts__" in vars(form)] or forms:
         for name, text in _descriptions(form).items():
             made["properties"][name].pop("description", None)
             made["properties"][name] = {"description": text, **made["properties"][name]}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.api.workspace import Workspace, options_of, runtime_of
+from reconciler.api.workspace import Workspace, masked, options_of, runtime_of
 
 if TYPE_CHECKING:
     from reconciler.commands.backfills import Backfilled
@@ -46,7 +47,7 @@ async def status(
     from reconciler.commands import status as states
 
     request = states.StatusRequest(options_of(workspace), tuple(names), tuple(projects))
-    return (await states.status(request, runtime_of(workspace))).report
+    return (await masked(workspace, partial(states.status, request))).report
 
 
 async def runs(  # noqa: PLR0913 - the options of the command
@@ -74,7 +75,7 @@ async def runs(  # noqa: PLR0913 - the options of the command
         statuses=tuple(statuses),
         limit=limit,
     )
-    return await running.runs(request, runtime_of(workspace))
+    return await masked(workspace, partial(running.runs, request))
 
 
 async def logs(
@@ -87,7 +88,7 @@ async def logs(
     from reconciler.commands import log_reading
 
     request = log_reading.LogsRequest(options_of(workspace), name, run=run, limit=limit)
-    return await log_reading.logs(request, runtime_of(workspace))
+    return await masked(workspace, partial(log_reading.logs, request))
 
 
 async def gaps(
@@ -109,7 +110,7 @@ async def gaps(
     request = missing.GapRequest(
         options_of(workspace), tuple(names), length=length, first=first, last=last
     )
-    return (await missing.gaps(request, runtime_of(workspace))).report
+    return (await masked(workspace, partial(missing.gaps, request))).report
 
 
 async def backfill(
@@ -131,9 +132,12 @@ async def backfill(
     """
     from reconciler.commands import backfills
     from reconciler.commands.recording import Outputs
+    from reconciler.model.redaction import masked_in
+
+    runtime = runtime_of(workspace)
 
     async def approved(made: BackfillPlan) -> bool:
-        return approve(made)
+        return approve(masked_in(made, runtime.mask))
 
     request = backfills.BackfillRequest(
         options_of(workspace),
@@ -147,7 +151,7 @@ async def backfill(
         outputs=Outputs(log_file),
     )
     screen = backfills.Screen(lambda *_: None, approved)
-    return await backfills.backfill(request, runtime_of(workspace), screen)
+    return masked_in(await backfills.backfill(request, runtime, screen), runtime.mask)
 
 
 async def cancel_backfills(

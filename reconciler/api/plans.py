@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.api.workspace import PlanScope, Workspace, options_of, plan_request_of, runtime_of
+from reconciler.api.workspace import (
+    PlanScope,
+    Workspace,
+    masked,
+    options_of,
+    plan_request_of,
+    runtime_of,
+)
 
 if TYPE_CHECKING:
     from reconciler.commands.applying import Applied
@@ -100,7 +108,7 @@ async def import_(  # noqa: PLR0913 - the options of the command
     options = importing.ImportOptions(
         options_of(workspace), choice, into=into, force=force, dry_run=dry_run
     )
-    return await importing.import_live(options, runtime_of(workspace))
+    return await masked(workspace, partial(importing.import_live, options))
 
 
 async def compare(
@@ -115,4 +123,4 @@ async def compare(
     request = comparing.CompareRequest(
         options_of(workspace), first, second, live=live, names=tuple(names)
     )
-    return (await comparing.compare(request, runtime_of(workspace))).comparison
+    return (await masked(workspace, partial(comparing.compare, request))).report

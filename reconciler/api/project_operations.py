@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.api.workspace import Workspace, options_of, runtime_of
+from reconciler.api.workspace import Workspace, masked, options_of, runtime_of
 
 if TYPE_CHECKING:
     from reconciler.model.project_report import ProjectDetails, ProjectReport
@@ -20,7 +21,7 @@ async def projects(workspace: Workspace, names: Sequence[str] = ()) -> ProjectRe
     from reconciler.commands import projects as listing
 
     request = listing.ProjectsRequest(options_of(workspace), tuple(names))
-    return await listing.projects(request, runtime_of(workspace))
+    return await masked(workspace, partial(listing.projects, request))
 
 
 async def show_project(workspace: Workspace, name: str, *, reveal: bool = False) -> ProjectDetails:
@@ -31,7 +32,7 @@ async def show_project(workspace: Workspace, name: str, *, reveal: bool = False)
     from reconciler.commands import projects as listing
 
     request = listing.ProjectRequest(options_of(workspace), name, reveal=reveal)
-    return await listing.project(request, runtime_of(workspace))
+    return await masked(workspace, partial(listing.project, request))
 
 
 async def project_activity(workspace: Workspace, name: str) -> ProjectDetails:
@@ -42,7 +43,7 @@ async def project_activity(workspace: Workspace, name: str) -> ProjectDetails:
     from reconciler.commands import projects as listing
 
     request = listing.ProjectRequest(options_of(workspace), name)
-    return await listing.project_activity(request, runtime_of(workspace))
+    return await masked(workspace, partial(listing.project_activity, request))
 
 
 async def project_demo_data(workspace: Workspace, name: str) -> ProjectDetails:
@@ -53,7 +54,7 @@ async def project_demo_data(workspace: Workspace, name: str) -> ProjectDetails:
     from reconciler.commands import projects as listing
 
     request = listing.ProjectRequest(options_of(workspace), name)
-    return await listing.project_demo_data(request, runtime_of(workspace))
+    return await masked(workspace, partial(listing.project_demo_data, request))
 
 
 async def reset_token(
@@ -72,10 +73,13 @@ async def reset_token(
     answer, ReconcilerError if it is not approved, and the errors of `projects`.
     """
     from reconciler.commands import projects as listing
+    from reconciler.model.redaction import masked_in
+
+    runtime = runtime_of(workspace)
 
     async def approved(details: ProjectDetails) -> bool:
-        return approve(details)
+        return approve(masked_in(details, runtime.mask))
 
     request = listing.ProjectRequest(options_of(workspace), name, reveal=reveal)
     reset = listing.ResetRequest(request, out)
-    return await listing.reset_token(reset, runtime_of(workspace), approved)
+    return masked_in(await listing.reset_token(reset, runtime, approved), runtime.mask)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -96,6 +96,14 @@ def runtime_of(workspace: Workspace) -> Runtime:
     from reconciler.commands.runtime import Runtime
 
     return Runtime(environ=workspace.environ, now=workspace.now, listen=workspace.listen)
+
+
+async def masked(workspace: Workspace, work: Callable[[Runtime], Awaitable[_T]]) -> _T:
+    """Run a use case and return its result with known secrets masked."""
+    from reconciler.model.redaction import masked_in
+
+    runtime = runtime_of(workspace)
+    return masked_in(await work(runtime), runtime.mask)
 
 
 def plan_request_of(workspace: Workspace, scope: PlanScope | None) -> PlanRequest:

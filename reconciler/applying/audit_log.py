@@ -36,6 +36,7 @@ class AuditLog:
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         try:
             self._file = _open(path)
         except OSError as error:
@@ -47,6 +48,19 @@ class AuditLog:
     def __call__(self, record: Record) -> None:
         """Write one line at once, so that the log of a killed run is complete. Raises OSError."""
         write_line(self._file, record)
+
+    def lost(self) -> str | None:
+        """Return what happened to the lines that were written, None if they are in the file."""
+        status = os.fstat(self._file.fileno())
+        try:
+            is_there = os.path.samestat(status, self._path.stat())
+        except OSError:
+            is_there = False
+        if not is_there:
+            return "it was removed or replaced during the run"
+        # Lines are appended: the position is the size at the last write.
+        is_cut = S_ISREG(status.st_mode) and status.st_size < self._file.tell()
+        return "it was truncated during the run" if is_cut else None
 
     def close(self) -> None:
         """Close the file."""

@@ -20,12 +20,14 @@ RecordListener: TypeAlias = Callable[[Record], None]
 class Output(Struct, frozen=True):
     """A listener of a run. `name` is for messages.
 
-    `required`: a run does not start if its first event can't be written.
+    `required`: a run does not start if its first event can't be written. `lost` returns what
+    happened to events that were written, None if they are still there.
     """
 
     name: str
     write: RecordListener
     required: bool = False
+    lost: Callable[[], str | None] = lambda: None
 
     @classmethod
     def of(cls, name: str, listener: Listener) -> Output:
@@ -78,11 +80,13 @@ class Bus(Struct):
     @property
     def problems(self) -> tuple[str, ...]:
         """What the outputs lack, a line for each output that failed."""
-        return tuple(
+        missing = tuple(
             f"{name} is incomplete: {reason}; "
             f"{self._sequence - first + 1} of {self._sequence} events are missing"
             for name, (first, reason) in self._failures.items()
         )
+        lost = ((output.name, output.lost()) for output in self.outputs)
+        return missing + tuple(f"{name} is incomplete: {reason}" for name, reason in lost if reason)
 
 
 def _reason(error: Exception) -> str:

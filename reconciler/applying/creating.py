@@ -14,7 +14,7 @@ from reconciler.errors import AmbiguousOutcome, Conflict, Expired, StalePlan
 from reconciler.model.live import id_text
 from reconciler.model.request import Request
 from reconciler.model.routes import Routes
-from reconciler.model.values import JSON
+from reconciler.model.values import JSON, JSONObject
 from reconciler.model.wording import printable, quoted
 
 
@@ -86,16 +86,27 @@ class Creator(Struct, frozen=True):
     def _new_id(self, body: JSON, request: Request, creation: Creation) -> str:
         """Return the id of the answer to a create.
 
-        Raises AmbiguousOutcome if it is not the id of a new object.
+        Raises AmbiguousOutcome if the answer does not show the new object of the create: nothing
+        is written to an object of another client.
         """
         live_id = id_text(body.get("id")) if isinstance(body, Mapping) else None
-        if live_id is None:
+        if live_id is None or not isinstance(body, Mapping):
             raise AmbiguousOutcome(f"{request.label}: the response contains no id")
+        what = f"{request.label}: the response shows another object, {printable(live_id)}"
         if live_id in creation.before or not self.scopes.is_foreign(creation.scope.kind, live_id):
-            raise AmbiguousOutcome(
-                f"{request.label}: the response has the id of another object, {printable(live_id)}"
-            )
+            raise AmbiguousOutcome(f"{what}, which existed before")
+        if differing := _differing(body, creation):
+            raise AmbiguousOutcome(f"{what}, whose {differing} is not the one that was sent")
         return live_id
+
+
+def _differing(body: JSONObject, creation: Creation) -> str | None:
+    """Return the field in which an answer differs from this create: its name, or its parent."""
+    name, kind = body.get("name"), creation.routes.kind
+    if not isinstance(name, str) or name.strip() != creation.names[0].strip():
+        return "name"
+    parent_id = id_text(body.get(kind.parent_field)) if kind.parent_field else None
+    return kind.parent if parent_id != creation.scope.parent_id else None
 
 
 def _scope(routes: Routes) -> Scope:

@@ -204,6 +204,7 @@ class _Run(Struct):
         finally:
             for task in running:
                 task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
 
     def _is_check_due(self) -> bool:
         return self.transport.clock() - self.unchecked_since > CHECKED_WITHIN

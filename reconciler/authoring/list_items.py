@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TypeAlias
 
@@ -41,14 +41,19 @@ class ListText(Struct, frozen=True):
         if not node.flow_style and not all(map(self._has_own_lines, items)):
             return None
         splices: list[Splice] = []
-        for pairs, low, high, added in _changes(have, want):
+        changes = list(_changes(have, want))
+        moved = {source for *_, added in changes for _, source in added if source is not None}
+        lines = [self._lines_of(items, position, moved) for position in range(len(items))]
+        for pairs, low, high, added in changes:
             for position, value in pairs:
                 changed = self._changed(items[position], have[position], value, inside)
                 if changed is None:
                     return None
                 splices += changed
-            edits = self._in_flow if node.flow_style else self._in_block
-            splices += edits(items, low, high, added)
+            if node.flow_style:
+                splices += self._in_flow(items, low, high, [value for value, _ in added])
+            else:
+                splices += self._in_block(lines, low, high, added)
         removed = [splice for splice in splices if splice.end > splice.start]
         scalars = [item for item in nodes_in(node) if isinstance(item, yaml.ScalarNode)]
         if node.flow_style and any(
@@ -88,40 +93,82 @@ class ListText(Struct, frozen=True):
             yield Splice(at, at, "".join(f"{text}, " for text in texts))
 
     def _in_block(
-        self, items: Sequence[Node], low: int, high: int, added: Sequence[JSON]
+        self, lines: Sequence[tuple[int, int]], low: int, high: int, added: Sequence[_Added]
     ) -> Iterator[Splice]:
-        """Yield the changes of a list with a dash before each item."""
-        for item in items[low:high]:
-            yield Splice(self.starts[item.start_mark.line], self.starts[_line_after(item)], "")
-        line = _line_after(items[low - 1]) if low else items[0].start_mark.line
-        begin = self.starts[items[0].start_mark.line]
+        """Yield the changes of a list with a dash before each item.
+
+        An item that moves keeps its lines, with the comments above it and beside it.
+        """
+        for begin, end in lines[low:high]:
+            yield Splice(self.starts[begin], self.starts[end], "")
+        line = lines[low - 1][1] if low else lines[0][0]
+        begin = self.starts[lines[0][0]]
         margin = self.text[begin : self.text.index("-", begin)]
         is_open = line == len(self.starts) - 1 and not self.text.endswith(("\n", "\r"))
-        for value in added:
-            lines = yaml_text([value]).splitlines() if isinstance(value, dict) else ()
-            shown = "".join(f"{margin}{text}{self.ending}" for text in lines)
-            shown = shown or f"{margin}- {flow_text(value)}{self.ending}"
+        for value, source in added:
+            if source is None:
+                shown = self._block_text(value, margin)
+            else:
+                first, last = lines[source]
+                shown = self.text[self.starts[first] : self.starts[last]].rstrip("\r\n")
+                shown += self.ending
             yield Splice(
                 self.starts[line], self.starts[line], f"{self.ending}{shown}" if is_open else shown
             )
             is_open = False
 
+    def _block_text(self, value: JSON, margin: str) -> str:
+        """Return the lines of a new item."""
+        lines = yaml_text([value]).splitlines() if isinstance(value, dict) else ()
+        shown = "".join(f"{margin}{text}{self.ending}" for text in lines)
+        return shown or f"{margin}- {flow_text(value)}{self.ending}"
 
-_Change = tuple[list[tuple[int, JSON]], int, int, Sequence[JSON]]
+    def _lines_of(
+        self, items: Sequence[Node], position: int, moved: Collection[int]
+    ) -> tuple[int, int]:
+        """Return the first line of an item and the line below it.
+
+        The comments above one that moves are part of it. Those above the first item may be about
+        the list, and those above one that is removed about the items below.
+        """
+        line = items[position].start_mark.line
+        first = _line_after(items[position - 1]) if position and position in moved else line
+        while line > first and self._is_comment(line - 1):
+            line -= 1
+        return line, _line_after(items[position])
+
+    def _is_comment(self, line: int) -> bool:
+        return self.text[self.starts[line] : self.starts[line + 1]].lstrip().startswith("#")
+
+
+_Added: TypeAlias = tuple[JSON, int | None]
+"""A value to add, and the position of the item that moves there, None for a new one."""
+_Change: TypeAlias = tuple[list[tuple[int, JSON]], int, int, Sequence[_Added]]
 
 
 def _changes(have: Sequence[JSON], want: Sequence[JSON]) -> Iterator[_Change]:
-    """Yield the items that change in place, the range of those to remove, and those to add."""
+    """Yield the items that change in place, the range of those to remove, and those to add.
+
+    An item that moves does not change in place: what a comment says of it would be at another.
+    """
     before, after = (
         [orjson.dumps(item, option=_OPTIONS) for item in side] for side in (have, want)
     )
     matcher = SequenceMatcher(None, before, after, autojunk=False)
-    for tag, low, high, new_low, new_high in matcher.get_opcodes():
-        if tag == "equal":
-            continue
-        common = min(high - low, new_high - new_low)
+    changes = [change for change in matcher.get_opcodes() if change[0] != "equal"]
+    removed = [position for _, low, high, *_ in changes for position in range(low, high)]
+    for _, low, high, new_low, new_high in changes:
+        added: list[_Added] = []
+        for position in range(new_low, new_high):
+            source = next((old for old in removed if before[old] == after[position]), None)
+            if source is not None:
+                removed.remove(source)
+            added.append((want[position], source))
+        moves = any(source is not None for _, source in added)
+        left = {*before[low:high]} & {*after}
+        common = 0 if moves or left else min(high - low, new_high - new_low)
         pairs = [(low + step, want[new_low + step]) for step in range(common)]
-        yield pairs, low + common, high, want[new_low + common : new_high]
+        yield pairs, low + common, high, added[common:]
 
 
 def _line_after(item: Node) -> int:

@@ -12,6 +12,7 @@ from posixpath import normpath
 
 from reconciler.errors import ReconcilerError
 from reconciler.model.wording import quoted
+from reconciler.workspace.journal import NAME, draft_beside, journal
 from reconciler.workspace.sources import leaves_workspace
 
 
@@ -21,7 +22,7 @@ def write_private(path: Path, data: bytes) -> None:
     Raises OSError, also for a path that is a link, a device or a pipe.
     """
     check_regular(path)
-    draft = _draft(path)
+    draft = draft_beside(path)
     try:
         _write(draft, data, mode=0o600)
         draft.replace(path)
@@ -33,30 +34,32 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
     """Write texts by their paths in the workspace, in the given order, and create folders.
 
     Existing files keep their mode, and only their owner can read new ones. A link to a file of the
-    workspace stays a link. Raises ReconcilerError for other links, for a path outside the
-    workspace, and for errors of the system.
+    workspace stays a link. If this process is killed, the next command finishes or rolls back.
+    Raises ReconcilerError for other links, for a path outside the workspace, and for errors of the
+    system.
     """
+    root = folder.resolve()
     drafts: dict[Path, tuple[str, Path]] = {}
-    try:
-        for name, text in files.items():
+    for name in files:
+        with _explained(name, folder):
+            target = _target(folder, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if target.is_dir():
+                raise IsADirectoryError(EISDIR, "it is a folder")
+            # Two names may lead to one file, through a link.
+            drafts[draft_beside(target)] = (name, target)
+    if not drafts:
+        return
+    moves = {draft: target for draft, (_, target) in drafts.items()}
+    with _explained(NAME, folder), journal(root, moves) as written:
+        for draft, (name, target) in drafts.items():
             with _explained(name, folder):
-                target = _target(folder, name)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                if target.is_dir():
-                    raise IsADirectoryError(EISDIR, "it is a folder")
-                # Two names may lead to one file, through a link.
-                draft = _draft(target)
-                drafts[draft] = (name, target)
                 mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
-                _write(draft, text.encode(), mode=mode)
-        while drafts:
-            draft, (name, target) = next(iter(drafts.items()))
+                _write(draft, files[name].encode(), mode=mode)
+        written.complete()
+        for draft, (name, target) in drafts.items():
             with _explained(name, folder):
                 draft.replace(target)
-            del drafts[draft]
-    finally:
-        for draft in drafts:
-            draft.unlink(missing_ok=True)
 
 
 def _target(folder: Path, name: str) -> Path:
@@ -87,15 +90,6 @@ def check_regular(path: Path) -> None:
         raise OSError(ELOOP, "it is a symbolic link")
     if not stat.S_ISREG(mode):
         raise OSError(EINVAL, "it is not a regular file")
-
-
-def _draft(path: Path) -> Path:
-    """Return a new hidden file beside a file.
-
-    The name of the file is not part of it, since it may be as long as names can be. Process ids
-    are no part of it either: they are the same in many containers.
-    """
-    return path.with_name(f".reconciler.{os.urandom(8).hex()}")
 
 
 def _write(path: Path, data: bytes, *, mode: int) -> None:

@@ -150,7 +150,6 @@ class Terminal(Struct, frozen=True):
     def show(self, result: PlanResult) -> None:
         """Show a plan, and what applying it takes."""
         from reconciler.cli.running import cost_of
-        from reconciler.render.plan.since import differences
         from reconciler.render.plan.text import plan_as_text
 
         self.progress.clear()
@@ -160,9 +159,11 @@ class Terminal(Struct, frozen=True):
             write_plan(plan_as_text(result.plan, replace(self.how, cost=cost)))
         elif cost:
             write_note(f"{cost}\n")
-        new = differences(result.plan, self.how.root, self.how.since)
-        if new:
-            write_message(f"Since the plan that was shown: {new}.\n")
+        if self.how.since:
+            from reconciler.render.plan.since import differences
+
+            new = differences(result.plan, self.how.root, self.how.since)
+            write_message(f"Since the plan that was shown: {new}.\n" if new else "")
 
     async def approve(self, plan: Plan) -> bool:
         """Ask for approval."""

@@ -27,11 +27,12 @@ from reconciler.cli.streams import write_message, write_note, write_plan, write_
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.moments import duration_of
 from reconciler.model.wording import printable, several
+from reconciler.render.formats import DEFAULT, writer_of
 
 if TYPE_CHECKING:
     from reconciler.client.estimate import Estimate
-    from reconciler.client.stop import Stop
     from reconciler.commands.backfills import Backfilled, BackfillRequest
+    from reconciler.commands.runtime import Runtime
     from reconciler.model.backfill_plan import BackfillPlan
     from reconciler.render.progress import Progress
 
@@ -116,13 +117,14 @@ def started(
     """Plan, show, approve and start backfills; print how they ended; return the exit code."""
     from reconciler.cli.running import progress, runtime, shown
     from reconciler.commands.backfills import Screen, backfill
+    from reconciler.model.redaction import masked_in
     from reconciler.render.backfills import backfills_as_json, ends_as_text
 
     listener, world = progress(), runtime()
-    terminal = _Terminal(listener, world.stop, is_json=is_json or out == STDOUT)
+    terminal = _Terminal(listener, world, is_json=is_json or out == STDOUT)
     screen = Screen(terminal.show, terminal.approve, terminal.begin)
     work = backfill(request, replace(world, listen=listener), screen)
-    result = run(shown(work, listener))
+    result = masked_in(run(shown(work, listener)), world.mask)
     if out is not None:
         _save(result.plan, out)
     elif is_json:
@@ -136,18 +138,19 @@ class _Terminal(Struct, frozen=True):
     """Shows the backfills and asks. With `is_json`, stdout is for the result only."""
 
     progress: Progress
-    stop: Stop
+    world: Runtime
     is_json: bool
 
     def show(self, plan: BackfillPlan, estimate: Estimate) -> None:
-        from reconciler.render.backfills import backfills_as_text
         from reconciler.render.durations import estimate_as_text
 
         self.progress.clear()
         cost = ""
         if plan.backfills:
             cost = estimate_as_text(estimate.calls, estimate.seconds, limit=estimate.limit)
-        text = backfills_as_text(plan, replace(render_options(), cost=cost))
+        text = writer_of(DEFAULT, "backfills")(
+            plan, replace(render_options(), cost=cost, mask=self.world.mask)
+        )
         if self.is_json:
             write_note(text)
         else:
@@ -163,7 +166,7 @@ class _Terminal(Struct, frozen=True):
         return approval.is_given_by(await read_line(sys.stdin))
 
     def begin(self) -> None:
-        stop_on_signals(self.stop)
+        stop_on_signals(self.world.stop)
 
 
 def _save(plan: BackfillPlan, out: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -15,10 +16,7 @@ from reconciler.cli.options import (
     format_option,
     workspace_of,
 )
-from reconciler.cli.output import print_warnings, render_options
-from reconciler.cli.streams import write_note, write_result
 from reconciler.errors import ExitCode
-from reconciler.render.formats import writer_of
 
 EXAMPLES = (
     ("compare staging production", "Show what differs in the files, without a network"),
@@ -51,13 +49,9 @@ def execute(
     comes from a reference such as ${var:bucket}, if both environments override the field, or if it
     is a name, an id or a secret. Exits with 2 if there are other differences.
     """
-    from reconciler.cli.running import run_shown, runtime
+    from reconciler.cli.running import show_report
     from reconciler.commands.comparing import CompareRequest, compare
 
     request = CompareRequest(workspace_of(options), first, second, live, names)
-    result = run_shown(lambda world: compare(request, world), runtime())
-    print_warnings(result.diagnostics)
-    write_result(writer_of(output_format, "compared")(result.comparison, render_options()))
-    if live:
-        write_note(f"{result.calls} API calls\n")
-    return ExitCode.FINE if result.comparison.is_equal else ExitCode.CHANGES
+    result = show_report("compared", output_format, partial(compare, request))
+    return ExitCode.FINE if result.report.is_equal else ExitCode.CHANGES

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from reconciler.cli.command import command
 from reconciler.cli.options import client_options, format_option, workspace_of, workspace_options
-from reconciler.cli.output import render_options
-from reconciler.cli.streams import write_result
 from reconciler.errors import ExitCode
-from reconciler.render.formats import writer_of
 
 EXAMPLES = (
     ("doctor", "Check the workspace of the current folder and its service"),
@@ -28,9 +26,8 @@ def execute(output_format: str, **options: Any) -> ExitCode:
     RECONCILER_BASE_URL, RECONCILER_ORGANIZATION and RECONCILER_API_KEY name. Exits with 1 if a
     check failed.
     """
-    from reconciler.cli.running import run_shown, runtime
+    from reconciler.cli.running import show_report
     from reconciler.commands.diagnosing import diagnose
 
-    report = run_shown(lambda world: diagnose(workspace_of(options), world), runtime())
-    write_result(writer_of(output_format, "health")(report, render_options()))
+    report = show_report("health", output_format, partial(diagnose, workspace_of(options)))
     return ExitCode.ERROR if report.failed else ExitCode.FINE

@@ -17,11 +17,9 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import print_warnings, render_options
-from reconciler.cli.streams import write_note, write_result
+from reconciler.cli.output import render_options
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.errors import ExitCode
-from reconciler.render.formats import writer_of
 
 EXAMPLES = (
     ("drift", "Show what changed in live state, and who changed it"),
@@ -50,15 +48,12 @@ def execute(
     the files is not drift. Exits with 2 if there is drift. Write it into the files with `pull`, or
     set it back with `apply`.
     """
-    from reconciler.cli.running import run_shown, runtime
+    from reconciler.cli.running import show_report
     from reconciler.commands.drifting import DriftRequest, drift
     from reconciler.commands.files import path_in_repository
 
     workspace = workspace_of(options)
     request = DriftRequest(PlanRequest(workspace, base=base), names, attribute=attribute)
-    result = run_shown(partial(drift, request), runtime())
-    print_warnings(result.diagnostics)
     how = render_options(root=path_in_repository(workspace.folder, os.environ))
-    write_result(writer_of(output_format, "drift")(result.drift, how))
-    write_note(f"{result.calls} API calls\n")
-    return ExitCode.FINE if result.drift.empty else ExitCode.CHANGES
+    result = show_report("drift", output_format, partial(drift, request), how)
+    return ExitCode.FINE if result.report.empty else ExitCode.CHANGES

@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING
+
 import click
 
 from reconciler.cli.command import command
-from reconciler.cli.options import format_option
-from reconciler.cli.output import render_options
+from reconciler.cli.output import style_of
 from reconciler.cli.streams import write_result
-from reconciler.render.formats import writer_of
+from reconciler.render.style import Colour, Style
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reconciler.commands.explaining import Entry
 
 EXAMPLES = (
-    ("explain batch_export.destination.S3.prefix", "A field: type, values, consequences, example"),
+    ("explain batch_export.destination.S3.prefix", "A field: type, default, servers"),
     ("explain policy", "What the policy of an environment can set"),
-    ("explain history-lost --format json", "A consequence, for programs"),
+    ("explain history-lost", "A consequence"),
 )
 
 
 @command("explain", examples=EXAMPLES, page="docs/operations.md")
 @click.argument("name", required=False, metavar="[NAME]")
-@format_option("explanation")
-def execute(name: str | None, output_format: str) -> None:
-    """Explain a field, a code of a message, or the id of a consequence or known refusal.
+def execute(name: str | None) -> None:
+    """Print what the reference says about a field, a code, a consequence or a known refusal.
 
-    NAME is a path of fields such as batch_export.destination.S3.prefix or policy.prune, or a code
-    or id. Without NAME, list the first words of paths. Needs no workspace and no network.
+    NAME is a path of fields such as batch_export.destination.S3.prefix or policy.prune, or its end,
+    or a code or id. Without NAME, list the first words of paths. Needs no workspace and no network.
     """
     from reconciler.commands.explaining import explain, overview
 
-    explanation = overview() if name is None else explain(name)
-    write_result(writer_of(output_format, "explanation")(explanation, render_options()))
+    if name is None:
+        write_result("".join(f"{word}\n" for word in overview()))
+        return
+    style = style_of(sys.stdout)
+    write_result(
+        "\n".join(map("\n".join, (_lines(entry, style) for entry in explain(name)))) + "\n"
+    )
+
+
+def _lines(entry: Entry, style: Style) -> Iterator[str]:
+    yield style.paint(Colour.BOLD, entry.name)
+    for paragraph in entry.text.split("\n"):
+        yield from style.wrapped(paragraph, "  ", "  ") or [""]
+    for name, text in entry.facts.items():
+        yield from style.wrapped(text, f"  {name:7}  ", " " * 11) if text else ()

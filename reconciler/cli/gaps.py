@@ -10,11 +10,9 @@ import click
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import client_options, format_option, workspace_of, workspace_options
-from reconciler.cli.output import render_options
-from reconciler.cli.streams import write_note, write_result
+from reconciler.cli.streams import write_note
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.moments import duration_of, moment_of
-from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
     from reconciler.client.estimate import Estimate
@@ -41,13 +39,11 @@ def execute(names: tuple[str, ...], output_format: str, **options: Any) -> ExitC
     2 if there are gaps. What can't be known, for example because of an earlier pause, is `unknown`
     and no gap.
     """
-    from reconciler.cli.running import run_shown, runtime
+    from reconciler.cli.running import show_report
     from reconciler.commands.gaps import GapRequest, gaps
 
     request = GapRequest(workspace_of(options), names, **window_options(options))
-    result = run_shown(lambda world: gaps(request, world, announce), runtime())
-    write_result(writer_of(output_format, "gaps")(result.report, render_options()))
-    write_note(f"{result.calls} API calls\n")
+    result = show_report("gaps", output_format, lambda world: gaps(request, world, announce))
     return ExitCode.CHANGES if result.report.gaps else ExitCode.FINE
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -95,10 +96,11 @@ def import_and_print(request: ImportOptions, output_format: str = DEFAULT) -> in
     """Import, print what was done and what was not, and return the exit code."""
     from reconciler.cli.running import run_shown, runtime
     from reconciler.commands.importing import import_live
+    from reconciler.model.redaction import masked_in
     from reconciler.render.imports import remarks_on_import
 
-    imported = run_shown(lambda world: import_live(request, world), runtime())
-    write = writer_of(output_format, "imported")
-    write_result(write(imported, render_options()))
+    world = runtime()
+    imported = masked_in(run_shown(partial(import_live, request), world), world.mask)
+    write_result(writer_of(output_format, "imported")(imported, render_options()))
     write_message(remarks_on_import(imported))
     return exit_code_of_import(imported)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import click
 
@@ -16,15 +16,10 @@ from reconciler.cli.options import (
     workspace_of,
     workspace_options,
 )
-from reconciler.cli.output import render_options, style_of
-from reconciler.cli.runs import check_follow, window_of
-from reconciler.cli.streams import write_result, write_update
+from reconciler.cli.output import render_options
+from reconciler.cli.runs import check_follow, follow_shown, window_of
 from reconciler.errors import BadUsage
 from reconciler.model.run_report import LEVELS
-from reconciler.render.formats import writer_of
-
-if TYPE_CHECKING:
-    from reconciler.model.run import LogEntry
 
 EXAMPLES = (
     ("logs lake", "The newest 100 entries of an export"),
@@ -59,11 +54,11 @@ def execute(name: str, output_format: str, *, follow: bool, links: bool, **optio
     runs: with --run, entries are matched by the interval in their messages, or by time, and the
     output says which. With --follow, json prints a line for each entry.
     """
-    from reconciler.cli.running import run_shown, runtime
+    from reconciler.cli.running import show_report
     from reconciler.commands.log_reading import LogsRequest, follow_logs, logs
     from reconciler.model.run_report import levels_from
     from reconciler.operations.log_pages import LogFilter
-    from reconciler.render.logs import entry_as_text
+    from reconciler.render.runs import entry_as_text
 
     first, last = window_of(options)
     level, run = options["level"], options["run"]
@@ -75,22 +70,9 @@ def execute(name: str, output_format: str, *, follow: bool, links: bool, **optio
         None if options["everything"] else options["limit"],
     )
     if not follow:
-        report = run_shown(lambda world: logs(request, world), runtime())
-        write_result(writer_of(output_format, "logs")(report, render_options(links=links)))
+        show_report("logs", output_format, partial(logs, request), render_options(links=links))
         return
     if run is not None:
         raise BadUsage("--follow and --run exclude each other")
     check_follow(output_format, last)
-    style = style_of(sys.stdout)
-
-    def listen(entry: LogEntry) -> None:
-        write_update(_line(entry) if output_format == "json" else entry_as_text(entry, style))
-
-    run_shown(lambda world: follow_logs(request, world, listen), runtime())
-
-
-def _line(entry: LogEntry) -> str:
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.runs import encode_entry
-
-    return encode_entry(entry)
+    follow_shown(partial(follow_logs, request), output_format, entry_as_text)

@@ -16,7 +16,7 @@ from reconciler.cli.streams import write_note
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import BadUsage
 from reconciler.model.client_options import ClientOptions, duration, how_to_write, rate
-from reconciler.render.formats import DEFAULT, Result, formats_of
+from reconciler.render.formats import DEFAULT, formats_of
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.sources import WORKSPACE_FILE, workspace_above
 
@@ -224,7 +224,7 @@ client_options = _all(
 class _Formats(click.Choice):  # type: ignore[type-arg]  # not generic before click 8.4
     """The formats of a result, imported only if another than the default is given or listed."""
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: str) -> None:
         self.result = result
         self.case_sensitive = True
 
@@ -246,7 +246,7 @@ class _FormatOption(GroupedOption):
         return super().get_help_record(ctx)
 
 
-def format_option(result: Result) -> Callable[[_Function], _Function]:
+def format_option(result: str) -> Callable[[_Function], _Function]:
     """Add --format of a result."""
     return click.option(
         "--format",

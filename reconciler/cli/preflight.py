@@ -10,12 +10,9 @@ import click
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import client_options, format_option, workspace_of, workspace_options
-from reconciler.cli.output import render_options
-from reconciler.cli.signals import run
-from reconciler.cli.streams import write_message, write_result
+from reconciler.cli.streams import write_message
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.wording import several
-from reconciler.render.formats import writer_of
 
 EXAMPLES = (
     ("preflight lake", "Test the destination of one export"),
@@ -38,7 +35,7 @@ def execute(names: tuple[str, ...], output_format: str, *, yes: bool, **options:
     for other exports the files, the policy and the secrets are checked. Exits with 1 if a test
     failed.
     """
-    from reconciler.cli.running import progress, read_line, runtime, shown
+    from reconciler.cli.running import progress, read_line, show_report
     from reconciler.commands.preflighting import PreflightRequest, preflight
 
     listener = progress()
@@ -57,6 +54,10 @@ def execute(names: tuple[str, ...], output_format: str, *, yes: bool, **options:
         return (await read_line(sys.stdin)).strip().lower() in _YES
 
     request = PreflightRequest(workspace_of(options), names)
-    report = run(shown(preflight(request, runtime(), approve), listener))
-    write_result(writer_of(output_format, "preflight")(report, render_options()))
+    report = show_report(
+        "preflight",
+        output_format,
+        lambda world: preflight(request, world, approve),
+        listener=listener,
+    )
     return ExitCode.ERROR if report.failed else ExitCode.FINE

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
@@ -20,7 +22,7 @@ from reconciler.cli.options import (
 )
 from reconciler.cli.output import render_options
 from reconciler.cli.signals import stop_on_signals
-from reconciler.cli.streams import write_message, write_report, write_result
+from reconciler.cli.streams import write_message, write_report
 from reconciler.commands.projects import project, project_activity, project_demo_data
 from reconciler.errors import BadUsage
 from reconciler.model.wording import printable, quoted
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from reconciler.commands.projects import ProjectRequest
     from reconciler.commands.runtime import Runtime
     from reconciler.model.project_report import ProjectDetails
+    from reconciler.model.redaction import Mask
 
 EXAMPLES = (
     ("projects list -e production", "List the projects, with the number of their exports"),
@@ -68,27 +71,25 @@ def execute(action: str, name: str | None, output_format: str, **options: Any) -
     reset-token asks for the name of the project. The request is sent once. If its answer is lost,
     the project is read to see whether the token changed.
     """
-    from reconciler.cli.running import run_shown, runtime
+    from reconciler.cli.running import show_report
     from reconciler.commands.projects import ProjectRequest, ProjectsRequest, projects
 
     _check_options(action, name, options)
     workspace = workspace_of(options)
-    how = render_options()
     if action == "list":
         listing = ProjectsRequest(workspace, (name,) if name else ())
-        report = run_shown(lambda world: projects(listing, world), runtime())
-        write_result(writer_of(output_format, "projects")(report, how))
+        show_report("projects", output_format, partial(projects, listing))
         return
     request = ProjectRequest(workspace, name or "", reveal=options["reveal"])
     if action in _SHOWN:
-        details = run_shown(lambda world: _SHOWN[action](request, world), runtime())
-        write_result(writer_of(output_format, "project_details")(details, how))
+        show_report("project_details", output_format, partial(_SHOWN[action], request))
         return
-    details = _reset(request, options["out"], asks=not options["auto_approve"])
+    details, mask = _reset(request, options["out"], asks=not options["auto_approve"])
+    how = replace(render_options(), mask=mask)
     write_report(writer_of(output_format, "project_details")(details, how))
 
 
-def _reset(request: ProjectRequest, out: Path | None, *, asks: bool) -> ProjectDetails:
+def _reset(request: ProjectRequest, out: Path | None, *, asks: bool) -> tuple[ProjectDetails, Mask]:
     from reconciler.cli.running import read_line, run_shown, runtime
     from reconciler.commands.projects import ResetRequest, reset_token
 
@@ -99,19 +100,18 @@ def _reset(request: ProjectRequest, out: Path | None, *, asks: bool) -> ProjectD
         )
 
     async def approve(details: ProjectDetails) -> bool:
-        address, name = printable(str(details.address)), quoted(details.name)
+        address, name = printable(str(details.address)), quoted(world.mask(details.name))
         write_message(_BROKEN.format(address=address, name=name, id=details.id))
         if asks:
             write_message("\nType the name of the project to reset its token: ")
-            if (await read_line(sys.stdin)).strip() != details.name.strip():
+            if (await read_line(sys.stdin)).strip() != world.mask(details.name).strip():
                 return False
         # A signal may not hide whether the request took effect.
         stop_on_signals(world.stop)
         return True
 
-    return run_shown(
-        lambda runtime: reset_token(ResetRequest(request, out), runtime, approve), world
-    )
+    reset = ResetRequest(request, out)
+    return run_shown(lambda runtime: reset_token(reset, runtime, approve), world), world.mask
 
 
 def _check_options(action: str, name: str | None, options: Mapping[str, Any]) -> None:

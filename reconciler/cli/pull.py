@@ -16,6 +16,7 @@ from reconciler.cli.signals import run
 from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.errors import ExitCode
+from reconciler.model.public import as_json
 from reconciler.model.wording import printable
 
 EXAMPLES = (
@@ -56,7 +57,8 @@ def execute(
     """
     from reconciler.cli.running import progress, read_line, runtime, shown
     from reconciler.commands.pulling import PullRequest, pull
-    from reconciler.render.drift import pull_summary, pulled_as_json, pulled_as_text
+    from reconciler.model.redaction import masked_in
+    from reconciler.render.drift import pull_summary, pulled_as_text
 
     world = runtime()
     listener = progress()
@@ -74,10 +76,10 @@ def execute(
     )
     result = run(shown(pull(request, replace(world, listen=listener)), listener))
     print_warnings(result.diagnostics)
-    pulled = result.pulled
+    pulled = masked_in(result.report, world.mask)
     is_json = output_format == "json"
     text = pulled_as_text(pulled, style_of(sys.stdout), diff=diff)
-    write_result(pulled_as_json(pulled) if is_json else text)
+    write_result(as_json(pulled) if is_json else text)
     write_note(pull_summary(pulled))
     write_note(f"{result.calls} API calls\n")
     complete = not (pulled.left_out or pulled.drift.deleted or pulled.drift.renamed)

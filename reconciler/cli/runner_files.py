@@ -14,7 +14,7 @@ from reconciler.cli.streams import write_message
 from reconciler.errors import ReconcilerError
 from reconciler.model.identity import plan_id
 from reconciler.model.workflow import safe_output
-from reconciler.render.formats import Result, writer_of
+from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def write_runner_files(
         write_message("warning: the job summary of this step is full; the plan is not in it\n")
 
 
-def result_name(plan: Plan | BackfillPlan) -> Result:
+def result_name(plan: Plan | BackfillPlan) -> str:
     """Return the name under which a format has the writer of a plan."""
     from reconciler.model.plan import Plan
 

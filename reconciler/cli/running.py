@@ -10,17 +10,19 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
-from typing import TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from msgspec.structs import replace
 
-from reconciler.cli.output import is_interactive, width_of
+from reconciler.cli.output import is_interactive, print_warnings, render_options, width_of
 from reconciler.cli.settings import current
 from reconciler.cli.signals import run
-from reconciler.cli.streams import write_message, write_note
+from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.commands.planning import PlanResult
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Reported, Runtime
 from reconciler.render.durations import estimate_as_text
+from reconciler.render.formats import writer_of
+from reconciler.render.options import RenderOptions
 from reconciler.render.progress import Progress
 
 _T = TypeVar("_T")
@@ -65,10 +67,31 @@ def progress() -> Progress:
     )
 
 
-def run_shown(work: Callable[[Runtime], Awaitable[_T]], world: Runtime) -> _T:
+def run_shown(
+    work: Callable[[Runtime], Awaitable[_T]], world: Runtime, listener: Progress | None = None
+) -> _T:
     """Run some work and show its progress on stderr."""
-    listener = progress()
+    listener = listener or progress()
     return run(shown(work(replace(world, listen=listener)), listener))
+
+
+def show_report(
+    name: str,
+    output_format: str,
+    work: Callable[[Runtime], Awaitable[_T]],
+    options: RenderOptions | None = None,
+    listener: Progress | None = None,
+) -> _T:
+    """Run a use case, print its report, warnings and calls, and return its result."""
+    world = runtime()
+    result = run_shown(work, world, listener)
+    done: Reported[Any] = result if isinstance(result, Reported) else Reported(result)
+    how = replace(options or render_options(), mask=world.mask)
+    write_result(writer_of(output_format, name)(done.report, how))
+    print_warnings(done.diagnostics)
+    if done.calls is not None:
+        write_note(f"{done.calls} API calls\n")
+    return result
 
 
 async def shown(work: Awaitable[_T], listener: Progress) -> _T:

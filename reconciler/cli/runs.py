@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,14 +20,14 @@ from reconciler.cli.options import (
     workspace_options,
 )
 from reconciler.cli.output import render_options, style_of
-from reconciler.cli.streams import write_result, write_update
+from reconciler.cli.streams import write_update
 from reconciler.errors import BadUsage
 from reconciler.model.moments import moment_or_ago
 from reconciler.model.run_report import STATUSES, RunOrder
-from reconciler.render.formats import writer_of
+from reconciler.render.style import Style
 
 if TYPE_CHECKING:
-    from reconciler.model.run_report import RunChange
+    from reconciler.commands.runtime import Runtime
 
 EXAMPLES = (
     ("runs lake", "The newest 20 runs of an export"),
@@ -70,7 +72,7 @@ def execute(
     UTC. With --follow and a RUN it ends when the run has ended; json then prints a line for each
     change.
     """
-    from reconciler.cli.running import run_shown, runtime
+    from reconciler.cli.running import show_report
     from reconciler.commands.running import RunsRequest, follow_runs, runs
     from reconciler.render.runs import change_as_text
 
@@ -84,16 +86,10 @@ def execute(
         limit=None if options["everything"] else options["limit"],
     )
     if not follow:
-        report = run_shown(lambda world: runs(request, world), runtime())
-        write_result(writer_of(output_format, "runs")(report, render_options(links=links)))
+        show_report("runs", output_format, partial(runs, request), render_options(links=links))
         return
     check_follow(output_format, request.last)
-    style = style_of(sys.stdout)
-
-    def listen(change: RunChange) -> None:
-        write_update(_line(change) if output_format == "json" else change_as_text(change, style))
-
-    run_shown(lambda world: follow_runs(request, world, listen), runtime())
+    follow_shown(partial(follow_runs, request), output_format, change_as_text)
 
 
 def window_of(options: dict[str, Any]) -> tuple[datetime | None, datetime | None]:
@@ -110,16 +106,29 @@ def window_of(options: dict[str, Any]) -> tuple[datetime | None, datetime | None
     return first, last
 
 
+def follow_shown(
+    work: Callable[[Runtime, Callable[[Any], None]], Awaitable[None]],
+    output_format: str,
+    as_text: Callable[[Any, Style], str],
+) -> None:
+    """Run a use case that reports values one by one, and print a line for each."""
+    from reconciler.cli.running import run_shown, runtime
+    from reconciler.model.public import as_json
+    from reconciler.model.redaction import masked_in
+
+    world, style = runtime(), style_of(sys.stdout)
+
+    def listen(value: Any) -> None:
+        shown = masked_in(value, world.mask)
+        is_json = output_format == "json"
+        write_update(as_json(shown, indent=False) if is_json else as_text(shown, style))
+
+    run_shown(lambda world: work(world, listen), world)
+
+
 def check_follow(output_format: str, last: datetime | None) -> None:
     """Raise BadUsage for options that exclude --follow."""
     if last is not None:
         raise BadUsage("--follow and --until exclude each other")
     if output_format not in ("text", "json"):
         raise BadUsage(f"--follow does not support --format {output_format}")
-
-
-def _line(change: RunChange) -> str:
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.runs import encode_change
-
-    return encode_change(change)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
@@ -77,9 +78,8 @@ def execute(
     # A plan file needs no workspace, so none is searched.
     folder = options["folder"] or (Path() if address is None else None)
     workspace = workspace_of({**options, "folder": folder})
-    result, diagnostics = show(
-        plan_file, address, workspace, runtime(), show_unmanaged=show_unmanaged
-    )
+    world = runtime()
+    result, diagnostics = show(plan_file, address, workspace, world, show_unmanaged=show_unmanaged)
     print_warnings(diagnostics)
     if isinstance(result, ResolvedResource):
         write = writer_of(output_format, "resolved")
@@ -91,6 +91,6 @@ def execute(
         root=path_in_repository(options["folder"] or Path(), os.environ),
         since=since,
     )
-    write_result(write(result, how))
+    write_result(write(result, replace(how, mask=world.mask if world.masks else None)))
     if output_format == "github" and not isinstance(result, ResolvedResource):
         write_runner_files(result, how, saved=plan_file)

@@ -60,12 +60,26 @@ def _call_on_signals(callback: Callable[[], object]) -> None:
     import asyncio
 
     loop = asyncio.get_running_loop()
+    _current.callback = callback
     for number in _handled():
         try:
-            loop.add_signal_handler(number, callback)
+            loop.add_signal_handler(number, _current)
         except NotImplementedError:
             # The event loop of Windows.
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(callback))
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(_current))
+
+
+class _Current:
+    """Calls the function for signals. One that arrived before the last change calls the new one."""
+
+    def __init__(self) -> None:
+        self.callback: Callable[[], object] = lambda: None
+
+    def __call__(self) -> None:
+        self.callback()
+
+
+_current = _Current()
 
 
 class _Cancel:

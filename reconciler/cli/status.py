@@ -37,6 +37,7 @@ from reconciler.render.formats import DEFAULT, writer_of
 
 if TYPE_CHECKING:
     from reconciler.model.status import State, StatusReport
+    from reconciler.render.options import RenderOptions
 
 _PAUSE = 60
 """Seconds between two reports of --watch."""
@@ -109,8 +110,10 @@ def execute(
     how = replace(how, verbose=listed, links=options["links"])
 
     def show() -> ExitCode:
-        result = run_shown(partial(status, request), runtime())
-        text = writer_of(output_format, "status")(result.report, how)
+        world = runtime()
+        result = run_shown(partial(status, request), world)
+        masked = replace(how, mask=world.mask)
+        text = writer_of(output_format, "status")(result.report, masked)
         if output_format == DEFAULT:
             text = _encodable(text)
         if watch is not None and sys.stdout.isatty():
@@ -118,7 +121,7 @@ def execute(
         else:
             (write_result if watch is None else write_update)(text)
         if options["html"] is not None:
-            _write_page(options["html"], result.report)
+            _write_page(options["html"], result.report, masked)
         print_warnings(result.diagnostics)
         write_note(f"{result.calls} API calls\n")
         failed = any(export.state in fail_on for export in result.report.exports)
@@ -160,8 +163,7 @@ def _encodable(text: str) -> str:
     return text
 
 
-def _write_page(file: Path, report: StatusReport) -> None:
+def _write_page(file: Path, report: StatusReport, how: RenderOptions) -> None:
     from reconciler.commands.files import write_private
-    from reconciler.render.status_html import status_as_html
 
-    write_private(file, status_as_html(report).encode())
+    write_private(file, writer_of("html", "status")(report, how).encode())

@@ -37,7 +37,10 @@ def execute(names: tuple[str, ...], *, backfill: bool, **options: Any) -> int:
     paused, request, code = toggled(Action.UNPAUSE, names, options)
     if not backfill:
         return code
-    left = [end.change for end in paused.applied.ended.report.done]
+    applied = paused.applied
+    # Also those that are unpaused already: an earlier command may have ended before its backfill.
+    left = [change for change in applied.plan.changes if change.action is Action.NO_OP]
+    left += [end.change for end in applied.ended.report.done]
     if code == ExitCode.FINE:
         while left and code != ExitCode.INTERRUPTED:
             change = left.pop(0)

@@ -47,6 +47,8 @@ _HINTS: Mapping[int, Mapping[str, str]] = {
         "": "check the role of the key's user, the limits of the key and the features of the plan",
     },
     404: {"rganization": "check `organization`, and that the key's user is a member of it"},
+    407: {"": "the proxy requires authentication: check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY"},
+    502: {"": "a proxy answered, not the service: check its status page, or try again later"},
     409: {
         "": "choose another name: this one is taken, perhaps with different upper and lower case"
     },

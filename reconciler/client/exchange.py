@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from msgspec import Struct, field
@@ -82,9 +82,19 @@ class Exchange(Struct, frozen=True):
     waits: Waits
 
     async def run(
-        self, request: Request, *, headers: Mapping[str, str], content: bytes | None
+        self,
+        request: Request,
+        *,
+        headers: Mapping[str, str],
+        content: bytes | None,
+        check: Callable[[], None] | None = None,
     ) -> Received:
-        """Send a request and return its response. Raises ServiceError."""
+        """Send a request and return its response.
+
+        `check` is called just before the first byte is sent, when connecting is over; it may raise.
+
+        Raises ServiceError.
+        """
         import httpx
 
         try:
@@ -94,6 +104,7 @@ class Exchange(Struct, frozen=True):
                 params=dict(request.query) or None,
                 content=content,
                 headers=dict(headers),
+                extensions={"trace": _tracer(check)} if check else None,
             )
         except (httpx.InvalidURL, ValueError):
             raise not_a_url(self.base_url) from None
@@ -161,6 +172,17 @@ class _Body(Struct):
         if sum(self._received.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
             self.problem = f"of more than {MOST_VALUES:,} values"
         return bytes(self._received) if self.problem is None else b""
+
+
+def _tracer(check: Callable[[], None]) -> Callable[[str, Mapping[str, Any]], Awaitable[None]]:
+    """Return a trace function of httpcore that calls `check` before a request is written."""
+
+    async def trace(event: str, info: Mapping[str, Any]) -> None:
+        # A proxy gets a CONNECT before.
+        if event.endswith("send_request_headers.started") and info["request"].method != b"CONNECT":
+            check()
+
+    return trace
 
 
 def _too_deep(value: JSON) -> bool:

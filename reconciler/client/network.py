@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from reconciler.client.settings import ClientSettings
 from reconciler.errors import ReconcilerError, ServiceError, Unavailable
@@ -16,6 +17,8 @@ from reconciler.version import __version__
 if TYPE_CHECKING:
     # Imported where a request is made: commands that make none start in two thirds of the time.
     import httpx
+
+_Error = TypeVar("_Error", bound=BaseException)
 
 IDLE_SECONDS = 2.0
 """After so much idle time a connection is not used again: the other end may just close it, and
@@ -88,7 +91,7 @@ def no_response(label: str, base_url: str, error: httpx.HTTPError) -> ServiceErr
     if not isinstance(error, unsent):
         reason = type(error).__name__
         return Unavailable(f"{label}: connection to {base_url} lost ({reason})")
-    problem = _tls_problem(error)
+    problem = _cause(error, ssl.SSLError)
     if isinstance(problem, ssl.SSLCertVerificationError):
         return _not_trusted(label, base_url, problem)
     reason = ""
@@ -96,6 +99,10 @@ def no_response(label: str, base_url: str, error: httpx.HTTPError) -> ServiceErr
         reason = f": the proxy answered {_shown(error)}"
     elif problem is not None:
         reason = f": TLS failed: {_shown(problem)}"
+    elif _cause(error, socket.gaierror) is not None:
+        reason = f": the name {_address(base_url).host} can't be resolved"
+    elif _cause(error, ConnectionRefusedError) is not None:
+        reason = ": connection refused"
     unreachable = Unavailable(
         f"{label}: can't connect to {base_url}{reason}",
         hint="check `base_url` of this environment, the network and any proxy",
@@ -142,10 +149,10 @@ def _bad_proxy(error: Exception) -> ReconcilerError:
     )
 
 
-def _tls_problem(error: BaseException) -> ssl.SSLError | None:
-    """Return the TLS error behind an error, None without one."""
+def _cause(error: BaseException, kind: type[_Error]) -> _Error | None:
+    """Return the error of a kind behind an error, None without one."""
     cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, ssl.SSLError):
+    while cause is not None and not isinstance(cause, kind):
         cause = cause.__cause__ or cause.__context__
     return cause
 

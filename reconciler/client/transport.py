@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
+from math import isinf
 from typing import TYPE_CHECKING
 
 import orjson
@@ -168,13 +169,15 @@ class Transport(Struct, dict=True):
         async with self._admitting().turn(permit, change_id) as turn:
             self._waits.check()
             self._check_given_up(request, change_id)
-            if permit is not None and turn.began > permit.expires:
-                _check_repeat(attempts)
+            repeats = attempts.may_have_applied
+            check = None if permit is None or repeats else self._expiry(request, permit)
+            if check is not None:
+                check()
             attempts.begin(turn.began)
             self._emit(Sending(request.method, request.path, attempts.count, change_id))
             turn.reached = True
             try:
-                received = await self._exchanged(attempts, headers, content, change_id)
+                received = await self._exchanged(attempts, headers, content, change_id, check)
                 body = received.body(request, mask=self.secrets.redactor.detail)
             except ServiceError as error:
                 note_path(error, self.connection.base_url)
@@ -197,6 +200,7 @@ class Transport(Struct, dict=True):
         headers: Mapping[str, str],
         content: bytes | None,
         change_id: str | None,
+        check: Callable[[], None] | None,
     ) -> Received:
         """Send a request, and report how that ended."""
         request = attempts.request
@@ -207,9 +211,9 @@ class Transport(Struct, dict=True):
         status: int | None = None
         problem: str | None = "cancelled"
         try:
-            received = await exchange.run(request, headers=headers, content=content)
+            received = await exchange.run(request, headers=headers, content=content, check=check)
             status, problem = received.status, None
-        except ServiceError as error:
+        except (ServiceError, Expired) as error:
             problem = error.message
             raise
         else:
@@ -273,6 +277,15 @@ class Transport(Struct, dict=True):
                 hint="fix the cause, then run the command again",
             )
 
+    def _expiry(self, request: Request, permit: Permit) -> Callable[[], None] | None:
+        """Return a check that the permit has not expired, None if it never does."""
+
+        def check() -> None:
+            if self.clock() > permit.expires:
+                raise Expired(f"{request.label}: not sent, since it had to wait too long")
+
+        return None if isinf(permit.expires) else check
+
     def _admitting(self) -> Admission:
         """Return the admission to the limits of the key, and of the organization on its host."""
         if self._admission is None:
@@ -301,12 +314,6 @@ class Transport(Struct, dict=True):
     def _emit(self, event: Event) -> None:
         if self.listen is not None:
             self.listen(event)
-
-
-def _check_repeat(attempts: Attempts) -> None:
-    """Raise Expired, unless an attempt may have taken effect: then it is repeated."""
-    if not attempts.may_have_applied:
-        raise Expired(f"{attempts.request.label}: not sent, since it had to wait too long")
 
 
 @asynccontextmanager

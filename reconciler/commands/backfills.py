@@ -29,7 +29,6 @@ from reconciler.model.event import Ended, Event, Planned, Report
 from reconciler.model.gaps import Gap, GapState
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
 from reconciler.model.plan import Plan, PlanSource
-from reconciler.model.redaction import Mask
 from reconciler.model.run import Run
 from reconciler.model.wording import several
 from reconciler.operations.backfilling import Backfiller, rows_of
@@ -158,8 +157,7 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
         stopped = runtime.stop.requested.is_set()
         failed = not all(end.state.fine for end in ends)
         bus(Ended(Report(interrupted=stopped), incomplete=failed))
-        masked = tuple(_masked(end, session.mask) for end in ends)
-        return Backfilled(plan, masked, transport.calls, bus.problems)
+        return Backfilled(plan, tuple(ends), transport.calls, bus.problems)
 
 
 def _waits_only(runtime: Runtime) -> Runtime:
@@ -226,7 +224,7 @@ class _Planner(Struct):
         return BackfillPlan(
             self._source(),
             target.address,
-            self.session.mask(target.live.name),
+            target.live.name,
             target.live.id,
             target.live.parent_id,
             target.parent_name,
@@ -375,8 +373,3 @@ def _has_gap(item: PlannedBackfill, gaps: Sequence[Gap]) -> bool:
 
 def _calls_of(plan: BackfillPlan) -> int:
     return 2 * len(plan.backfills)
-
-
-def _masked(end: BackfillEnd, mask: Mask) -> BackfillEnd:
-    detail = mask(end.detail) if end.detail is not None else None
-    return replace(end, detail=detail)

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from reconciler.client import Transport, together
 from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
-from reconciler.diagnostics import Diagnostic
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
@@ -25,7 +24,6 @@ from reconciler.model.compared import (
 )
 from reconciler.model.json_tree import map_leaves
 from reconciler.model.naming import Named, Names
-from reconciler.model.redaction import redact_value
 from reconciler.model.resource import Resource
 from reconciler.model.values import JSON, Path, SecretRef, value_at
 from reconciler.planning.comparison import EnvironmentSide, field_differences
@@ -46,14 +44,6 @@ class CompareRequest(Struct, frozen=True):
     second: str
     live: bool = False
     names: tuple[str, ...] = ()
-
-
-class Compared(Struct, frozen=True):
-    """The comparison with known secrets masked, warnings about the files, and calls."""
-
-    comparison: EnvironmentComparison
-    diagnostics: tuple[Diagnostic, ...]
-    calls: int = 0
 
 
 class Pair(Struct, frozen=True):
@@ -97,10 +87,6 @@ class Pair(Struct, frozen=True):
         """Return a resource in both environments."""
         return side_of(self.first.loaded, address), side_of(self.second.loaded, address)
 
-    def mask(self, text: str) -> str:
-        """Return a text with the secrets of both environments masked."""
-        return self.second.mask(self.first.mask(text))
-
 
 def side_of(loaded: Loaded, address: Address) -> EnvironmentSide:
     """Return a resource in an environment, with its overrides as written."""
@@ -110,7 +96,7 @@ def side_of(loaded: Loaded, address: Address) -> EnvironmentSide:
     )
 
 
-async def compare(request: CompareRequest, runtime: Runtime) -> Compared:
+async def compare(request: CompareRequest, runtime: Runtime) -> Reported[EnvironmentComparison]:
     """Compare two environments.
 
     Raises:
@@ -123,7 +109,7 @@ async def compare(request: CompareRequest, runtime: Runtime) -> Compared:
         dict.fromkeys((*pair.first.loaded.diagnostics, *pair.second.loaded.diagnostics))
     )
     if not request.live:
-        return Compared(compared, diagnostics)
+        return Reported(compared, diagnostics)
     async with pair.first.connected() as transport, pair.second.connected() as other:
         first, second = await together(
             (_live_side(pair.first, transport), _live_side(pair.second, other))
@@ -134,10 +120,9 @@ async def compare(request: CompareRequest, runtime: Runtime) -> Compared:
         second,
         all_kinds(),
         intents=_intents(compared),
-        mask=pair.mask,
         chosen=pair.chosen(request.names) if request.names else None,
     )
-    return Compared(comparison, diagnostics, calls)
+    return Reported(comparison, diagnostics, calls)
 
 
 async def _live_side(session: Session, transport: Transport) -> LiveSide:
@@ -195,24 +180,24 @@ def _resource(pair: Pair, address: Address) -> ResourceDifference | None:
 
 
 def _located(pair: Pair, address: Address, difference: FieldDifference) -> FieldDifference:
-    """Return a difference with places and references, secrets masked."""
+    """Return a difference with places and references."""
     sides = [
-        _side(session, address, difference.path, side, pair)
+        _side(session, address, difference.path, side)
         for session, side in ((pair.first, difference.first), (pair.second, difference.second))
     ]
     return replace(difference, first=sides[0], second=sides[1])
 
 
-def _side(session: Session, address: Address, path: Path, side: FieldSide, pair: Pair) -> FieldSide:
+def _side(session: Session, address: Address, path: Path, side: FieldSide) -> FieldSide:
     resource = session.loaded.desired.resources[address]
     top = resource.written.get(str(path[0]), path[0])
     written = session.loaded.places[address].written((top, *path[1:]))
     is_reference = isinstance(written, str) and "${" in written
     is_secret = isinstance(side.value, SecretRef)
-    value: JSON = redact_value(map_leaves(side.value, _without_secret), pair.mask)
+    value: JSON = map_leaves(side.value, _without_secret)
     return FieldSide(
         value,
-        pair.mask(written) if is_reference and not is_secret else "",
+        written if is_reference and not is_secret else None,
         resource.near(path),
     )
 

@@ -85,13 +85,9 @@ async def _service_checks(
         return [Check.failed(name, first.message, first.hint or "")]
     except ReconcilerError as error:
         return [Check.failed(name, error.message, error.hint or "")]
-    checks = [
+    return [
         *await network_checks(used, base_url),
         *await access_checks(used, is_workspace=session is not None),
-    ]
-    # The service chooses the names in them.
-    return [
-        replace(check, result=used.mask(check.result), fix=used.mask(check.fix)) for check in checks
     ]
 
 

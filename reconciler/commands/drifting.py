@@ -9,16 +9,14 @@ from msgspec.structs import replace
 
 from reconciler.client import Transport
 from reconciler.commands.plan_request import PlanRequest
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
-from reconciler.diagnostics import Diagnostic
 from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.drift import Drift, DriftedObject
 from reconciler.model.live import Live
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan
-from reconciler.model.plan_redaction import redact_plan
 from reconciler.operations.activity import OPERATION, attributed
 from reconciler.operations.calls import ObjectCalls
 from reconciler.planning.base import Base
@@ -36,15 +34,7 @@ class DriftRequest(Struct, frozen=True):
     attribute: bool = True
 
 
-class DriftResult(Struct, frozen=True):
-    """Drift with known secrets masked, warnings about the files, and the number of calls."""
-
-    drift: Drift
-    diagnostics: tuple[Diagnostic, ...]
-    calls: int
-
-
-async def drift(request: DriftRequest, runtime: Runtime) -> DriftResult:
+async def drift(request: DriftRequest, runtime: Runtime) -> Reported[Drift]:
     """Return what changed in live state since the git base.
 
     Raises:
@@ -56,10 +46,10 @@ async def drift(request: DriftRequest, runtime: Runtime) -> DriftResult:
     async with session.connected() as transport:
         base = required_base(session, request.plan)
         plan, live = await session.planned(transport, request.plan.options, base)
-        result = selected(drift_of(redact_plan(plan, session.mask), base), plan, request.names)
+        result = selected(drift_of(plan, base), plan, request.names)
         if request.attribute:
             result = await attributed(result, _calls_of(plan, live, transport))
-        return DriftResult(result, session.warnings(plan), transport.calls)
+        return Reported(result, session.warnings(plan), transport.calls)
 
 
 def required_base(session: Session, request: PlanRequest) -> Base:

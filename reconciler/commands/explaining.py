@@ -1,263 +1,105 @@
-"""The use case `explain`: what a field, a code or a rule means. Reads no files of the workspace."""
+"""The use case `explain`: look up a name in the generated reference. Reads no workspace."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 
-from reconciler.authoring.yaml_text import yaml_text
-from reconciler.codes import codes
+from msgspec import Struct
+
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
-from reconciler.model.dialect import Dialect
-from reconciler.model.explanation import Explanation, Mention, Topic
-from reconciler.model.kind import Kind
-from reconciler.model.rule import KnownRefusal, Rule
+from reconciler.model.schema_files import known_schema
 from reconciler.model.suggestion import nearest
-from reconciler.model.values import JSON, MISSING, Path, put_at
-from reconciler.model.vocabulary import WORKSPACE, Entry, entries
-from reconciler.planning.field_effects import rules_about
+from reconciler.packaged import packaged
 
-_FILE = "reconciler.yaml"
-_ANY = "*"
-_MOST_VALUES = 4
-_SAMPLE_TIMES = ("2020-01-01T00:00:00Z", "2030-01-01T00:00:00Z")
+_ROW = re.compile(r"\| `(?P<name>[^`]+)`(?P<must>[^|]*)\| (?P<facts>.*) \|")
+_RULE = re.compile(r"\*\*`(?P<name>[\w-]+)`\*\*(?P<text>.*)", re.DOTALL)
+_CELL = re.compile(r" *(?<!\\)\| *")
 
 
-def explain(name: str) -> Explanation:
-    """Return the explanation of a path of fields, a code, or the id of a rule.
+class Entry(Struct, frozen=True):
+    """What the reference says about a name. `facts` are the type, the default and the servers."""
 
-    Raises BadUsage for an unknown name.
+    name: str
+    text: str
+    facts: Mapping[str, str] = {}
+
+
+def explain(name: str) -> tuple[Entry, ...]:
+    """Return the entries of a field, a code or a rule, each with those below it.
+
+    The beginning of a path may be missing. Raises BadUsage for an unknown name.
     """
-    wanted = WORKSPACE if name == _FILE else name
-    entry = _entry(wanted)
-    if entry is not None:
-        return _of_entry(entry)
-    rule = _rules().get(wanted)
-    if rule is not None:
-        return _of_rule(rule)
-    known = codes().get(wanted)
-    if known is not None:
-        return Explanation(wanted, Topic.DIAGNOSTIC, f"{known.title}. {known.help}")
-    raise BadUsage(f"unknown name '{name}'", hint=_suggestion(name))
+    known = _reference()
+    wanted = name if name in known else re.sub(r"\benvironments\.[^.]+", "environments.*", name)
+    names = [wanted] if wanted in known else [item for item in known if _ends(item, wanted)]
+    below = [item for item in known if any(item.startswith(f"{top}.") for top in names or [wanted])]
+    if not names and not below:
+        words = {full: full for full in known} | {full.rpartition(".")[2]: full for full in known}
+        close = nearest(name, words)
+        hint = f"did you mean '{words[close]}'?" if close else "see docs/reference/"
+        raise BadUsage(f"unknown name '{name}'", hint=hint)
+    return tuple(known[item] for item in (*names, *below))
 
 
-def overview() -> Explanation:
-    """Return what can be explained, by its first word."""
-    tops = [entry for name, entry in _entries().items() if "." not in name]
-    return Explanation("", Topic.FIELD, "Names to explain.", children=_mentions(tops))
+def overview() -> tuple[str, ...]:
+    """Return the first words of the paths of fields."""
+    fields = (name for name, entry in _reference().items() if entry.facts)
+    return tuple(dict.fromkeys(name.partition(".")[0] for name in fields))
+
+
+def _ends(full: str, wanted: str) -> bool:
+    return full.endswith(f".{wanted}") and not full.startswith("environments.*.policy")
 
 
 @cache
-def _kinds() -> Mapping[str, Kind]:
-    return {kind.name: kind for kind in all_kinds()}
+def _reference() -> Mapping[str, Entry]:
+    entries = [
+        entry for name, top in _pages() for entry in _fields(_text(f"reference/{name}"), top)
+    ]
+    entries += _sections(_text("reference/diagnostics"))
+    entries += _rules(_text("consequences"))
+    return {entry.name: entry for entry in entries}
 
 
-def _entries() -> Mapping[str, Entry]:
-    return entries(tuple(_kinds()))
-
-
-def _rules() -> Mapping[str, Rule | KnownRefusal]:
-    known: dict[str, Rule | KnownRefusal] = {}
+def _pages() -> Iterator[tuple[str, str]]:
+    """Yield the pages of fields, with what is before the names on them."""
+    yield "workspace", ""
+    yield "match", "policy.rules.*.match."
     for kind in all_kinds():
-        known |= {rule.id: rule for rule in kind.rules}
-        known |= {refusal.id: refusal for refusal in kind.refusals}
-    return known
+        yield kind.name, f"{kind.name}."
+        for field, _ in kind.variants:
+            folder = known_schema(kind.name)["properties"][field.name]["x-variants"]["folder"]
+            yield folder, f"{kind.name}.{field.name}."
 
 
-def _entry(name: str) -> Entry | None:
-    """Return the entry of a name. Any name stands for `*`: `environments.prod.base_url`."""
-    known, path = _entries(), ""
-    collections = {kind.collection: kind.name for kind in all_kinds()}
-    for position, part in enumerate(name.split(".")):
-        if not position:
-            path = collections.get(part, part)
-            continue
-        exact, any_name = f"{path}.{part}", f"{path}.{_ANY}"
-        path = exact if exact in known or any_name not in known else any_name
-    return known.get(path)
+def _text(page: str) -> str:
+    return (packaged("docs") / f"{page}.md").read_text(encoding="utf-8")
 
 
-def _suggestion(name: str) -> str:
-    """Return a hint: names that end in the same word, or the closest name."""
-    known = _entries()
-    word = name.rpartition(".")[2]
-    same = [full for full in known if full.rpartition(".")[2] == word]
-    if same:
-        return _choice_of(same)
-    beginnings = {kind.collection: kind.name for kind in all_kinds()}
-    first, dot, rest = name.partition(".")
-    plain = f"{beginnings.get(first, first)}{dot}{rest}"
-    close = nearest(plain, (*known, *_rules(), *codes()))
-    if close:
-        return f"did you mean '{close}'?"
-    # A field is often written without the path around it.
-    words = frozenset(full.rpartition(".")[2] for full in known) - {_ANY}
-    if close := nearest(word, words):
-        return _choice_of([full for full in known if full.rpartition(".")[2] == close])
-    tops = [full for full in known if "." not in full]
-    return f"names begin with: {', '.join(tops)}"
+def _fields(page: str, top: str) -> Iterator[Entry]:
+    """Yield the fields of a page, and its sections, which are types of destinations."""
+    prefix = top
+    for line in page.splitlines():
+        if line.startswith("## "):
+            prefix = f"{top}{line[3:]}."
+        elif (row := _ROW.fullmatch(line)) is not None:
+            takes, default, servers, text = _CELL.split(row["facts"], 3)
+            must = ", required" if "required" in row["must"] else ""
+            facts = {"type": f"{takes}{must}", "default": default, "servers": servers}
+            yield Entry(f"{prefix}{row['name']}", text, facts)
+    yield from (Entry(f"{top}{item.name}", item.text) for item in _sections(page))
 
 
-def _choice_of(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_VALUES} more" if len(names) > _MOST_VALUES else ""
-    return f"did you mean {', '.join(repr(name) for name in names[:_MOST_VALUES])}{more}?"
+def _sections(page: str) -> Iterator[Entry]:
+    for section in page.split("\n## ")[1:]:
+        name, _, text = section.partition("\n")
+        yield Entry(name, text.partition("\n|")[0].strip())
 
 
-def _of_entry(entry: Entry) -> Explanation:
-    kind = _kinds().get(entry.kind or "")
-    return Explanation(
-        path=entry.name,
-        topic=Topic.FIELD,
-        text=entry.text,
-        takes=entry.takes if entry.path else "",
-        default=entry.node.get("default", MISSING),
-        required=entry.required,
-        secret=bool(entry.node.get("x-secret")),
-        values=entry.values,
-        is_open="x-open-enum" in entry.node,
-        flagged=tuple(entry.node.get("x-feature-flag", ())),
-        dialects=entry.dialects,
-        fixed=_fixed(kind, entry),
-        related=tuple(_related(kind, entry)) if kind is not None and entry.path else (),
-        children=_mentions(entry.members()),
-        example=_example(kind, entry),
-    )
-
-
-def _mentions(members: Iterable[Entry]) -> tuple[Mention, ...]:
-    return tuple(Mention(member.name, member.text) for member in members)
-
-
-def _of_rule(rule: Rule | KnownRefusal) -> Explanation:
-    is_refusal = isinstance(rule, KnownRefusal)
-    key = "attempt" if is_refusal else "deny"
-    return Explanation(
-        rule.id,
-        Topic.REFUSAL if is_refusal else Topic.CONSEQUENCE,
-        " ".join(rule.meaning.split()),
-        example=yaml_text({"policy": {key: [rule.id]}}),
-    )
-
-
-def _fixed(kind: Kind | None, entry: Entry) -> tuple[Dialect, ...]:
-    field = kind.field_at(entry.path, _spec(entry)) if kind is not None and entry.path else None
-    return tuple(dialect for dialect in Dialect if field is not None and field.is_fixed(dialect))
-
-
-def _related(kind: Kind, entry: Entry) -> Iterator[Mention]:
-    rules = {
-        rule.id: rule
-        for spec in _specs(kind, entry)
-        for rule in rules_about(kind, entry.path, _samples(entry), spec)
-    }
-    for rule_id, rule in rules.items():
-        first, _, _ = " ".join(rule.meaning.split()).partition(". ")
-        yield Mention(rule_id, f"{first.removesuffix('.')}.")
-
-
-def _specs(kind: Kind, entry: Entry) -> Iterator[dict[str, JSON]]:
-    """Yield the rest of a resource, also with every value of fields that are sent with this one."""
-    spec = _spec(entry)
-    yield spec
-    field = kind.field_at(entry.path, spec)
-    for name in field.sent_with if field is not None and len(entry.path) == 1 else ():
-        for value in _entries()[f"{kind.name}.{name}"].values:
-            yield {**spec, name: value}
-
-
-def _spec(entry: Entry) -> dict[str, JSON]:
-    """Return what a resource must have for an entry to count: its variant, and `x-only-with`."""
-    spec: dict[str, JSON] = {}
-    for name, values in entry.node.get("x-only-with", {}).items():
-        spec[name] = values[0] if isinstance(values, list) else values
-    for path, tag in entry.tags:
-        put_at(spec, path, tag)
-    return spec
-
-
-def _samples(entry: Entry) -> tuple[JSON, ...]:
-    """Return values of an entry, of different meaning where the schema says so."""
-    types = entry.node.get("type", ())
-    if entry.values:
-        return entry.values[:_MOST_VALUES]
-    if entry.node.get("format") == "date-time":
-        return _SAMPLE_TIMES
-    if "boolean" in types:
-        return (True, False)
-    if "integer" in types or "number" in types:
-        return (entry.node.get("minimum", 1), entry.node.get("maximum", 2))
-    if "array" in types:
-        return (["a"], ["b"])
-    return ({"a": 1}, {"b": 1}) if "object" in types else ("a", "https://b.example")
-
-
-def _example(kind: Kind | None, entry: Entry) -> str:
-    if not entry.path:
-        return ""
-    content = _example_value(entry)
-    if content in ({}, []):
-        return ""
-    value = _spec(entry)
-    put_at(value, *_in_lists(entry, content))
-    return yaml_text(value if kind is None else {kind.collection: {"my-key": value}})
-
-
-def _in_lists(entry: Entry, content: JSON) -> tuple[Path, JSON]:
-    """Return where an example is, and its value. What is in a list is an item of it."""
-    path: Path = ()
-    for depth, part in reversed(list(enumerate(entry.path))):
-        above = entry.name.split(".")[: depth - len(entry.path)]
-        holder = _entries().get(".".join(above))
-        types = holder.node.get("type", ()) if holder is not None else ()
-        if part == _ANY and "array" in types:
-            for name in reversed(path):
-                content = {name: content}
-            path, content = (), [content]
-        else:
-            path = ("production" if part == _ANY else part, *path)
-    return path, content
-
-
-def _example_value(entry: Entry) -> JSON:
-    """Return a value for a reader: a reference to a secret, an example, or a plain value."""
-    node = entry.node
-    if node.get("x-secret"):
-        return f"${{secret:env:{str(entry.path[-1]).upper()}}}"
-    for values in (node.get("examples"), entry.values):
-        if values:
-            value: JSON = values[0]
-            return value
-    default = node.get("default")
-    if isinstance(default, bool):
-        return not default
-    if default not in (None, [], {}):
-        return default
-    members = {
-        str(member.path[-1]): _example_value(member)
-        for member in entry.members()
-        if member.required and not member.tags
-    }
-    if members:
-        return members
-    return _plain_sample(entry)
-
-
-def _below(items: Iterable[Entry]) -> Iterator[Entry]:
-    for item in items:
-        yield from item.members()
-
-
-def _plain_sample(entry: Entry) -> JSON:
-    types = entry.node.get("type", ())
-    names = (types,) if isinstance(types, str) else types
-    first = names[0] if names else "string"
-    if first == "string":
-        if entry.node.get("format") == "date-time":
-            return _SAMPLE_TIMES[1]
-        return "https://example.com" if "x-url" in entry.node else "my-text"
-    if first == "array":
-        items = [item for item in entry.members() if item.path[-1] == _ANY]
-        below = {str(member.path[-1]): _example_value(member) for member in _below(items)}
-        return [below or "my-text"]
-    return {"object": {}, "boolean": True}.get(first, entry.node.get("minimum", 1))
+def _rules(page: str) -> Iterator[Entry]:
+    for paragraph in page.split("\n\n"):
+        if (rule := _RULE.fullmatch(paragraph.strip())) is not None:
+            yield Entry(rule["name"], " ".join(rule["text"].removeprefix(":").split()))

@@ -12,13 +12,12 @@ from msgspec.structs import replace
 from reconciler.client import Transport, together
 from reconciler.client.estimate import Estimate
 from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import Target, Targets, read_targets
 from reconciler.errors import BadUsage
 from reconciler.model.gaps import Gap, GapReport, ObjectGaps
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
-from reconciler.model.redaction import Mask
 from reconciler.model.run import Run
 from reconciler.operations.calls import ObjectCalls
 from reconciler.operations.run_history import (
@@ -52,20 +51,13 @@ class GapRequest(Struct, frozen=True):
         return Interval(first, last)
 
 
-class GapResult(Struct, frozen=True):
-    """The gaps, with known secrets masked, and the number of calls."""
-
-    report: GapReport
-    calls: int
-
-
 Announce = Callable[[Estimate], None]
 """Is called with the calls that reading the runs takes at most, before they are made."""
 
 
 async def gaps(
     request: GapRequest, runtime: Runtime, announce: Announce = lambda _: None
-) -> GapResult:
+) -> Reported[GapReport]:
     """Return the gaps of objects.
 
     Raises InvalidConfiguration, BadUsage, ServiceError.
@@ -76,9 +68,8 @@ async def gaps(
         targets = await read_targets(session, transport, "runs")
         chosen = targets.named(request.names)
         listed = await gaps_in(chosen, targets, transport, window, runtime.now(), announce)
-        masked = tuple(_masked(item, session.mask) for item in listed)
-        report = GapReport(session.loaded.desired.environment, window, masked)
-        return GapResult(report, transport.calls)
+        report = GapReport(session.loaded.desired.environment, window, tuple(listed))
+        return Reported(report, calls=transport.calls)
 
 
 async def gaps_in(
@@ -169,11 +160,3 @@ def rows_of_a_run(runs: tuple[Run, ...]) -> int | None:
     """Return the median number of rows of completed runs, None without any."""
     counts = [run.records for run in runs if run.completed and run.records is not None]
     return int(median(counts)) if counts else None
-
-
-def _masked(item: ObjectGaps, mask: Mask) -> ObjectGaps:
-    parent = mask(item.parent_name) if item.parent_name is not None else None
-    gaps = tuple(
-        replace(gap, error=mask(gap.error)) if gap.error is not None else gap for gap in item.gaps
-    )
-    return replace(item, name=mask(item.name), parent_name=parent, gaps=gaps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -23,7 +24,7 @@ from reconciler.importing.context import Identity, ImportContext, identity_of
 from reconciler.importing.placing import Layout, Placing, siblings_of
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.imported import Adopted, Imported, Left
+from reconciler.model.imported import Adopted, Imported, Left, Lost, NeededSecret
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.naming import kinds_named, parts
 from reconciler.model.other_tools import other_tool_of
@@ -129,6 +130,7 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
     }
     if options.force:
         effects.check_overwriting(loaded, attempt)
+    gone = effects.removed_from_files(loaded, attempt, before) if options.force else ()
     drafting = attempt.drafting
     return Imported(
         files=attempt.texts,
@@ -141,14 +143,13 @@ def _imported(options: ImportOptions, session: Session, placing: Placing, live: 
         ignored=selected.ignored,
         refused=(*selected.refused, *(left for left in drafting.left if not left.path)),
         left_out=tuple(left for left in drafting.left if left.path),
-        secrets=tuple(drafting.secrets),
+        secrets=tuple(itertools.starmap(NeededSecret, drafting.secrets)),
         calls=0,
         beside=attempt.beside,
-        gone=tuple(effects.removed_from_files(loaded, attempt, before)) if options.force else (),
+        gone=tuple(itertools.starmap(Lost, gone)),
         namesakes=tuple(effects.namesakes(attempt, context, loaded)),
         changes=effects.changes_of(attempt.texts, before) if options.dry_run else {},
         written=not options.dry_run,
-        mask=session.mask,
     )
 
 

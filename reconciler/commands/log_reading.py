@@ -8,13 +8,12 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.running import POLL, Opened, masked_run, opened, read_run
+from reconciler.commands.running import POLL, Opened, opened, read_run
 from reconciler.commands.runtime import Runtime
 from reconciler.model.dialect import Dialect
-from reconciler.model.redaction import Mask
 from reconciler.model.run import LogEntry, Run
 from reconciler.model.run_report import LogReport, Matched
 from reconciler.operations.calls import NotOffered
@@ -41,18 +40,20 @@ class LogsRequest(Struct, frozen=True):
 
 
 async def logs(request: LogsRequest, runtime: Runtime) -> LogReport:
-    """Return the log of an object or of a run, with known secrets masked.
+    """Return the log of an object or of a run.
 
     Raises InvalidConfiguration, BadUsage, NotOffered, ServiceError.
     """
     async with _opened(request, runtime) as world:
         if request.run is None:
             entries, more = await _newest(request, world)
-            return LogReport(world.subject, _shown(entries, world.mask), more)
+            shown = _shown(entries)
+            return LogReport(**asdict(world.subject), more=more, entries=shown)
         run = await read_run(world.calls, request.run)
         matched, entries, more = await _of_run(request, run, world)
+        shown = _shown(entries)
         return LogReport(
-            world.subject, _shown(entries, world.mask), more, masked_run(run, world.mask), matched
+            **asdict(world.subject), more=more, run=run, matched=matched, entries=shown
         )
 
 
@@ -68,7 +69,7 @@ async def follow_logs(
         known = Counter[LogEntry]()
         since = request.wanted.first
         while True:
-            for entry in _shown(list((Counter(entries) - known).elements()), world.mask):
+            for entry in _shown(list((Counter(entries) - known).elements())):
                 listen(entry)
             known |= Counter(entries)
             if known:
@@ -128,12 +129,12 @@ async def _of_run(
     return matched, kept, len(kept) < len(entries)
 
 
-def _shown(entries: list[LogEntry], mask: Mask) -> tuple[LogEntry, ...]:
-    """Return entries, the oldest first, with known secrets masked."""
+def _shown(entries: list[LogEntry]) -> tuple[LogEntry, ...]:
+    """Return entries, the oldest first."""
     # Entries of one time keep the order in which they were logged.
     ordered = entries[::-1]
     ordered.sort(key=_time)
-    return tuple(replace(entry, message=mask(entry.message)) for entry in ordered)
+    return tuple(ordered)
 
 
 def _time(entry: LogEntry) -> datetime:

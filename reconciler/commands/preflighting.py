@@ -26,7 +26,6 @@ from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.preflight import Preflight, PreflightReport
-from reconciler.model.redaction import Mask
 from reconciler.model.resource import Resource
 from reconciler.model.values import secret_refs, value_at
 from reconciler.operations.calls import NotOffered, ObjectCalls
@@ -50,7 +49,7 @@ class PreflightRequest(Struct, frozen=True):
 async def preflight(
     request: PreflightRequest, runtime: Runtime, approve: Approve
 ) -> PreflightReport:
-    """Return the results of the tests, with known secrets masked.
+    """Return the results of the tests.
 
     Raises InvalidConfiguration, BadUsage, ServiceError, and ReconcilerError without approval.
     """
@@ -64,7 +63,7 @@ async def preflight(
             raise ReconcilerError("not approved; nothing was tested")
         results = await together(candidate.result() for candidate in candidates)
         environment = session.loaded.desired.environment
-        return PreflightReport(environment, tuple(_masked(item, session.mask) for item in results))
+        return PreflightReport(environment, tuple(results))
 
 
 class _Candidate(Struct, frozen=True):
@@ -164,17 +163,3 @@ def _chosen(texts: tuple[str, ...], candidates: list[_Candidate]) -> list[_Candi
     )
     chosen = {named.address for text in texts for named in names.named(text)}
     return [item for item in candidates if not texts or item.resource.address in chosen]
-
-
-def _masked(result: Preflight, mask: Mask) -> Preflight:
-    """Return a result without the secrets that a message of the service may quote."""
-    return replace(
-        result,
-        name=mask(result.name),
-        untested=mask(result.untested),
-        problems=tuple(map(mask, result.problems)),
-        steps=tuple(
-            replace(step, message=mask(step.message) if step.message is not None else None)
-            for step in result.steps
-        ),
-    )

@@ -27,7 +27,7 @@ from reconciler.errors import (
 from reconciler.kinds import all_kinds
 from reconciler.model.live import LiveObject
 from reconciler.model.project_report import ProjectDetails, ProjectLine, ProjectReport
-from reconciler.model.redaction import redact_value
+from reconciler.model.redaction import Revealed
 from reconciler.model.values import JSON
 from reconciler.model.wording import json_shown
 from reconciler.operations.calls import NotOffered, ObjectCalls
@@ -81,9 +81,8 @@ async def projects(request: ProjectsRequest, runtime: Runtime) -> ProjectReport:
     lines = []
     for target in targets.named(request.names):
         live, zone = target.live, target.live.body.get("timezone")
-        zone = session.mask(zone) if isinstance(zone, str) else None
-        name = session.mask(live.name)
-        lines.append(ProjectLine(target.address, live.id, name, zone, children[live.id]))
+        zone = zone if isinstance(zone, str) else None
+        lines.append(ProjectLine(target.address, live.id, live.name, zone, children[live.id]))
     return ProjectReport(
         environment=session.loaded.desired.environment,
         base_url=session.loaded.reachable().base_url,
@@ -144,7 +143,7 @@ async def reset_token(request: ResetRequest, runtime: Runtime, approve: Approve)
 
 
 class _Selected(Struct, frozen=True):
-    """A project, its operations, and what masks secrets in its answers."""
+    """A project and its operations."""
 
     session: Session
     transport: Transport
@@ -157,14 +156,12 @@ class _Selected(Struct, frozen=True):
         return await read_object(self.transport, target.kind, organization, target.live.id)
 
     def details(self, fields: Mapping[str, JSON], *, reveal: bool = False) -> ProjectDetails:
-        """Return fields of the project with secrets masked, its own token only if not revealed."""
-        masked = redact_value(fields, self.session.mask)
-        shown = dict(masked) if isinstance(masked, Mapping) else {}
-        if reveal and TOKEN in fields:
-            shown[TOKEN] = fields[TOKEN]
+        """Return fields of the project. Its token is not masked later if it is revealed."""
+        shown = dict(fields)
+        if reveal and isinstance(token := fields.get(TOKEN), str):
+            shown[TOKEN] = Revealed(token)
         live = self.target.live
-        name = self.session.mask(live.name)
-        return ProjectDetails(self.target.address, live.id, name, shown, self.page)
+        return ProjectDetails(self.target.address, live.id, live.name, shown, self.page)
 
     @property
     def page(self) -> str | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.authoring.editing import Edit
 from reconciler.authoring.placing import Place, Placing
@@ -14,9 +14,9 @@ from reconciler.authoring.yaml_text import reads_back
 from reconciler.commands.drifting import required_base, selected
 from reconciler.commands.edited_files import edited_texts, file_changes, placing_of
 from reconciler.commands.plan_request import PlanRequest
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
-from reconciler.diagnostics import Diagnostic, InvalidConfiguration
+from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
 from reconciler.importing.writable import doubtful_paths
 from reconciler.kinds import all_kinds
@@ -27,7 +27,6 @@ from reconciler.model.json_tree import map_leaves
 from reconciler.model.kind import Kind
 from reconciler.model.leaves import field_leaves
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.redaction import redact_value
 from reconciler.model.values import JSON, MISSING, Path, path_text, put_at
 from reconciler.planning.base import Base
 from reconciler.planning.drift import drift_of
@@ -55,14 +54,6 @@ class PullRequest(Struct, frozen=True):
     ask: Ask | None = None
 
 
-class PullResult(Struct, frozen=True):
-    """What was written, warnings about the files, and the number of calls."""
-
-    pulled: Pulled
-    diagnostics: tuple[Diagnostic, ...]
-    calls: int
-
-
 class _Value(Struct, frozen=True):
     """A drifted field with what its live value changes in the files."""
 
@@ -76,7 +67,7 @@ class _Value(Struct, frozen=True):
         return self.address, self.field.change.path
 
 
-async def pull(request: PullRequest, runtime: Runtime) -> PullResult:
+async def pull(request: PullRequest, runtime: Runtime) -> Reported[Pulled]:
     """Write the live values that drifted since the git base into the files.
 
     What a file gets is loaded and planned first: a value that does not make its difference go is
@@ -97,7 +88,7 @@ async def pull(request: PullRequest, runtime: Runtime) -> PullResult:
     if request.write:
         write_files(session.options.folder, pulled.texts)
         pulled = replace(pulled, written=True)
-    return PullResult(pulled, session.warnings(plan), calls)
+    return Reported(pulled, session.warnings(plan), calls)
 
 
 class _Pulling:
@@ -125,17 +116,16 @@ class _Pulling:
                     self.values.append(value)
         self._drop_without_effect()
         texts = self._texts(self.values)
-        mask = self.session.mask
         return Pulled(
             drift=drift,
             placed=tuple(
                 Placed(
                     value.address,
                     value.field.path,
-                    redact_value(place.edit.value, mask),
+                    place.edit.value,
                     place.layer,
                     place.now.document.mark((*place.now.path, *value.field.path)),
-                    mask(place.replaces),
+                    place.replaces,
                 )
                 for value in self.values
                 for place in value.places

@@ -48,7 +48,8 @@ def recording(outputs: Outputs, runtime: Runtime, mask: Mask) -> Iterator[Bus]:
         listeners = []
         if outputs.log_file is not None:
             log = stack.enter_context(closing(AuditLog(outputs.log_file)))
-            listeners.append(Output(f"the audit log {outputs.log_file}", log, required=True))
+            name = f"the audit log {outputs.log_file}"
+            listeners.append(Output(name, log, required=True, lost=log.lost))
         if outputs.stream is not None:
             write = partial(write_line, outputs.stream)
             listeners.append(Output("the standard output", write, required=True))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from reconciler.client import Transport
 from reconciler.commands.options import WorkspaceOptions
@@ -19,7 +19,6 @@ from reconciler.errors import BadUsage, NotFound
 from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import Instant
 from reconciler.model.live import id_text
-from reconciler.model.redaction import Mask
 from reconciler.model.request import Query
 from reconciler.model.run import Run
 from reconciler.model.run_report import (
@@ -67,7 +66,6 @@ class Opened(Struct, frozen=True):
     subject: Subject
     calls: ObjectCalls
     transport: Transport
-    mask: Mask
     runtime: Runtime
 
 
@@ -84,14 +82,14 @@ async def opened(
         targets = await read_targets(session, transport, tab)
         target = targets.one(name)
         subject = Subject(
-            session.loaded.desired.environment,
-            target.address,
-            session.mask(target.live.name),
-            session.mask(target.parent_name) if target.parent_name is not None else None,
-            page_of(target, session.loaded.reachable().base_url, tab),
+            environment=session.loaded.desired.environment,
+            address=target.address,
+            name=target.live.name,
+            parent_name=target.parent_name,
+            page=page_of(target, session.loaded.reachable().base_url, tab),
         )
         calls = targets.calls(target, transport)
-        yield Opened(subject, calls, transport, session.mask, runtime)
+        yield Opened(subject, calls, transport, runtime)
 
 
 def page_of(target: Target, base_url: str, tab: str) -> str | None:
@@ -104,17 +102,19 @@ def page_of(target: Target, base_url: str, tab: str) -> str | None:
 
 
 async def runs(request: RunsRequest, runtime: Runtime) -> RunReport:
-    """Return the runs of an object, with known secrets masked.
+    """Return the runs of an object.
 
     Raises InvalidConfiguration, BadUsage, NotOffered, ServiceError.
     """
     async with opened(request.workspace, request.name, runtime, tab="runs") as world:
         if request.run is not None:
-            run = masked_run(await read_run(world.calls, request.run), world.mask)
-            return RunReport(world.subject, (run,), detail=True)
+            run = await read_run(world.calls, request.run)
+            return RunReport(**asdict(world.subject), runs=(run,), detail=True)
         listed, more = await _listed(request, world)
         unbounded = request.order is RunOrder.INTERVAL
-        return RunReport(world.subject, tuple(listed), more, hides_unbounded=unbounded)
+        return RunReport(
+            **asdict(world.subject), more=more, runs=tuple(listed), hides_unbounded=unbounded
+        )
 
 
 async def follow_runs(
@@ -143,7 +143,7 @@ async def follow_runs(
 async def _current(request: RunsRequest, world: Opened) -> tuple[list[Run], bool]:
     if request.run is None:
         return await _listed(request, world)
-    return [masked_run(await read_run(world.calls, request.run), world.mask)], False
+    return [await read_run(world.calls, request.run)], False
 
 
 async def read_run(calls: ObjectCalls, run: str) -> Run:
@@ -170,7 +170,7 @@ async def _listed(request: RunsRequest, world: Opened) -> tuple[list[Run], bool]
             continue
         if request.limit is not None and len(kept) == request.limit:
             return kept, True
-        kept.append(masked_run(run, world.mask))
+        kept.append(run)
     return kept, False
 
 
@@ -191,8 +191,3 @@ def _query(request: RunsRequest, dialect: Dialect | None) -> Query:
 
 def _text(moment: datetime) -> str:
     return str(Instant().canonical(moment))
-
-
-def masked_run(run: Run, mask: Mask) -> Run:
-    """Return a run with known secrets masked in its error."""
-    return replace(run, error=mask(run.error) if run.error is not None else None)

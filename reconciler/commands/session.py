@@ -90,6 +90,8 @@ class Session(Struct, frozen=True):
             secrets.resolve_effortless(ref)
         history = WorkspaceHistory.of(options.folder, loaded, runtime.environ, head)
         session = cls(options, loaded, secrets, runtime, history)
+        if drafts is None or not runtime.masks:
+            runtime.masks.append(session.mask)
         session.note(f"reconciler {__version__}, Python {python_version()}, {sys.platform}")
         session.note(
             f"workspace {options.folder}, environment {loaded.desired.environment}: "
@@ -142,6 +144,8 @@ class Session(Struct, frozen=True):
 
         Raises ReconcilerError if no service is configured.
         """
+        if self.mask not in self.runtime.masks:
+            self.runtime.masks.append(self.mask)
         try:
             async with open_transport(
                 self.loaded.reachable(),

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from reconciler.commands.files import read_file, saved_backfills
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
@@ -22,8 +20,7 @@ from reconciler.model.codec.plan import decode
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan
-from reconciler.model.redaction import Mask, redact_value
-from reconciler.model.resolved import ResolvedField, ResolvedParent, ResolvedResource
+from reconciler.model.resolved import ResolvedParent, ResolvedResource
 from reconciler.model.resource import Resource
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import Loaded
@@ -66,8 +63,6 @@ def resolved(
 ) -> tuple[ResolvedResource, tuple[Diagnostic, ...]]:
     """Return the only resource that a text names, and warnings.
 
-    Known secrets that were written where they don't belong are masked.
-
     Raises:
         InvalidConfiguration: with every diagnostic of the files.
         BadUsage: the files have no such resource or environment.
@@ -90,7 +85,7 @@ def resolved(
         environment=loaded.desired.environment,
         environments=_environments(declaration, loaded),
         declared_at=declaration.mark,
-        fields=tuple(_masked(field, session.mask) for field in fields),
+        fields=tuple(fields),
         parent=_parent(resource, kind, loaded),
         in_organization=kind.parent is not None and resource.parent is None,
     )
@@ -132,18 +127,3 @@ def _parent(resource: Resource, kind: Kind, loaded: Loaded) -> ResolvedParent | 
         return ResolvedParent(id=ref.id, name=ref.name)
     parent = loaded.desired.resources[Address(kind.parent, ref.key)]
     return ResolvedParent(parent.address, parent.pinned_id, parent.name, parent.mark)
-
-
-def _masked(field: ResolvedField, mask: Mask) -> ResolvedField:
-    return replace(
-        field,
-        value=redact_value(field.value, mask),
-        written=redact_value(field.written, mask),
-        references=tuple(
-            replace(reference, text=mask(reference.text)) for reference in field.references
-        ),
-        overrides=tuple(
-            replace(override, written=redact_value(override.written, mask))
-            for override in field.overrides
-        ),
-    )

@@ -6,20 +6,16 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import Target, Targets, read_targets
-from reconciler.diagnostics import Diagnostic
 from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.live import LiveObject
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
-from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.status import StatusReport
 from reconciler.planning.status import Judged, status_of, worst_first
 
@@ -36,15 +32,7 @@ class StatusRequest(Struct, frozen=True):
     parents: Sequence[str] = field(default=())
 
 
-class StatusResult(Struct, frozen=True):
-    """The states, with known secrets masked, warnings about the files, and the number of calls."""
-
-    report: StatusReport
-    diagnostics: tuple[Diagnostic, ...]
-    calls: int
-
-
-async def status(request: StatusRequest, runtime: Runtime) -> StatusResult:
+async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusReport]:
     """Read live state and return the state of exports.
 
     Raises:
@@ -64,7 +52,7 @@ async def status(request: StatusRequest, runtime: Runtime) -> StatusResult:
     now = runtime.now()
     states = [
         status_of(
-            _judged(target, differing, connection.base_url, session.mask),
+            _judged(target, differing, connection.base_url),
             targets.live.dialect,
             now,
         )
@@ -78,10 +66,10 @@ async def status(request: StatusRequest, runtime: Runtime) -> StatusResult:
         exports=worst_first(states),
         missing=() if request.names or request.parents else targets.missing,
     )
-    return StatusResult(report, session.warnings(plan), calls)
+    return Reported(report, session.warnings(plan), calls)
 
 
-def _judged(target: Target, differing: set[Address], base_url: str, mask: Mask) -> Judged:
+def _judged(target: Target, differing: set[Address], base_url: str) -> Judged:
     live, managed = target.live, target.resource is not None
     page = None
     if target.kind.page and live.parent_id is not None:
@@ -89,8 +77,8 @@ def _judged(target: Target, differing: set[Address], base_url: str, mask: Mask) 
         page = f"{base_url}{path}"
     return Judged(
         address=target.address,
-        live=_masked(live, mask),
-        parent_name=mask(target.parent_name or live.parent_id or "") or None,
+        live=live,
+        parent_name=target.parent_name or live.parent_id,
         managed=managed,
         differs=target.address in differing if managed else None,
         page=page,
@@ -124,12 +112,3 @@ def _parents(targets: Targets, plan: Plan) -> Iterator[Named]:
     for parent, live_id in ids:
         if parent is not None and live_id is not None and live_id not in known:
             yield Named(Address.of_unmanaged(parent, live_id), (live_id,))
-
-
-def _masked(live: LiveObject, mask: Mask) -> LiveObject:
-    """Return an object with known secrets masked where its state shows live text.
-
-    Errors are shortened for readers, and the beginning of a secret can't be masked afterwards.
-    """
-    runs = redact_value(live.body.get("latest_runs"), mask)
-    return replace(live, name=mask(live.name), body={**live.body, "latest_runs": runs})

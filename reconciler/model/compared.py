@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import UnsetType, field
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
-from reconciler.model.values import JSON, Path
+from reconciler.model.codec.values import encode_value
+from reconciler.model.public import Count, Public, derived
+from reconciler.model.values import JSON, Path, path_text
 
 
 class Intent(StrEnum):
@@ -35,31 +37,49 @@ _MEANINGS = {
 }
 
 
-class FieldSide(Struct, frozen=True):
-    """A field in one environment. `value` is `MISSING` if it is not managed or has no value.
+class FieldSide(Public, frozen=True):
+    """A field in one environment."""
 
-    `written` is the text with references in the files, "" without any. `at` is its place.
-    """
+    internal = frozenset({"value"})
 
     value: JSON
-    written: str = ""
+    written: str | None = None
+    """The text in the files, if references were filled in."""
     at: Mark | None = None
 
+    @derived
+    def value_(self) -> JSON | UnsetType:
+        """Absent if the field is not set. A secret is the text of its reference."""
+        return encode_value(self.value)
 
-class FieldDifference(Struct, frozen=True):
-    """A field that differs, with its value in the first and in the second environment."""
+
+class FieldDifference(Public, frozen=True):
+    """A field that differs."""
+
+    internal = frozenset({"intent"})
 
     path: Path
     first: FieldSide
     second: FieldSide
     intent: Intent = Intent.NONE
 
+    @derived
+    def name(self) -> str:
+        """The path as text."""
+        return path_text(self.path)
 
-class ResourceDifference(Struct, frozen=True):
-    """A resource that differs. `name` is that in the first environment."""
+    @derived
+    def intended(self) -> Intent | None:
+        """Why the difference is intended, null if it is not."""
+        return self.intent if self.intent is not Intent.NONE else None
+
+
+class ResourceDifference(Public, frozen=True):
+    """A resource that differs."""
 
     address: Address
-    name: str
+    name: str = field(name="resource_name")
+    """Its name in the first environment."""
     fields: tuple[FieldDifference, ...]
 
     @property
@@ -73,16 +93,19 @@ class ResourceDifference(Struct, frozen=True):
         return tuple(field for field in self.fields if field.intent is not Intent.NONE)
 
 
-class OnlyIn(Struct, frozen=True):
-    """A resource or object that one environment does not have. `at` is None for an object."""
+class OnlyIn(Public, frozen=True):
+    """A resource or object that one environment does not have."""
 
     address: Address
-    name: str
+    name: str = field(name="resource_name")
     at: Mark | None = None
 
 
-class EnvironmentComparison(Struct, frozen=True):
-    """Two environments, of the files or `live`. `equal` counts resources without a difference."""
+class EnvironmentComparison(Public, frozen=True):
+    """Two environments."""
+
+    schema = "compare"
+    version = 1
 
     first: str
     second: str
@@ -90,7 +113,8 @@ class EnvironmentComparison(Struct, frozen=True):
     only_first: tuple[OnlyIn, ...]
     only_second: tuple[OnlyIn, ...]
     resources: tuple[ResourceDifference, ...]
-    equal: int
+    equal: Count
+    """Resources without a difference."""
 
     @property
     def differing(self) -> tuple[ResourceDifference, ...]:
@@ -102,7 +126,7 @@ class EnvironmentComparison(Struct, frozen=True):
         """The resources with intended differences."""
         return tuple(resource for resource in self.resources if resource.intended)
 
-    @property
+    @derived
     def is_equal(self) -> bool:
         """Whether there are only intended differences."""
         return not (self.only_first or self.only_second or self.differing)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconciler.model.field_types import MergedObject
+from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.kind import Field, Kind, Variant
 from reconciler.model.leaves import field_leaves
 from reconciler.model.values import JSON, MISSING, JSONObject, SecretRef, path_text
+
+
+def is_same(first: JSON, second: JSON) -> bool:
+    """Return whether two values are equal as JSON: Python's `==` also takes `true` for 1."""
+    return bool(first == second) and canonical_text(first) == canonical_text(second)
 
 
 def with_default(field: Field, value: JSON) -> JSON:
@@ -65,8 +70,7 @@ def compared(field: Field, wanted: JSON, live: JSON) -> tuple[JSON, JSON]:
 
 def is_equal(field: Field, wanted: JSON, live: JSON) -> bool:
     """Return whether the live value is the wanted one."""
-    want, have = compared(field, wanted, live)
-    return bool(want == have)
+    return is_same(*compared(field, wanted, live))
 
 
 def live_values(kind: Kind, body: JSONObject) -> dict[str, JSON]:
@@ -91,7 +95,7 @@ def is_identical(kind: Kind, spec: JSONObject, body: JSONObject) -> bool:
     """
     for name, declared in spec.items():
         live = body.get(name, MISSING)
-        if live == declared:
+        if is_same(live, declared):
             continue
         field = kind.field_named(name)
         if field is None or not (
@@ -109,4 +113,5 @@ def _is_identical_variant(variant: Variant, declared: JSON, live: JSON) -> bool:
         return False
     outer = {name: value for name, value in declared.items() if name != variant.body}
     plain = {name: value for name, value in inner.items() if value.__class__ is not SecretRef}
-    return outer.items() <= live.items() and plain.items() <= live_inner.items()
+    part = {name: live_inner[name] for name in plain if name in live_inner}
+    return outer.items() <= live.items() and is_same(plain, part)

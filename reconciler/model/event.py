@@ -162,7 +162,8 @@ class Report(Struct, frozen=True):
     @property
     def complete(self) -> bool:
         """Whether every change was made, and no twin is left."""
-        return not (self.failed or self.skipped or self.twins or self.interrupted)
+        missing = self.failed or self.skipped or self.withdrawn
+        return not (missing or self.twins or self.interrupted)
 
 
 class Ended(Struct, frozen=True):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from msgspec import Struct
-
 from reconciler.model.address import Address
 from reconciler.model.intervals import Interval
+from reconciler.model.public import Count, Public, derived
 from reconciler.model.term import Term
 
 
@@ -35,60 +34,68 @@ class GapState(Term):
         return self in (GapState.MISSING, GapState.FAILED, GapState.PAUSED)
 
 
-class Gap(Struct, frozen=True):
-    """Neighbouring intervals that are not exported, for one reason.
-
-    `partly` of the `intervals` are exported in part: the schedule was another one. `error` is that
-    of the last run, as the service returns it.
-    """
+class Gap(Public, frozen=True):
+    """Neighbouring intervals that are not exported for one reason. Times are ISO 8601 in UTC."""
 
     start: datetime
     end: datetime
+    """Exclusive."""
     state: GapState
-    intervals: int = 1
-    partly: int = 0
+    intervals: Count = 1
+    partly: Count = 0
+    """Of the intervals: how many are exported in part."""
     error: str | None = None
+    """Of the last run, as the service returns it."""
 
 
-class ObjectGaps(Struct, frozen=True):
-    """The gaps of one object.
-
-    expected
-        The number of intervals whose runs are due.
-    rows
-        The median number of rows of a run, None if unknown.
-    unknown
-        Why its intervals are unknown, None if they are known.
-    """
+class ObjectGaps(Public, frozen=True):
+    """The gaps of one object."""
 
     address: Address
     name: str
     parent_name: str | None = None
     gaps: tuple[Gap, ...] = ()
-    expected: int = 0
-    rows: int | None = None
+    expected: Count = 0
+    """Intervals of the window whose runs are due."""
+    rows_per_run: int | None = None
+    """Median of the latest completed runs."""
     unknown: str | None = None
+    """Why its intervals are unknown, null if they are known."""
 
     def count(self, *states: GapState) -> int:
         """Return the number of intervals in some states."""
         return sum(gap.intervals for gap in self.gaps if gap.state in states)
 
 
-class GapReport(Struct, frozen=True):
-    """The gaps of some objects among the intervals that end in a window."""
+class GapReport(Public, frozen=True):
+    """All gaps. `gaps` and `repairable` count intervals."""
+
+    schema = "gaps"
+    internal = frozenset({"window"})
+    version = 1
 
     environment: str
     window: Interval
     objects: tuple[ObjectGaps, ...]
 
-    @property
-    def gaps(self) -> int:
-        """The number of intervals that are gaps for certain."""
+    @derived
+    def start(self) -> datetime:
+        """Start of the window."""
+        return self.window.start
+
+    @derived
+    def end(self) -> datetime:
+        """End of the window."""
+        return self.window.end
+
+    @derived
+    def gaps(self) -> Count:
+        """Intervals that are gaps for certain."""
         states = [state for state in GapState if state.is_gap]
         return sum(item.count(*states) for item in self.objects)
 
-    @property
-    def repairable(self) -> int:
-        """The number of intervals that a backfill closes."""
+    @derived
+    def repairable(self) -> Count:
+        """Intervals that a backfill closes."""
         states = [state for state in GapState if state.repairable]
         return sum(item.count(*states) for item in self.objects)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
+from reconciler.model.public import Public, derived
 from reconciler.model.term import Term
 
 
@@ -15,13 +14,14 @@ class Health(Term):
     FAILED = "failed", "It does not work."
 
 
-class Check(Struct, frozen=True):
-    """One check: its result, and what to do about it, "" for nothing."""
+class Check(Public, frozen=True):
+    """One check."""
 
     name: str
     health: Health
     result: str
     fix: str = ""
+    """What to do about it, empty for nothing."""
 
     @classmethod
     def fine(cls, name: str, result: str) -> Check:
@@ -39,12 +39,15 @@ class Check(Struct, frozen=True):
         return cls(name, Health.FAILED, result, fix)
 
 
-class HealthReport(Struct, frozen=True):
+class HealthReport(Public, frozen=True):
     """All checks, in the order in which they were made."""
+
+    schema = "doctor"
+    version = 1
 
     checks: tuple[Check, ...]
 
-    @property
+    @derived
     def failed(self) -> bool:
         """Whether any check failed."""
         return any(check.health is Health.FAILED for check in self.checks)

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from msgspec import Struct, field
+from msgspec import UNSET, UnsetType
+from msgspec import field as named
 
 from reconciler.model.address import Address
 from reconciler.model.file_change import FileChange
 from reconciler.model.live import LiveObject
+from reconciler.model.public import Public, derived
 from reconciler.model.values import Path, path_text
 
 
-class Left(Struct, frozen=True):
+class LiveName(Public, frozen=True):
+    """A live object, by its name."""
+
+    kind: str
+    id: str
+    name: str
+
+    @classmethod
+    def of(cls, live: LiveObject) -> LiveName:
+        """Return the name of an object."""
+        return cls(live.kind, live.id, live.name)
+
+
+class Left(Public, frozen=True):
     """A live object or one of its fields that is not imported. `path` is empty for the object."""
+
+    internal = frozenset({"live", "path"})
 
     live: LiveObject
     path: Path
@@ -24,8 +41,28 @@ class Left(Struct, frozen=True):
         """The field, empty for the object."""
         return path_text(self.path)
 
+    @derived
+    def kind(self) -> str:
+        """Its kind."""
+        return self.live.kind
 
-class Adopted(Struct, frozen=True):
+    @derived
+    def id(self) -> str:
+        """Its id."""
+        return self.live.id
+
+    @derived
+    def name(self) -> str:
+        """Its live name."""
+        return self.live.name
+
+    @derived
+    def field(self) -> str | UnsetType:
+        """The field, absent for the object."""
+        return self.what or UNSET
+
+
+class Adopted(Public, frozen=True):
     """A resource that was written, and its file."""
 
     address: Address
@@ -34,46 +71,74 @@ class Adopted(Struct, frozen=True):
     file: str
 
 
-class Namesake(Struct, frozen=True):
+class Namesake(Public, frozen=True):
     """A written resource, and one of other environments with the same name and parent."""
 
     address: Address
     elsewhere: Address
 
 
-class Imported(Struct, frozen=True):
-    """What an import did, or would do if not `written`.
+class WrittenFile(Public, frozen=True):
+    """A file that was written."""
+
+    path: str
+    new: bool
+
+
+class NeededSecret(Public, frozen=True):
+    """An environment variable to set, and the resource that needs it."""
+
+    variable: str
+    address: Address
+
+
+class Lost(Public, frozen=True):
+    """What an overwritten file loses."""
+
+    file: str
+    what: str
+
+
+class Imported(Public, frozen=True):
+    """What an import did, or would do if not `written`, as `import --format json` prints it.
 
     files, before
         The new and the old texts by path.
-    claimed
-        The number of selected objects that are in the files already.
-    ignored
-        The selected objects that `policy.ignore` excludes.
-    secrets
-        The environment variables to set, with the address that needs each.
-    beside
-        Files that cannot be extended, with those that were written instead.
-    gone
-        What overwritten files lose.
     changes
         The change of each file, if not `written`.
-    mask
-        Masks known secrets in output.
     """
+
+    schema = "import"
+    internal = frozenset({"files", "before", "ignored", "beside", "changes"})
+    version = 1
 
     files: Mapping[str, str]
     before: Mapping[str, str]
-    adopted: tuple[Adopted, ...]
-    claimed: int
+    adopted: tuple[Adopted, ...] = named(name="resources")
+    """Resources that were written."""
+    claimed: int = named(name="in_the_files_already")
+    """Selected objects that are in the files already."""
     ignored: tuple[LiveObject, ...]
-    refused: tuple[Left, ...]
+    refused: tuple[Left, ...] = named(name="not_imported")
+    """Objects that cannot be imported."""
     left_out: tuple[Left, ...]
-    secrets: tuple[tuple[str, Address], ...]
+    """Fields that are not imported."""
+    secrets: tuple[NeededSecret, ...]
+    """The environment variables to set."""
     calls: int
-    beside: Mapping[str, str] = field(default_factory=dict)
-    gone: tuple[tuple[str, str], ...] = ()
+    beside: Mapping[str, str] = {}
+    """Files that cannot be extended, with those that were written instead."""
+    gone: tuple[Lost, ...] = named(default=(), name="dropped")
     namesakes: tuple[Namesake, ...] = ()
-    changes: Mapping[str, FileChange] = field(default_factory=dict)
+    changes: Mapping[str, FileChange] = {}
     written: bool = True
-    mask: Callable[[str], str] = str
+
+    @derived
+    def files_(self) -> tuple[WrittenFile, ...]:
+        """The files."""
+        return tuple(WrittenFile(name, name not in self.before) for name in self.files)
+
+    @derived
+    def ignored_(self) -> tuple[LiveName, ...]:
+        """The selected objects that `policy.ignore` excludes."""
+        return tuple(map(LiveName.of, self.ignored))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from reconciler.model.address import Address
+from reconciler.model.public import Public, derived
 from reconciler.model.term import Term
 
 
@@ -16,44 +15,43 @@ class StepStatus(Term):
     SKIPPED = "skipped", "The service does not run it for this destination."
 
 
-class StepResult(Struct, frozen=True):
-    """One step that the service ran. `message` is that of the service, None without one."""
+class StepResult(Public, frozen=True):
+    """One step that the service ran."""
 
     name: str
     status: StepStatus
     message: str | None = None
+    """As the service returns it."""
 
 
-class Preflight(Struct, frozen=True):
-    """The tests of one resource.
-
-    steps
-        What the service ran, up to the first failure.
-    untested
-        Why the service ran nothing, "" if it did.
-    problems
-        What is wrong by the files and the policy, without a connection to the destination.
-    """
+class Preflight(Public, frozen=True):
+    """The tests of one resource."""
 
     address: Address
     name: str
     steps: tuple[StepResult, ...] = ()
+    """Up to the first failure."""
     untested: str = ""
+    """Why the service ran nothing, empty if it did."""
     problems: tuple[str, ...] = ()
+    """What is wrong by the files and the policy."""
 
-    @property
+    @derived
     def failed(self) -> bool:
         """Whether a step failed or a problem is known."""
         return bool(self.problems) or any(step.status is StepStatus.FAILED for step in self.steps)
 
 
-class PreflightReport(Struct, frozen=True):
-    """The tests of all resources, by address."""
+class PreflightReport(Public, frozen=True):
+    """The tests of all resources."""
+
+    schema = "preflight"
+    version = 1
 
     environment: str
     results: tuple[Preflight, ...]
 
-    @property
+    @derived
     def failed(self) -> bool:
         """Whether any test failed."""
         return any(result.failed for result in self.results)

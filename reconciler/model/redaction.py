@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconciler.model.json_tree import JSON, walk
 from reconciler.model.schema_files import schema_words
@@ -12,6 +16,7 @@ from reconciler.model.secret_forms import NAME, any_of, decoded, forms_of, fragm
 from reconciler.model.secret_names import looks_secret, plain_names
 from reconciler.model.values import SecretValue
 
+_T = TypeVar("_T")
 Mask: TypeAlias = Callable[[str], str]
 """A function that masks every known secret in a text."""
 MASK = "***"
@@ -191,6 +196,40 @@ def redact_value(value: JSON, mask: Mask) -> JSON:
     if isinstance(value, (list, tuple)):
         return value.__class__(redact_value(item, mask) for item in value)
     return value
+
+
+class Revealed(str):
+    """A secret that is shown on purpose: it is not masked."""
+
+    __slots__ = ()
+
+
+def masked_in(value: _T, mask: Mask) -> _T:
+    """Return a value with known secrets masked in all its text: a copy where there are any.
+
+    What it maps to names that look secret is masked, too.
+    """
+    made: Any = value
+    if type(made) is str:
+        made = mask(made)
+    elif isinstance(value, Struct):
+        old = {name: getattr(value, name) for name in value.__struct_fields__}
+        new = {name: masked_in(item, mask) for name, item in old.items()}
+        changed = {name: item for name, item in new.items() if item is not old[name]}
+        made = replace(value, **changed) if changed else value
+    elif isinstance(value, Mapping):
+        made = {masked_in(name, mask): _masked_at(name, item, mask) for name, item in value.items()}
+    elif type(value) in (list, tuple):
+        items = cast("Sequence[Any]", value)
+        new_items = [masked_in(item, mask) for item in items]
+        same = all(map(operator.is_, items, new_items))
+        made = value if same else type(items)(new_items)  # type: ignore[call-arg]
+    return cast("_T", made)
+
+
+def _masked_at(name: object, value: Any, mask: Mask) -> Any:
+    is_secret = isinstance(name, str) and looks_secret(name) and not isinstance(value, Struct)
+    return masked_in(value, _hide if is_secret else mask)
 
 
 def _hide(text: str) -> str:

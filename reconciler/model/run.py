@@ -9,6 +9,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from reconciler.model.live import id_text
+from reconciler.model.public import Public
 from reconciler.model.run_status import BILLING, COMPLETED
 from reconciler.model.values import JSON, JSONObject
 from reconciler.model.wording import json_shown
@@ -21,22 +22,29 @@ class InvalidRun(ValueError):
     """A field of a run, a backfill or a log entry has the wrong type."""
 
 
-class Run(Struct, frozen=True):
-    """One run of an export. `start` is None for a run from the beginning of time.
-
-    `error` is text of the service, unescaped. `backfill` is the id of the backfill that made it.
-    """
+class Run(Public, frozen=True):
+    """A run. Times are ISO 8601 in UTC."""
 
     id: str
+    """Its id."""
     status: str
+    """Its status, as the service names it."""
     start: datetime | None
+    """Start of its interval, null for the beginning of time."""
     end: datetime | None
+    """End of its interval, exclusive."""
     created_at: datetime | None = None
+    """When it began."""
     finished_at: datetime | None = None
+    """When it ended, null if it has not, or if the service does not say."""
     records: int | None = None
+    """Rows that it exported."""
     bytes: int | None = None
+    """Bytes that it exported."""
     error: str | None = None
+    """Its error, as the service gives it."""
     backfill: str | None = None
+    """Id of the backfill that made it, null for a scheduled run."""
 
     @classmethod
     def of(cls, body: JSON) -> Run:
@@ -122,13 +130,17 @@ class LogLevel(StrEnum):
     ERROR = "ERROR"
 
 
-class LogEntry(Struct, frozen=True):
-    """One line of a log. `instance` is an id of the workflow engine, not the id of a run."""
+class LogEntry(Public, frozen=True):
+    """A log entry."""
 
     timestamp: datetime
+    """ISO 8601 in UTC."""
     level: str
+    """DEBUG, LOG, INFO, WARNING or ERROR."""
     message: str
+    """Text of the service."""
     instance: str | None = None
+    """Id of the workflow engine, or of the run on servers of 2024."""
 
     @classmethod
     def of(cls, body: JSON) -> LogEntry:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from msgspec import Struct
-
 from reconciler.model.address import Address
+from reconciler.model.public import Public
 from reconciler.model.run import LogEntry, LogLevel, Run
 
 STATUSES = (
@@ -29,30 +28,36 @@ class RunOrder(StrEnum):
     INTERVAL = "interval"
 
 
-class Subject(Struct, frozen=True):
+class Subject(Public, frozen=True, kw_only=True):
     """The object whose runs or logs are shown. Texts are those of the service, unescaped."""
 
+    version = 1
+
     environment: str
+    """Name of the environment."""
     address: Address
     name: str
+    """Its live name."""
     parent_name: str | None = None
+    """Live name of its parent."""
     page: str | None = None
+    """Address of its page on the service, null if unknown."""
 
 
-class RunReport(Struct, frozen=True):
-    """Runs, the newest first. `detail`: one run was asked for.
+class RunReport(Subject, frozen=True, kw_only=True):
+    """The runs of an object, as `runs --format json` prints them."""
 
-    more
-        Whether there are further runs that were not read.
-    hides_unbounded
-        Whether the server leaves out runs without a start.
-    """
+    schema = "runs"
+    internal = frozenset({"detail", "hides_unbounded"})
 
-    subject: Subject
-    runs: tuple[Run, ...]
     more: bool = False
+    """Whether there is more than was read."""
+    runs: tuple[Run, ...]
+    """The newest first."""
     detail: bool = False
+    """One run was asked for."""
     hides_unbounded: bool = False
+    """Whether the server leaves out runs without a start."""
 
     @property
     def settled(self) -> frozenset[str]:
@@ -61,11 +66,12 @@ class RunReport(Struct, frozen=True):
         return frozenset(run.id for run in self.runs if run.failed and _interval(run) in exported)
 
 
-class RunChange(Struct, frozen=True):
-    """A run that is new, or has another status than before."""
+class RunChange(Public, frozen=True):
+    """A line of `runs --follow`: a run that is new, or whose status changed."""
 
     run: Run
     before: str | None = None
+    """Its former status, null if it is new."""
 
 
 class Matched(StrEnum):
@@ -79,17 +85,19 @@ class Matched(StrEnum):
     """They were logged while it ran: entries of other runs may be among them."""
 
 
-class LogReport(Struct, frozen=True):
-    """Log entries, the oldest first. `run` and `matched` are None for those of the whole object.
+class LogReport(Subject, frozen=True, kw_only=True):
+    """The log of an object or a run, as `logs --format json` prints it."""
 
-    `more`: there are older entries that were not read.
-    """
+    schema = "logs"
 
-    subject: Subject
-    entries: tuple[LogEntry, ...]
     more: bool = False
+    """Whether there is more than was read."""
     run: Run | None = None
+    """The run, null for the log of the whole object."""
     matched: Matched | None = None
+    """How the entries of the run were selected."""
+    entries: tuple[LogEntry, ...]
+    """The oldest first."""
 
 
 def duration_of_run(run: Run) -> timedelta | None:

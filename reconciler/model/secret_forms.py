@@ -84,15 +84,17 @@ def decoded(text: str, rounds: int = _ROUNDS) -> Iterator[str]:
     """Yield a text without whitespace and with escapes replaced, and what words of it encode."""
     from html import unescape
 
-    plain = unescape(
-        unquote(_BACKSLASH.sub(lambda found: chr(int(found[1] or found[2], 16)), text))
-    )
+    plain = unescape(unquote(_BACKSLASH.sub(_character, text)))
     yield "".join(plain.split())
     if rounds and plain != text:
         yield from decoded(plain, rounds - 1)
     for word in _ENCODED.findall(plain) if rounds else ():
         for raw in _raw(word):
             yield from decoded(raw.decode("latin-1"), rounds - 1)
+
+
+def _character(match: re.Match[str]) -> str:
+    return chr(int(match[1] or match[2], 16))
 
 
 def _raw(word: str) -> Iterator[bytes]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from msgspec import Struct
-
 from reconciler.model.address import Address
-from reconciler.model.plan import Note
+from reconciler.model.public import Count, Public, derived
 from reconciler.model.run import Run
 from reconciler.model.term import Term
 
@@ -24,47 +22,62 @@ class State(Term):
     OK = "ok", "Every interval whose run is due is exported, or its run is in progress."
 
 
-class ExportStatus(Struct, frozen=True):
-    """The state of one live export. Texts from the service are unescaped.
+class StatusNote(Public, frozen=True):
+    """A remark about an export."""
 
-    failures
-        Runs in a row that failed, the newest first, none of whose intervals was exported since.
-        `all_failed`: there may be more than the service shows.
-    lag
-        How long the first interval that is not exported since the last exported one is over, None
-        if no run is due. `lag_is_least`: it may be longer.
-    unsettled
-        The latest runs that failed and whose interval no other of them exported.
-    runs
-        The latest runs, the newest first.
-    missed
-        The runs that its pause has skipped so far, None if unknown.
-    differs
-        Whether a plan would change it, None for an unmanaged export, or if there is no plan.
-    page
-        The address of its page.
-    """
+    code: str
+    """Stable id of the remark."""
+    message: str
+    """Message."""
+
+
+class ExportStatus(Public, frozen=True):
+    """The state of an export."""
+
+    internal = frozenset({"lag"})
 
     address: Address
     name: str
+    """Its live name."""
     parent_name: str | None
+    """Live name of its parent, its id if the name is unknown."""
     managed: bool
+    """Whether a resource of the configuration claims it."""
     state: State
     interval: str
+    """Its interval."""
     runs: tuple[Run, ...] = ()
-    failures: int = 0
+    """The latest runs, the newest first."""
+    failures: Count = 0
+    """Runs in a row that failed and whose intervals are not exported."""
     all_failed: bool = False
-    unsettled: int = 0
+    """Whether there may be more failures than the service shows."""
+    unsettled: Count = 0
+    """Latest runs that failed and whose intervals no other of them exported."""
     lag: timedelta | None = None
     lag_is_least: bool = False
+    """Whether the lag may be longer."""
     rows_a_day: float | None = None
+    """Rows a day, from the median of the completed runs, null without one."""
     next_run: datetime | None = None
+    """The next tick of its schedule, ISO 8601, null if there is none."""
     paused_since: datetime | None = None
+    """When its pause began, null if it is not paused, or if that is unknown."""
     paused_by_service: bool = False
-    missed: int | None = None
-    notes: tuple[Note, ...] = ()
+    """Whether the service probably paused it."""
+    missed: Count | None = None
+    """Runs that its pause has skipped, null if it is not paused, or if that is unknown."""
+    notes: tuple[StatusNote, ...] = ()
+    """What a reader should know, the most important first."""
     differs: bool | None = None
+    """Whether it differs from the configuration, null if it is unmanaged."""
     page: str | None = None
+    """Address of its page on the service, null if unknown."""
+
+    @derived
+    def lag_seconds(self) -> float | None:
+        """How long the first interval that is not exported is over, null if none is due."""
+        return None if self.lag is None else self.lag.total_seconds()
 
     @property
     def last_run(self) -> Run | None:
@@ -72,18 +85,29 @@ class ExportStatus(Struct, frozen=True):
         return self.runs[0] if self.runs else None
 
 
-class StatusReport(Struct, frozen=True):
-    """The states of all selected exports at a moment, the worst first.
+class StatusReport(Public, frozen=True):
+    """The states of exports, as `status --format json` prints them."""
 
-    `missing` are the resources that do not exist yet.
-    """
+    schema = "status"
+    version = 1
 
     environment: str
+    """Name of the environment."""
     base_url: str
+    """Base URL of the service."""
     organization: str
+    """Id of the organization."""
     at: datetime
+    """When live state was read, ISO 8601."""
     exports: tuple[ExportStatus, ...]
+    """The exports, the worst first."""
     missing: tuple[Address, ...] = ()
+    """Resources that do not exist yet."""
+
+    @derived
+    def counts(self) -> dict[State, Count]:
+        """The number of exports by state."""
+        return {state: len(self.of(state)) for state in State}
 
     def of(self, state: State) -> tuple[ExportStatus, ...]:
         """Return the exports in a state."""

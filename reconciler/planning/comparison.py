@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from reconciler.model.compared import FieldDifference, FieldSide, Intent
-from reconciler.model.comparison import with_default
+from reconciler.model.comparison import is_same, with_default
 from reconciler.model.kind import Field, Kind
 from reconciler.model.leaves import field_leaves
 from reconciler.model.resource import ParentRef, Resource, State
@@ -99,7 +99,7 @@ def _is_equal(field: Field | None, value: JSON, other: JSON) -> bool:
     """Return whether two configured values are one. A field that is not managed equals no value."""
     if field is None or other is MISSING:
         return bool(value == other)
-    return bool(with_default(field, value) == with_default(field, other))
+    return is_same(with_default(field, value), with_default(field, other))
 
 
 def _values(kind: Kind, resource: Resource | None) -> dict[Path, tuple[Field | None, JSON]]:

@@ -12,7 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.model.change import FieldChange, Origin
-from reconciler.model.comparison import comparable, compared, display_value, is_default, is_equal
+from reconciler.model.comparison import (
+    comparable,
+    compared,
+    display_value,
+    is_default,
+    is_equal,
+    is_same,
+)
 from reconciler.model.field_types import MergedObject
 from reconciler.model.kind import Kind
 from reconciler.model.leaves import Leaf, field_leaves
@@ -102,7 +109,7 @@ def _field_change(leaf: Leaf, live: JSON, once: Iterable[Path]) -> FieldChange |
     field = leaf.field
     want, have = compared(field, leaf.value, live)
     removed_keys = _removed_keys(leaf, once, live)
-    if want == have and not removed_keys:
+    if is_same(want, have) and not removed_keys:
         return None
     if removed_keys:
         have = {**(have if isinstance(have, dict) else {}), **removed_keys}
@@ -129,7 +136,7 @@ def _origin(wanted: Leaf, live: JSON, at_base: Leaf | None, base: Base | None) -
         return Origin.UNKNOWN
     if at_base is None or not base.merged:
         return Origin.FILES
-    if comparable(wanted.field, at_base.value) == comparable(wanted.field, wanted.value):
+    if is_same(comparable(wanted.field, at_base.value), comparable(wanted.field, wanted.value)):
         return Origin.LIVE
     return Origin.FILES if is_equal(wanted.field, at_base.value, live) else Origin.BOTH
 

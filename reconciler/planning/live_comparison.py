@@ -21,11 +21,10 @@ from reconciler.model.compared import (
     OnlyIn,
     ResourceDifference,
 )
-from reconciler.model.comparison import comparable, is_default
+from reconciler.model.comparison import comparable, is_default, is_same
 from reconciler.model.kind import Kind
 from reconciler.model.leaves import field_leaves
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.redaction import Mask, redact_value
 from reconciler.model.values import JSON, MISSING, Path
 from reconciler.planning.details import Identity, short_forms
 from reconciler.planning.matcher import Matching
@@ -84,7 +83,6 @@ def compare_live(
     kinds: Sequence[Kind],
     *,
     intents: Mapping[Address, Mapping[Path, Intent]],
-    mask: Mask,
     chosen: Collection[Address] | None = None,
 ) -> EnvironmentComparison:
     """Compare the objects of two environments, or those of `chosen` resources.
@@ -107,9 +105,9 @@ def compare_live(
         address, item = objects[place]
         kind = by_name[address.kind]
         values = _values(kind, item, parents[0]), _values(kind, others[place][1], parents[1])
-        fields = tuple(_differences(*values, intents.get(address, {}), mask))
+        fields = tuple(_differences(*values, intents.get(address, {})))
         if fields:
-            resources.append(ResourceDifference(address, mask(item.name), fields))
+            resources.append(ResourceDifference(address, item.name, fields))
     return EnvironmentComparison(
         first=first.environment,
         second=second.environment,
@@ -147,11 +145,9 @@ def _differences(
     values: Mapping[Path, JSON],
     others: Mapping[Path, JSON],
     intents: Mapping[Path, Intent],
-    mask: Mask,
 ) -> Iterator[FieldDifference]:
     for path in {**values, **others}:
         value, other = values.get(path, MISSING), others.get(path, MISSING)
-        if value != other:
+        if not is_same(value, other):
             intent = Intent.IDENTITY if path == _NAME else intents.get(path, Intent.NONE)
-            first, second = redact_value(value, mask), redact_value(other, mask)
-            yield FieldDifference(path, FieldSide(first), FieldSide(second), intent)
+            yield FieldDifference(path, FieldSide(value), FieldSide(other), intent)

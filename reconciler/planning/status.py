@@ -16,10 +16,9 @@ from reconciler.model.address import Address
 from reconciler.model.dialect import Dialect
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
 from reconciler.model.live import LiveObject
-from reconciler.model.plan import Note
 from reconciler.model.run import InvalidRun, Run, moment_at
 from reconciler.model.run_status import BILLING, FAILURES_OF_A_PAUSE, failures_in_a_row
-from reconciler.model.status import ExportStatus, State, rough_duration
+from reconciler.model.status import ExportStatus, State, StatusNote, rough_duration
 from reconciler.model.values import JSONObject
 from reconciler.model.wording import several
 
@@ -50,7 +49,9 @@ def status_of(item: Judged, dialect: Dialect | None, now: datetime) -> ExportSta
     try:
         case = _Case(item, dialect, now)
     except (InvalidRun, UnknownSchedule) as error:
-        return _status(item, State.UNKNOWN, notes=_notes(item, Note("unreadable", str(error))))
+        return _status(
+            item, State.UNKNOWN, notes=_notes(item, StatusNote("unreadable", str(error)))
+        )
     state = case.state
     return _status(
         item,
@@ -244,59 +245,59 @@ class _Case:
         rows = [run.records for run in self.runs if run.completed and run.records is not None]
         return median(rows) * (_DAY / self.schedule.step) if rows else None
 
-    def notes(self, state: State) -> list[Note]:
+    def notes(self, state: State) -> list[StatusNote]:
         """Return what a reader should know, the most important first."""
         notes = [*self._notes_of_failures(state), *self._notes_of_a_pause()]
         if self.stuck is not None:
             limit = rough_duration(time_limit_of(self.schedule))
             text = f"a run takes {rough_duration(self._age(self.stuck))}, longer than one attempt "
-            notes.append(Note("run-takes-long", f"{text}may ({limit}): it may be stuck"))
+            notes.append(StatusNote("run-takes-long", f"{text}may ({limit}): it may be stuck"))
         if not self.schedule.works:
             text = f"this server does not run exports with interval '{self.schedule.interval}'"
-            notes.append(Note("never-runs", text))
+            notes.append(StatusNote("never-runs", text))
         elif state is State.LAGGING and not self.runs:
-            notes.append(Note("no-run", "it has never run, and a run is due"))
+            notes.append(StatusNote("no-run", "it has never run, and a run is due"))
         elif state is State.LAGGING and self.stuck is None and self.pending:
-            notes.append(Note("in-progress", f"{several(self.pending, 'run')} in progress"))
+            notes.append(StatusNote("in-progress", f"{several(self.pending, 'run')} in progress"))
         elif state is State.NEVER_RUN and (first := self.schedule.next_tick(self.now)):
-            notes.append(Note("first-run", f"its first run is at {_time(first)}"))
+            notes.append(StatusNote("first-run", f"its first run is at {_time(first)}"))
         if self.ended and not self.schedule.paused:
             notes += self._notes_of_the_end()
         return notes
 
-    def _notes_of_failures(self, state: State) -> list[Note]:
+    def _notes_of_failures(self, state: State) -> list[StatusNote]:
         newest = next(iter(self.unsettled), None) if self.failures else None
         if newest is not None and newest.status == BILLING:
             text = "a billing limit is exceeded: runs fail until billing is settled"
-            return [Note("billing-limit", text)]
+            return [StatusNote("billing-limit", text)]
         if newest is not None:
             text = newest.error or f"its last run ended as {newest.status}"
             if self.paused_by_service:
                 count = several(self.failures, "failure")
                 text = f"probably paused by the service after {count}: {text}"
-            return [Note("failing", text)]
+            return [StatusNote("failing", text)]
         if self.unsettled and state is not State.PAUSED:
             text = f"{several(len(self.unsettled), 'failed run')} among its last {len(self.runs)}"
-            return [Note("failed-runs", text)]
+            return [StatusNote("failed-runs", text)]
         return []
 
-    def _notes_of_a_pause(self) -> list[Note]:
+    def _notes_of_a_pause(self) -> list[StatusNote]:
         if not self.schedule.paused:
             return []
         if self.paused_since is None:
-            return [Note("paused", "the time of the pause is unknown")]
+            return [StatusNote("paused", "the time of the pause is unknown")]
         if not self.missed:
             return []
         text = f"{several(self.missed, 'run')} missed: reconciler gaps {self.address}"
-        return [Note("missed-runs", text)]
+        return [StatusNote("missed-runs", text)]
 
-    def _notes_of_the_end(self) -> list[Note]:
+    def _notes_of_the_end(self) -> list[StatusNote]:
         end = self.schedule.end_at or self.now
         text = f"end_at {_time(end)} has passed"
         if self.now - end > _SCHEDULE_KEPT:
             text += "; the service deletes its schedule, so create it again to run it"
-        missing = [Note("end-missing", "its last intervals are not exported")]
-        return [Note("ended", text), *(missing if self.overdue is not None else [])]
+        missing = [StatusNote("end-missing", "its last intervals are not exported")]
+        return [StatusNote("ended", text), *(missing if self.overdue is not None else [])]
 
 
 def _contains(outer: Run, inner: Run) -> bool:
@@ -330,8 +331,8 @@ def _status(item: Judged, state: State, **facts: object) -> ExportStatus:
     )
 
 
-def _notes(item: Judged, *notes: Note) -> tuple[Note, ...]:
-    differs = [Note("differs", "differs from the configuration")] if item.differs else []
+def _notes(item: Judged, *notes: StatusNote) -> tuple[StatusNote, ...]:
+    differs = [StatusNote("differs", "differs from the configuration")] if item.differs else []
     return (*notes, *differs)
 
 

@@ -1,4 +1,4 @@
-"""Runs of an audit log as text and as JSON."""
+"""Runs of an audit log."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from msgspec.structs import asdict
 
 from reconciler.model.identity import plan_id
 from reconciler.model.logged_run import Audit, Ending, LoggedChange, LoggedRun
-from reconciler.model.wording import printable, several
+from reconciler.model.wording import several
 from reconciler.render.diagnostics import safe_json
+from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
+from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.header import environment_as_text
 from reconciler.render.plan.words import SIGNS, summary, title
-from reconciler.render.style import PLAIN, Colour, Style
+from reconciler.render.style import Colour
 
 _FORMAT_VERSION = 1
 _COLOURS = {
@@ -24,6 +26,7 @@ _COLOURS = {
     Ending.STALE: Colour.RED,
     Ending.UNKNOWN: Colour.BOLD_RED,
 }
+_COLUMNS = Column("ending"), Column("change", padded=False)
 _UNKNOWN = """\
 The outcome of {} is unknown. `reconciler plan` shows what is left to do;
 `reconciler plan --undo` with this log also undoes what took effect.
@@ -33,47 +36,52 @@ The outcome of {} is unknown. Look at the backfills and runs before you start on
 """
 
 
-def audit_as_text(audit: Audit, style: Style = PLAIN) -> str:
+def audit_document(audit: Audit, _: RenderOptions) -> Document:
     """Return a line for each run if there are several, and one run in full."""
-    lines: list[str] = []
-    if len(audit.runs) > 1:
-        lines += [*(_line(run) for run in audit.runs), ""]
-    lines += _head(audit.shown)
-    lines += ["", *(_change(logged, style) for logged in audit.shown.changes)]
-    lines += _requests(audit.shown)
-    text = "".join(f"{line}\n" for line in lines)
-    if audit.shown.unknown_requests:
-        text += "\n" + _UNKNOWN_REQUESTS.format(
-            several(len(audit.shown.unknown_requests), "request")
-        )
-    if audit.shown.unknown:
-        text += "\n" + _UNKNOWN.format(several(len(audit.shown.unknown), "change"))
-    return text
+    shown = audit.shown
+    requests = tuple(_requests(shown))
+    paragraphs = [
+        _UNKNOWN_REQUESTS.format(several(len(shown.unknown_requests), "request"))
+        if shown.unknown_requests
+        else "",
+        _UNKNOWN.format(several(len(shown.unknown), "change")) if shown.unknown else "",
+    ]
+    return Document(
+        (Cell(f"Run {shown.info.id}"),),
+        (),
+        (
+            Lines(tuple(map(_line, audit.runs)) if len(audit.runs) > 1 else ()),
+            Facts(tuple(_head(shown)), indent=0),
+            Table(_COLUMNS, tuple(map(_change, shown.changes)), headed=False, noun="change"),
+            Lines(requests),
+            *(Lines(tuple(text.splitlines())) for text in paragraphs),
+        ),
+    )
 
 
-def audit_as_json(audit: Audit) -> str:
+def audit_as_json(audit: Audit, _: RenderOptions = DEFAULTS) -> str:
     """Return an object for programs. Its keys are stable."""
     return safe_json({"format_version": _FORMAT_VERSION, "runs": list(map(_run, audit.runs))})
 
 
 def _line(run: LoggedRun) -> str:
-    return printable(f"{run.started_at}  {run.info.id}  {_who(run)}: {_counts(run)}; {_end(run)}")
+    return f"{run.started_at}  {run.info.id}  {_who(run)}: {_counts(run)}; {_end(run)}"
 
 
-def _head(run: LoggedRun) -> Iterator[str]:
+def _head(run: LoggedRun) -> Iterator[tuple[str, Cell]]:
     source = run.plan.source
-    yield printable(f"Run          {run.info.id}, reconciler {run.info.tool_version}")
-    yield printable(f"Started by   {_who(run)}")
-    if run.info.job_url is not None:
-        yield printable(f"Job          {run.info.job_url}")
-    if run.info.reason is not None:
-        yield printable(f"Reason       {run.info.reason}")
-    yield printable(f"Time         {run.started_at} to {run.last_event_at}")
-    yield f"Environment  {environment_as_text(source, full=True)}"
-    if source.head is not None:
-        yield printable(f"Commit       {source.head}")
-    yield f"Plan         {plan_id(run.plan)[:8]} · {summary(run.plan).removeprefix('Plan: ')}"
-    yield f"End          {_end(run)}"
+    facts = {
+        "Run": f"{run.info.id}, reconciler {run.info.tool_version}",
+        "Started by": _who(run),
+        "Job": run.info.job_url,
+        "Reason": run.info.reason,
+        "Time": f"{run.started_at} to {run.last_event_at}",
+        "Environment": environment_as_text(source, full=True),
+        "Commit": source.head,
+        "Plan": f"{plan_id(run.plan)[:8]} · {summary(run.plan).removeprefix('Plan: ')}",
+        "End": _end(run),
+    }
+    yield from ((name, Cell(text)) for name, text in facts.items() if text is not None)
 
 
 def _who(run: LoggedRun) -> str:
@@ -95,26 +103,24 @@ def _counts(run: LoggedRun) -> str:
     return ", ".join(parts) or "no changes"
 
 
-def _change(logged: LoggedChange, style: Style) -> str:
+def _change(logged: LoggedChange) -> Row:
     change = logged.change
-    ending = style.paint(_COLOURS.get(logged.ending), f"{logged.ending:<9}")
-    text = f"{SIGNS[change.action].text} {ending} {change.action} {title(change)}"
-    if logged.live_id is not None:
-        text += printable(f" (id {logged.live_id})")
-    if logged.twin_ids:
-        text += printable(f", twin of id {', '.join(logged.twin_ids)}")
-    return text + printable(f": {logged.detail}") if logged.detail else text
+    text = f"{change.action} {title(change)}"
+    text += f" (id {logged.live_id})" if logged.live_id is not None else ""
+    text += f", twin of id {', '.join(logged.twin_ids)}" if logged.twin_ids else ""
+    text += f": {logged.detail}" if logged.detail else ""
+    ending = Cell(logged.ending.value, _COLOURS.get(logged.ending))
+    return Row((ending, Cell(text)), SIGNS[change.action].text)
 
 
 def _requests(run: LoggedRun) -> Iterator[str]:
     listed = dict.fromkeys((*run.unanswered, *run.unknown_requests))
     if listed:
-        yield ""
         yield "Requests without a clear answer:"
     for request in listed:
         attempts = f", {len(request.statuses)} attempts" if len(request.statuses) > 1 else ""
         change = f" ({request.change_id}{attempts})" if request.change_id is not None else ""
-        yield printable(f"  {request.method} {request.path}{change}")
+        yield f"  {request.method} {request.path}{change}"
 
 
 def _run(run: LoggedRun) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""A plan of backfills and its end as text and JSON, and the words that other formats share."""
+"""A plan of backfills, and how they ended."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from reconciler.model.backfill_plan import (
     BackfillEnd,
@@ -10,14 +10,20 @@ from reconciler.model.backfill_plan import (
     BackfillState,
     PlannedBackfill,
 )
-from reconciler.model.change import Severity
+from reconciler.model.change import Consequence, Severity
 from reconciler.model.wording import printable, quoted, several
-from reconciler.render.counts import short_count
+from reconciler.render.document import Cell, Column, Document, Facts, Row, Table
+from reconciler.render.durations import short_count
 from reconciler.render.gaps import moment
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.style import Colour, Style
 
-_MARKS = {Severity.DANGER: "!!", Severity.WARNING: "!", Severity.INFO: "i"}
+_SEVERITIES = {Severity.DANGER: Colour.RED, Severity.WARNING: Colour.YELLOW}
+_COLUMNS = (
+    Column("from"),
+    Column("to", " to "),
+    *(Column(title, padded=False) for title in ("runs", "order")),
+)
 _COLOURS = {
     BackfillState.COMPLETED: Colour.GREEN,
     BackfillState.EMPTY: Colour.GREEN,
@@ -28,26 +34,44 @@ _COLOURS = {
 }
 
 
-def backfills_as_text(plan: BackfillPlan, options: RenderOptions = DEFAULTS) -> str:
+def backfills_document(plan: BackfillPlan, options: RenderOptions) -> Document:
     """Return where it runs, every backfill, what to know before, and the counts."""
-    style, source = options.style, plan.source
-    parent = f" · {printable(plan.parent_name)}" if plan.parent_name else ""
-    address = style.paint(Colour.BOLD, printable(str(plan.address)))
-    lines = [
-        f"Environment {printable(source.environment)} · {printable(source.base_url)}",
-        f"Backfill    {address} {quoted(plan.name)}{parent}",
-        "",
-    ]
-    for item in plan.backfills:
-        trial = "  tried first" if item.trial else ""
-        lines.append(f"  ↻ {_range(item)}  {several(item.runs, 'run')}{trial}")
-    for consequence in plan.consequences:
-        mark = _MARKS[consequence.severity]
-        text = printable(f"{consequence.rule}  {consequence.message}")
-        lines += style.wrapped(text, f"    {mark} ", "      ")
-    lines += ["", *_summary(plan, options.cost)] if plan.backfills else ["No gaps to backfill."]
-    lines += [f"note: {printable(note)}" for note in plan.notes]
-    return "\n".join(lines) + "\n"
+    parent = f" · {plan.parent_name}" if plan.parent_name else ""
+    address = Cell(str(plan.address), code=True)
+    facts = {
+        "Environment": f"{plan.source.environment} · {plan.source.base_url}",
+        "Backfill": f"{plan.address} {quoted(plan.name)}{parent}",
+        "Plan": plan.id[:8],
+    }
+    rules = tuple(map(_consequence, plan.consequences))
+    columns = Column("severity"), Column("rule"), Column("message", padded=False)
+    return Document(
+        (Cell("Backfills of"), address, Cell(quoted(plan.name))),
+        (),
+        (
+            Facts(tuple((name, Cell(text)) for name, text in facts.items()), indent=0),
+            Table(
+                _COLUMNS, tuple(map(_row, plan.backfills)), headed=False, indent=2, noun="backfill"
+            ),
+            Table(columns, rules, headed=False, indent=4, wraps=True, attached=True),
+        ),
+        _summary(plan),
+        (
+            *((f"Starting them takes {options.cost}.",) if options.cost and plan.backfills else ()),
+            *(f"note: {note}" for note in plan.notes),
+        ),
+    )
+
+
+def _row(item: PlannedBackfill) -> Row:
+    trial = "tried first" if item.trial else ""
+    cells = (*range_ends(item), several(item.runs, "run"), trial)
+    return Row(tuple(map(Cell, cells)), "↻")
+
+
+def _consequence(item: Consequence) -> Row:
+    cells = Cell(item.severity.value, _SEVERITIES.get(item.severity)), Cell(item.rule, code=True)
+    return Row((*cells, Cell(item.message)))
 
 
 def backfills_as_json(
@@ -96,7 +120,7 @@ def _range(item: PlannedBackfill) -> str:
     return " to ".join(range_ends(item))
 
 
-def _summary(plan: BackfillPlan, cost: str) -> Iterator[str]:
-    yield f"Plan: {counts(plan)}. Runs follow one another."
-    if cost:
-        yield f"      {cost}."
+def _summary(plan: BackfillPlan) -> str:
+    if not plan.backfills:
+        return "No gaps to backfill."
+    return f"Plan: {counts(plan)}. Runs follow one another."

@@ -1,11 +1,9 @@
-"""The comparison of two environments as text, Markdown and JSON."""
+"""The comparison of two environments."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-
-from msgspec import Struct
+from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.diagnostics import Mark
 from reconciler.model.compared import (
@@ -16,182 +14,129 @@ from reconciler.model.compared import (
     OnlyIn,
     ResourceDifference,
 )
-from reconciler.model.values import JSON, MISSING, path_text
-from reconciler.model.wording import printable, quoted, several, shortened
+from reconciler.model.values import MISSING, path_text
+from reconciler.model.wording import quoted, several, shortened
 from reconciler.render.diagnostics import place_as_text
-from reconciler.render.markup import code, inline
-from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.document import Cell, Column, Document, Group, Row, Table
+from reconciler.render.options import RenderOptions
 from reconciler.render.plan.words import first_of
-from reconciler.render.style import Colour, Style
+from reconciler.render.style import Colour
 from reconciler.render.yaml_line import yaml_line
 
 _LONGEST = 80
 _MOST_NAMES = 5
-_MOST_ROWS = 400
-"""Rows of a Markdown table: a comment of a pull request is limited."""
-_NOT_SET = "not set"
 
 
-class _Group(Struct, frozen=True):
-    """An intended difference that several resources have, as the files write it."""
-
-    path: str
-    why: str
-    keys: tuple[str, ...]
-
-
-def compared_as_text(comparison: EnvironmentComparison, options: RenderOptions = DEFAULTS) -> str:
+def compared_document(comparison: EnvironmentComparison, options: RenderOptions) -> Document:
     """Return the differences, then the intended ones (grouped unless verbose), and the counts."""
-    style = options.style
-    blocks = [
-        [_head(comparison)],
-        *([*_resource(comparison, item, item.unintended, style)] for item in comparison.differing),
-        *([*_only(name, items, style)] for name, items in _sides(comparison)),
-        [*_intended(comparison, options)],
-        [_summary(comparison)],
-    ]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
-
-
-def compared_as_json(comparison: EnvironmentComparison, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of a comparison."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.compared import compared_as_json as encoded
-
-    return encoded(comparison)
-
-
-def compared_as_markdown(comparison: EnvironmentComparison, _: RenderOptions = DEFAULTS) -> str:
-    """Return a table of the differences, and a folded one of the intended differences."""
-    first, second = inline(comparison.first), inline(comparison.second)
-    lines = [f"### {first} and {second}: {inline(_counts(comparison))}", ""]
-    for name, items in _sides(comparison):
-        if items:
-            shown = first_of((code(str(item.address)) for item in items), _MOST_ROWS)
-            lines += [f"Only in {inline(name)}: {shown}", ""]
-    rows = [
-        f"| {code(str(item.address))} | {code(path_text(field.path))} | {_cell(field.first)} | "
-        f"{_cell(field.second)} |"
-        for item in comparison.differing
-        for field in item.unintended
-    ]
-    if rows:
-        lines += [f"| resource | field | {first} | {second} |", "|---|---|---|---|"]
-        lines += rows[:_MOST_ROWS]
-        if len(rows) > _MOST_ROWS:
-            lines.append(f"\n… and {several(len(rows) - _MOST_ROWS, 'more row')}")
-        lines.append("")
-    groups = _groups(comparison)
-    if groups:
-        lines += ["<details><summary>Intended differences</summary>", ""]
-        lines += [
-            f"- {code(group.path)}: {inline(group.why)}: "
-            f"{inline(first_of(group.keys, _MOST_NAMES))}"
-            for group in groups[:_MOST_ROWS]
-        ]
-        lines += ["", "</details>"]
-    return "\n".join(lines).rstrip("\n") + "\n"
-
-
-def _head(comparison: EnvironmentComparison) -> str:
+    first, second = comparison.first, comparison.second
     where = "live state" if comparison.live else "configuration"
-    return printable(f"Environments {comparison.first} and {comparison.second} · {where}")
+    rows = (row for item in comparison.differing for row in _rows(item, item.unintended))
+    differing = Table(_columns(comparison), tuple(rows), headed=False, indent=6)
+    return Document(
+        (Cell(f"{first} and {second}"),),
+        (Cell(f"Environments {first} and {second} · {where}"),),
+        (
+            differing,
+            _only(first, comparison.only_first),
+            _only(second, comparison.only_second),
+            _intended(comparison, options),
+        ),
+        _summary(comparison),
+    )
 
 
-def _resource(
-    comparison: EnvironmentComparison,
-    item: ResourceDifference,
-    fields: Sequence[FieldDifference],
-    style: Style,
-) -> Iterator[str]:
-    yield f"  {style.paint(Colour.YELLOW, '~')} {printable(str(item.address))} {quoted(item.name)}"
-    width = max(len(path_text(field.path)) for field in fields)
+def _columns(comparison: EnvironmentComparison) -> tuple[Column, ...]:
+    return (
+        Column("field"),
+        Column(comparison.first, after=f" in {comparison.first},", padded=False),
+        Column(comparison.second, " ", f" in {comparison.second}", padded=False),
+        Column("why or where", padded=False),
+    )
+
+
+def _rows(item: ResourceDifference, fields: Sequence[FieldDifference]) -> Iterator[Row]:
+    name = Cell(str(item.address), code=True), Cell(quoted(item.name))
     for field in fields:
-        first, second = _value(field.first.value), _value(field.second.value)
-        line = f"      {path_text(field.path):{width}}  "
-        line += f"{first} in {comparison.first}, {second} in {comparison.second}"
-        yield printable(line) + style.paint(Colour.DIM, _why(field))
+        sides = (_cell(side) for side in (field.first, field.second))
+        cells = Cell(path_text(field.path), code=True), *sides, Cell(_why(field), Colour.DIM)
+        yield Row(cells, group=Group(name, sign="~"))
 
 
 def _why(field: FieldDifference) -> str:
     """Return why a difference is intended, or a place that sets the field."""
     if field.intent is not Intent.NONE:
-        return printable(f"  ({_reason(field)})")
+        return f"({_reason(field)})"
     return _at((field.second if field.first.value is MISSING else field.first).at)
 
 
 def _at(mark: Mark | None) -> str:
-    return f"  {place_as_text(mark)}" if mark is not None else ""
+    return place_as_text(mark) if mark is not None else ""
 
 
 def _reason(field: FieldDifference) -> str:
-    written = {side.written for side in (field.first, field.second)} - {""}
+    written = {side.written for side in (field.first, field.second)}
     if field.intent is Intent.REFERENCE and written:
-        return ", ".join(sorted(shortened(text, _LONGEST) for text in written))
+        return ", ".join(sorted(shortened(text, _LONGEST) for text in written if text))
     return field.intent.meaning
 
 
-def _only(environment: str, items: Sequence[OnlyIn], style: Style) -> Iterator[str]:
-    if items:
-        yield printable(f"Only in {environment}:")
-    for item in items:
-        name = f"{printable(str(item.address))} {quoted(item.name)}"
-        yield f"  {style.paint(Colour.YELLOW, '+')} {name}{style.paint(Colour.DIM, _at(item.at))}"
+def _only(environment: str, items: Sequence[OnlyIn]) -> Table:
+    rows = (
+        Row(
+            (Cell(str(item.address), code=True), Cell(quoted(item.name)), Cell(_at(item.at))),
+            "+",
+            Colour.YELLOW,
+        )
+        for item in items
+    )
+    titles = (("address", ""), ("name", " "), ("at", "  "))
+    columns = tuple(Column(title, before, padded=False) for title, before in titles)
+    return Table(columns, tuple(rows), f"Only in {environment}:", headed=False, indent=2)
 
 
-def _intended(comparison: EnvironmentComparison, options: RenderOptions) -> Iterator[str]:
-    if not comparison.intended:
-        return
+def _intended(comparison: EnvironmentComparison, options: RenderOptions) -> Table:
     if options.verbose:
-        yield "Intended differences:"
-        for item in comparison.intended:
-            yield from _resource(comparison, item, item.intended, options.style)
-        return
-    yield "Intended differences (values: --verbose):"
-    groups = _groups(comparison)
-    width = max(len(group.path) for group in groups)
-    for group in groups:
-        names = first_of(group.keys, _MOST_NAMES)
-        yield printable(f"      {group.path:{width}}  {group.why}: {names}")
+        title, columns = "Intended differences:", _columns(comparison)
+        rows = [row for item in comparison.intended for row in _rows(item, item.intended)]
+    else:
+        title = "Intended differences (values: --verbose):"
+        why, names = (
+            Column(name, before, padded=False)
+            for name, before in (("why", "  "), ("resources", " "))
+        )
+        columns = (Column("field"), why, names)
+        rows = [
+            Row((Cell(path, code=True), Cell(f"{why}:"), Cell(first_of(keys, _MOST_NAMES))))
+            for (path, why), keys in _groups(comparison).items()
+        ]
+    return Table(columns, tuple(rows), title, headed=False, indent=6, folded=True)
 
 
-def _groups(comparison: EnvironmentComparison) -> list[_Group]:
-    """Return the intended differences by field and reason, with the resources that have them."""
+def _groups(comparison: EnvironmentComparison) -> Mapping[tuple[str, str], list[str]]:
+    """Return the keys of resources by field and reason of their intended differences."""
     keys: dict[tuple[str, str], list[str]] = defaultdict(list)
     for item in comparison.intended:
         for field in item.intended:
             keys[path_text(field.path), _reason(field)].append(item.address.key)
-    return [_Group(path, why, tuple(names)) for (path, why), names in keys.items()]
+    return keys
 
 
-def _value(value: JSON) -> str:
-    return _NOT_SET if value is MISSING else shortened(yaml_line(value), _LONGEST)
-
-
-def _cell(side: FieldSide) -> str:
-    return _NOT_SET if side.value is MISSING else code(_value(side.value))
-
-
-def _counts(comparison: EnvironmentComparison) -> str:
-    """Return the counts of what differs, or `no differences`."""
-    fields = sum(len(item.unintended) for item in comparison.differing)
-    where = several(len(comparison.differing), "resource")
-    counts = [f"{several(fields, 'difference')} in {where}"] if fields else []
-    for name, items in _sides(comparison):
-        counts += [f"{several(len(items), 'resource')} only in {printable(name)}"] if items else []
-    return ", ".join(counts) or "no differences"
-
-
-def _sides(comparison: EnvironmentComparison) -> Sequence[tuple[str, Sequence[OnlyIn]]]:
-    """Return both environments with what only they have."""
-    return (
-        (comparison.first, comparison.only_first),
-        (comparison.second, comparison.only_second),
-    )
+def _cell(side: FieldSide) -> Cell:
+    if side.value is MISSING:
+        return Cell("not set")
+    return Cell(shortened(yaml_line(side.value), _LONGEST), code=True)
 
 
 def _summary(comparison: EnvironmentComparison) -> str:
-    counts = _counts(comparison)
+    fields = sum(len(item.unintended) for item in comparison.differing)
+    where = several(len(comparison.differing), "resource")
+    counts = [f"{several(fields, 'difference')} in {where}"] if fields else []
+    for name, items in (
+        (comparison.first, comparison.only_first),
+        (comparison.second, comparison.only_second),
+    ):
+        counts += [f"{several(len(items), 'resource')} only in {name}"] if items else []
     intended = sum(len(item.intended) for item in comparison.intended)
     alike = f"{several(intended, 'intended difference')}, {comparison.equal:,} equal"
-    return f"{counts[0].upper()}{counts[1:]} ({alike})."
+    return f"{', '.join(counts) or 'No differences'} ({alike})."

@@ -10,6 +10,7 @@ from typing import Any
 from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.wording import listed, plain_json, printable, several
 from reconciler.render.crop import crop
+from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.style import NARROWEST, PLAIN, Colour, Style
 
 _MOST_SHOWN = 100
@@ -30,6 +31,11 @@ def diagnostics_as_text(diagnostics: Sequence[Diagnostic], style: Style = PLAIN)
     blocks = [_block(diagnostic, style) for diagnostic in shown]
     wrapped = [line for text in rest for line in style.wrapped(text, "", "  ")]
     return "\n".join([*blocks, *wrapped, counted(diagnostics)]) + "\n"
+
+
+def diagnostics_for_people(diagnostics: Sequence[Diagnostic], options: RenderOptions) -> str:
+    """Return diagnostics as text, or that there are none."""
+    return diagnostics_as_text(diagnostics, options.style) or f"{options.passed}.\n"
 
 
 def message_of(diagnostic: Diagnostic) -> str:
@@ -98,7 +104,7 @@ def _snippet(diagnostic: Diagnostic, at: Mark, line: str, style: Style) -> list[
     return [f"{gutter}{shown.text}", f"{' ' * (len(gutter) + shown.start)}{carets}"]
 
 
-def diagnostics_as_json(diagnostics: Sequence[Diagnostic]) -> str:
+def diagnostics_as_json(diagnostics: Sequence[Diagnostic], _: RenderOptions = DEFAULTS) -> str:
     """Return an object with a list. Codes are stable, files relative to the workspace folder."""
     return safe_json(
         {"diagnostics": [diagnostic_as_json(diagnostic) for diagnostic in diagnostics]}

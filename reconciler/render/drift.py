@@ -1,4 +1,4 @@
-"""Drift, and what `pull` writes, as text, JSON and Markdown."""
+"""Drift, and what `pull` writes."""
 
 from __future__ import annotations
 
@@ -19,64 +19,51 @@ from reconciler.model.drift import (
 from reconciler.model.values import path_text
 from reconciler.model.wording import listed, printable, quoted, several
 from reconciler.render.difference import differences_as_text
-from reconciler.render.markup import code, inline, within
-from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.document import Cell, Column, Document, Group, Row, Table
+from reconciler.render.options import RenderOptions
 from reconciler.render.plan.fields import FieldLine, plain_lines
 from reconciler.render.plan.header import base_name
 from reconciler.render.style import Colour, Style
 
 _MOST_LISTED = 5
-_MARGIN = 300
-"""Characters for the head of the table and the count of what is missing."""
+_COLUMNS = (
+    Column("field", padded=False),
+    Column("configured", padded=False),
+    Column("live", " -> ", padded=False),
+    Column("changed", "  (", ")", padded=False),
+)
 _UNATTRIBUTED = "by the service or an API key"
 _BY_SERVICE = "probably paused by the service after failures; fix the cause before it is unpaused"
 
 
-def drift_as_text(drift: Drift, options: RenderOptions = DEFAULTS) -> str:
+def drift_document(drift: Drift, _: RenderOptions) -> Document:
     """Return what drifted, each field with its configured and its live value."""
-    source, style = drift.source, options.style
-    lines = [f"Environment {printable(source.environment)} · base {_base(drift)}", ""]
-    for item in drift.objects:
-        lines += [*_object(item, style), ""]
-    lines += [*_counts(drift), *(f"note: {printable(text)}" for text in drift.remarks)]
+    rows = tuple(row for item in drift.objects for row in _rows(item))
+    after = [*_rest(drift), *(f"note: {text}" for text in drift.remarks)]
     if drift.objects:
-        lines.append(
+        after.append(
             "hint: reconciler pull writes live values into the files; apply sets them back"
         )
-    return "\n".join(lines) + "\n"
+    return Document(
+        (Cell(f"Drift of {drift.source.environment}"),),
+        (Cell(f"Environment {drift.source.environment} · base {_base(drift)}"),),
+        (Table(_COLUMNS, rows, headed=False, indent=6, noun="field"),),
+        _counts(drift),
+        tuple(after),
+    )
 
 
-def drift_as_json(drift: Drift, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of drift."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.drift import drift_as_json as encoded
-
-    return encoded(drift)
-
-
-def drift_as_markdown(drift: Drift, options: RenderOptions = DEFAULTS) -> str:
-    """Return a table with a row for each field that drifted."""
-    lines = [f"### {inline(drift.source.environment)}: {inline(_headline(drift))}", ""]
-    rest = [inline(text) for text in (*_rest(drift), *drift.remarks)]
-    used = sum(len(line) + 1 for line in (*lines, *rest))
-    rows, missing = within(_rows(drift), options.limit - used - _MARGIN)
-    if rows:
-        lines += ["| resource | field | configured | live | changed |", "|---|---|---|---|---|"]
-        lines += [*rows, ""]
-    lines += [f"… and {several(missing, 'more field')} not in this table", ""] if missing else []
-    lines += rest
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _rows(drift: Drift) -> Iterator[str]:
-    for item in drift.objects:
-        for field in item.fields:
-            for line in _lines(item, field):
-                yield (
-                    f"| {code(str(item.address))} {inline(item.name)} | {code(line.name)} | "
-                    f"{code(_side(line.before, line))} | {code(_side(line.after, line))} | "
-                    f"{inline(_about(item, field))} |"
-                )
+def _rows(item: DriftedObject) -> Iterator[Row]:
+    parent = f" in {item.parent_name}" if item.parent_name else ""
+    place = f"  {item.at.file}:{item.at.line}" if item.at is not None else ""
+    name = Cell(str(item.address), Colour.BOLD, code=True), Cell(f'"{item.name}"')
+    group = Group(name, f"{parent}{place}", "~")
+    for field in item.fields:
+        about = Cell(_about(item, field))
+        for line in _lines(item, field):
+            sides = ("…", "…") if line.hunk else (line.before or "-", line.after or "-")
+            cells = (Cell(line.name, code=True), *(Cell(side, code=True) for side in sides), about)
+            yield Row(cells, group=group, lines=line.hunk)
 
 
 def pulled_as_text(pulled: Pulled, style: Style, *, diff: bool) -> str:
@@ -84,13 +71,6 @@ def pulled_as_text(pulled: Pulled, style: Style, *, diff: bool) -> str:
     if diff:
         return differences_as_text(pulled.changes, style)
     return "".join(f"{_placed(item)}\n" for item in pulled.placed)
-
-
-def pulled_as_json(pulled: Pulled) -> str:
-    """Return the JSON of what `pull` writes."""
-    from reconciler.model.codec.drift import pulled_as_json as encoded
-
-    return encoded(pulled)
 
 
 def pull_summary(pulled: Pulled) -> str:
@@ -130,28 +110,10 @@ def _base(drift: Drift) -> str:
     return base_name(source) + (f" ({distance} ago)" if source.base_commits else "")
 
 
-def _object(item: DriftedObject, style: Style) -> Iterator[str]:
-    parent = f" in {printable(item.parent_name)}" if item.parent_name else ""
-    place = f"  {item.at.file}:{item.at.line}" if item.at is not None else ""
-    sign = style.paint(Colour.YELLOW, "~")
-    address = style.paint(Colour.BOLD, str(item.address))
-    yield f'  {sign} {address} "{printable(item.name)}"{parent}{place}'
-    for field in item.fields:
-        about = _about(item, field)
-        for line in _lines(item, field):
-            shown = "" if line.hunk else f"  {line.before or '-'} -> {line.after or '-'}"
-            yield f"      {line.name}{shown}" + (f"  ({about})" if about else "")
-            yield from (f"        {text}" for text in line.hunk)
-
-
 def _lines(item: DriftedObject, field: DriftedField) -> list[FieldLine]:
     """Return the lines of a field, with the configured value before the live one."""
     change = replace(field.change, before=field.change.after, after=field.change.before)
     return list(plain_lines(Change(item.address, Action.UPDATE, item.name, fields=(change,))))
-
-
-def _side(text: str, line: FieldLine) -> str:
-    return "…" if line.hunk else text
 
 
 def _about(item: DriftedObject, field: DriftedField) -> str:
@@ -169,22 +131,15 @@ def _attribution(attribution: Attribution) -> str:
     return f"{by}, {printable(attribution.at)}"
 
 
-def _headline(drift: Drift) -> str:
-    if not drift.objects:
-        return "no drift"
-    return f"drift in {len(drift.objects)} of {several(drift.compared, 'resource')}"
-
-
-def _counts(drift: Drift) -> Iterator[str]:
+def _counts(drift: Drift) -> str:
     if drift.empty:
-        yield (
-            f"No drift. Live state has not changed since the base "
-            f"({several(drift.compared, 'resource')})."
-        )
-    elif drift.objects:
-        fields = sum(len(item.fields) for item in drift.objects)
-        yield f"{_headline(drift).capitalize()} ({several(fields, 'field')})."
-    yield from _rest(drift)
+        count = several(drift.compared, "resource")
+        return f"No drift. Live state has not changed since the base ({count})."
+    if not drift.objects:
+        return ""
+    fields = several(sum(len(item.fields) for item in drift.objects), "field")
+    of = several(drift.compared, "resource")
+    return f"Drift in {len(drift.objects)} of {of} ({fields})."
 
 
 def _rest(drift: Drift) -> Iterator[str]:

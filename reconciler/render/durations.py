@@ -31,3 +31,11 @@ def estimate_as_text(
     text = f"{calls:,} call{'' if calls == 1 else 's'}, about {duration_as_text(seconds)}"
     text += f" at {limit}" if limit is not None else ""
     return f"{text}; more than the hourly limit allows at once" if beyond_hour else text
+
+
+def short_count(count: int) -> str:
+    """Return a number with at most four digits: 950, 1.2 k, 28 M."""
+    for size, unit in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if count >= size:
+            return f"{count / size:.1f}".removesuffix(".0") + f" {unit}"
+    return str(count)

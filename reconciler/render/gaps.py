@@ -1,4 +1,4 @@
-"""Gaps as text, JSON and Markdown."""
+"""Gaps of objects."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from reconciler.model.field_types import Instant
-from reconciler.model.gaps import Gap, GapReport, GapState, ObjectGaps
+from reconciler.model.gaps import GapReport, GapState, ObjectGaps
 from reconciler.model.wording import printable, quoted, several, shortened
-from reconciler.render.counts import short_count
-from reconciler.render.markup import code, inline, within
-from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.style import Colour, Style
+from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table
+from reconciler.render.durations import short_count
+from reconciler.render.options import RenderOptions
+from reconciler.render.style import Colour
 
 _LONGEST_ERROR = 120
-_MARGIN = 300
-"""Characters for the head of the table and the count of what is missing."""
+_COLUMNS = (
+    Column("state"),
+    *(Column(title, before, padded=False) for title, before in (("from", " "), ("to", " to "))),
+    *(Column(title, padded=False) for title in ("intervals", "last error")),
+)
 _COLOURS = {
     GapState.MISSING: Colour.RED,
     GapState.FAILED: Colour.RED,
@@ -27,56 +30,39 @@ _COLOURS = {
 }
 
 
-def gaps_as_text(report: GapReport, options: RenderOptions = DEFAULTS) -> str:
+def gaps_document(report: GapReport, _: RenderOptions) -> Document:
     """Return the gaps of every object that has some, the counts, and the command that repairs."""
-    shown = [item for item in report.objects if item.gaps or item.unknown]
-    lines = [f"Environment {printable(report.environment)} · {_window(report)}", ""]
-    for item in shown:
-        lines += [*_object(item, options.style), ""]
-    complete = len(report.objects) - len(shown)
-    if complete:
-        lines += [f"✓ {several(complete, 'object')} without gaps", ""]
-    lines.append(_summary(report))
-    lines += _repairs(report)
-    return "\n".join(lines) + "\n"
+    rows = tuple(row for item in report.objects for row in _rows(item))
+    complete = sum(not (item.gaps or item.unknown) for item in report.objects)
+    fine = (f"✓ {several(complete, 'object')} without gaps",) if complete else ()
+    return Document(
+        (Cell(f"Gaps of {report.environment}"),),
+        (Cell(f"Environment {report.environment} · {_window(report)}"),),
+        (Table(_COLUMNS, rows, headed=False, indent=2, noun="gap"), Lines(fine)),
+        _summary(report),
+        tuple(_repairs(report)),
+    )
 
 
-def gaps_as_json(report: GapReport, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of a report."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.gaps import gaps_as_json as encoded
-
-    return encoded(report)
-
-
-def gaps_as_markdown(report: GapReport, options: RenderOptions = DEFAULTS) -> str:
-    """Return a table with a row for each gap."""
-    lines = [f"### {inline(report.environment)}: {inline(_counts(report))}", "", _window(report)]
-    used = sum(len(line) + 1 for line in lines)
-    pieces = (*_rows(report), *_unknown(report))
-    kept, missing = within(iter(pieces), options.limit - used - _MARGIN)
-    if kept and kept[0].startswith("|"):
-        lines += ["", "| object | state | from | to | intervals | last error |"]
-        lines.append("|---|---|---|---|---|---|")
-    lines += kept
-    lines += ["", f"… and {several(missing, 'more line')}"] if missing else []
-    return "\n".join(lines) + "\n"
-
-
-def _rows(report: GapReport) -> Iterator[str]:
-    for item in report.objects:
-        for gap in item.gaps:
-            yield (
-                f"| {code(str(item.address))} {inline(item.name)} | {gap.state} | "
-                f"{moment(gap.start)} | {moment(gap.end)} | {gap.intervals} | "
-                f"{inline(_error(gap))} |"
-            )
-
-
-def _unknown(report: GapReport) -> Iterator[str]:
-    for item in report.objects:
-        if item.unknown:
-            yield f"- {code(str(item.address))}: unknown: {inline(item.unknown)}"
+def _rows(item: ObjectGaps) -> Iterator[Row]:
+    parent = f"  {item.parent_name}" if item.parent_name else ""
+    open_count = sum(gap.intervals for gap in item.gaps)
+    count = f"  {open_count:,} of {several(item.expected, 'interval')}" if item.gaps else ""
+    name = Cell(str(item.address), Colour.BOLD, code=True), Cell(quoted(item.name))
+    group = Group(name, f"{parent}{count}")
+    if item.unknown:
+        cells = Cell("unknown"), *(Cell("") for _ in _COLUMNS[2:]), Cell(item.unknown)
+        yield Row(cells, group=group)
+    for gap in item.gaps:
+        partly = f", {gap.partly} exported in part" if gap.partly else ""
+        cells = (
+            Cell(gap.state.value, _COLOURS[gap.state]),
+            Cell(moment(gap.start)),
+            Cell(moment(gap.end)),
+            Cell(f"{several(gap.intervals, 'interval')}{partly}"),
+            Cell(shortened(printable(gap.error or ""), _LONGEST_ERROR)),
+        )
+        yield Row(cells, group=group)
 
 
 def moment(value: datetime) -> str:
@@ -86,27 +72,6 @@ def moment(value: datetime) -> str:
 
 def _window(report: GapReport) -> str:
     return f"intervals from {moment(report.window.start)} to {moment(report.window.end)}"
-
-
-def _object(item: ObjectGaps, style: Style) -> Iterator[str]:
-    parent = f"  {printable(item.parent_name)}" if item.parent_name else ""
-    open_count = sum(gap.intervals for gap in item.gaps)
-    count = f"  {open_count:,} of {several(item.expected, 'interval')}" if item.gaps else ""
-    yield f"{style.paint(Colour.BOLD, str(item.address))} {quoted(item.name)}{parent}{count}"
-    if item.unknown:
-        yield f"  unknown: {printable(item.unknown)}"
-    for gap in item.gaps:
-        state = style.paint(_COLOURS[gap.state], f"{gap.state.value:<8}")
-        line = f"  {state} {moment(gap.start)} to {moment(gap.end)}"
-        line += f"  {several(gap.intervals, 'interval')}"
-        if gap.partly:
-            line += f", {gap.partly} exported in part"
-        error = _error(gap)
-        yield line + (f"  {error}" if error else "")
-
-
-def _error(gap: Gap) -> str:
-    return shortened(printable(gap.error or ""), _LONGEST_ERROR)
 
 
 def _counts(report: GapReport) -> str:
@@ -125,7 +90,7 @@ def _summary(report: GapReport) -> str:
         rest = f" {several(unknown, 'object')} can't be judged." if unknown else ""
         return f"No gaps.{rest}"
     rows = sum(
-        (item.rows or 0) * item.count(*(state for state in GapState if state.repairable))
+        (item.rows_per_run or 0) * item.count(*(state for state in GapState if state.repairable))
         for item in report.objects
     )
     volume = f"; about {short_count(rows)} rows to backfill" if rows else ""

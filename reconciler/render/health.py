@@ -1,12 +1,13 @@
-"""The checks of `doctor` as text and JSON."""
+"""The checks of `doctor`."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from reconciler.model.health import Health, HealthReport
-from reconciler.model.wording import printable, several
-from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.model.health import Check, Health, HealthReport
+from reconciler.model.wording import several
+from reconciler.render.document import Cell, Column, Document, Row, Table
+from reconciler.render.options import RenderOptions
 from reconciler.render.style import Colour
 
 _SIGNS = {
@@ -16,31 +17,17 @@ _SIGNS = {
 }
 
 
-def health_as_text(report: HealthReport, options: RenderOptions = DEFAULTS) -> str:
-    """Return a line for each check, with its fix below it, and the counts."""
-    style = options.style
-    width = max((len(check.name) for check in report.checks), default=0)
-    indent = " " * (width + 4)
-    lines: list[str] = []
-    for check in report.checks:
-        sign, colour = _SIGNS[check.health]
-        # A message of several lines is one paragraph here.
-        result = printable(" ".join(check.result.split()))
-        prefix = f"{sign} {check.name:{width}}  "
-        first, *more = style.wrapped(result, prefix, indent) or [prefix.rstrip()]
-        lines += [style.paint(colour, first[:1]) + first[1:], *more]
-        if check.fix:
-            fix = printable(" ".join(check.fix.split()))
-            lines += style.wrapped(f"fix: {fix}", indent, f"{indent}     ")
+def health_document(report: HealthReport, _: RenderOptions) -> Document:
+    """Return a row for each check, with its fix below it, and the counts."""
     counts = Counter(check.health for check in report.checks)
     failed, warned = counts[Health.FAILED], counts[Health.WARNING]
+    columns = Column("check"), Column("result", padded=False)
+    checks = Table(columns, tuple(map(_row, report.checks)), headed=False, wraps=True)
     summary = f"{several(failed, 'check')} failed, {several(warned, 'warning')}."
-    return "\n".join([*lines, "", summary]) + "\n"
+    return Document((Cell("Checks"),), (), (checks,), summary)
 
 
-def health_as_json(report: HealthReport, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of a report."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.health import health_as_json as encoded
-
-    return encoded(report)
+def _row(check: Check) -> Row:
+    sign, colour = _SIGNS[check.health]
+    fix = (f"fix: {' '.join(check.fix.split())}",) if check.fix else ()
+    return Row((Cell(check.name), Cell(check.result)), sign, colour, notes=fix)

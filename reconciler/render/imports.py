@@ -1,71 +1,46 @@
-"""The result of an import as lines, as a unified difference for a dry run, and as JSON."""
+"""The result of an import; for a dry run, a unified difference."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
-from msgspec.structs import asdict
-
-from reconciler.model.imported import Imported, Left
-from reconciler.model.live import LiveObject
-from reconciler.model.redaction import redact_value
-from reconciler.model.values import JSON
+from reconciler.model.imported import Adopted, Imported, Left
 from reconciler.model.wording import listed, printable, several
-from reconciler.render.diagnostics import safe_json
 from reconciler.render.difference import differences_as_text
-from reconciler.render.style import PLAIN, Style
+from reconciler.render.document import Cell, Column, Document, Lines, Row, Table
+from reconciler.render.options import RenderOptions
 
-_FORMAT_VERSION = 1
 _MOST = 10
+_COLUMNS = tuple(
+    Column(title, before, padded=False)
+    for title, before in (("resource", ""), ("name", " "), ("file", " in "))
+)
 
 
-def imported_as_text(imported: Imported, style: Style = PLAIN) -> str:
+def imported_document(imported: Imported, options: RenderOptions) -> Document:
     """Return the resources with their files, the counts, and the secrets to set.
 
     If nothing was written, return a unified difference that `patch` accepts.
     """
+    heading = (Cell("Import"),)
     if not imported.written:
-        return imported.mask(differences_as_text(imported.changes, style))
-    lines = [
-        f'+ {resource.address} "{printable(resource.name)}" in {printable(resource.file)}'
-        for resource in imported.adopted
-    ]
-    if lines:
-        lines.append("")
-    lines.append(f"Imported: {_counts(imported)}")
-    if imported.secrets:
-        lines += ["", *_secrets(imported)]
-    return _joined(imported, lines)
+        text = differences_as_text(imported.changes, options.style).removesuffix("\n")
+        return Document(
+            heading, (), (Lines(tuple(text.split("\n")), language="diff"),) if text else ()
+        )
+    rows = tuple(map(_row, imported.adopted))
+    blocks = (
+        Table(_COLUMNS, rows, headed=False, noun="resource"),
+        Lines((f"Imported: {_counts(imported)}",)),
+        Lines(tuple(_secrets(imported)) if imported.secrets else ()),
+    )
+    return Document(heading, (), blocks)
 
 
-def import_as_json(imported: Imported) -> str:
-    """Return an object for programs. Its keys are stable."""
-    value: dict[str, JSON] = {
-        "format_version": _FORMAT_VERSION,
-        "written": imported.written,
-        "files": [{"path": name, "new": name not in imported.before} for name in imported.files],
-        "resources": [
-            {**asdict(resource), "address": str(resource.address)} for resource in imported.adopted
-        ],
-        "secrets": [
-            {"variable": name, "address": str(address)} for name, address in imported.secrets
-        ],
-        "left_out": [
-            {**_object(left.live), "field": left.what, "why": left.why}
-            for left in imported.left_out
-        ],
-        "not_imported": [{**_object(left.live), "why": left.why} for left in imported.refused],
-        "ignored": [_object(live) for live in imported.ignored],
-        "dropped": [{"file": file, "what": what} for file, what in imported.gone],
-        "namesakes": [
-            {"address": str(pair.address), "elsewhere": str(pair.elsewhere)}
-            for pair in imported.namesakes
-        ],
-        "in_the_files_already": imported.claimed,
-        "calls": imported.calls,
-    }
-    return safe_json(redact_value(value, imported.mask))
+def _row(resource: Adopted) -> Row:
+    name = Cell(f'"{resource.name}"')
+    return Row((Cell(str(resource.address), code=True), name, Cell(resource.file)), "+")
 
 
 def remarks_on_import(imported: Imported) -> str:
@@ -83,7 +58,7 @@ def remarks_on_import(imported: Imported) -> str:
         printable(f"{file} can't be extended and is unchanged. New resources are in {beside}")
         for file, beside in imported.beside.items()
     ]
-    lines += [printable(f"Removed from {file}: {what}") for file, what in imported.gone]
+    lines += [printable(f"Removed from {lost.file}: {lost.what}") for lost in imported.gone]
     if imported.namesakes:
         pairs = [f"{pair.address} ({pair.elsewhere})" for pair in imported.namesakes]
         lines.append(f"Same name as a resource of another environment: {listed(pairs, _MOST)}")
@@ -92,19 +67,15 @@ def remarks_on_import(imported: Imported) -> str:
             "differs into `overrides:`, and remove the other"
         )
     lines.append(f"{several(imported.calls, 'API call')}")
-    return _joined(imported, lines)
+    return _joined(lines)
 
 
 def _secrets(imported: Imported) -> Iterator[str]:
-    width = max(len(name) for name, _ in imported.secrets)
+    width = max(len(secret.variable) for secret in imported.secrets)
     count = several(len(imported.secrets), "secret")
     yield f"Set {count} as environment variables (the API does not return secrets):"
-    yield from (f"  {name:{width}}  {address}" for name, address in imported.secrets)
+    yield from (f"  {secret.variable:{width}}  {secret.address}" for secret in imported.secrets)
     yield "They are needed to create or update a destination, not to plan."
-
-
-def _object(live: LiveObject) -> dict[str, JSON]:
-    return {"kind": live.kind, "id": live.id, "name": live.name}
 
 
 def _left(left: Left) -> str:
@@ -123,5 +94,5 @@ def _counts(imported: Imported) -> str:
     return " ".join(parts) + managed
 
 
-def _joined(imported: Imported, lines: list[str]) -> str:
-    return imported.mask("".join(f"{line}\n" for line in lines))
+def _joined(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
 from reconciler.render.style import PLAIN, Style
@@ -24,6 +26,8 @@ class RenderOptions(Struct, frozen=True):
     Of diagnostics, `command` is the command that reports them, and `passed` the text if there are
     none.
 
+    `mask` masks known secrets in the result; None for one in which they are masked already.
+
     Of states, `verbose` lists also the objects that are fine, and `links` their pages.
     """
 
@@ -39,6 +43,7 @@ class RenderOptions(Struct, frozen=True):
     since: str = ""
     command: str = "validate"
     passed: str = "The configuration is valid"
+    mask: Callable[[str], str] | None = None
 
     def repository_path(self, file: str) -> str:
         """Return the path of a file of the workspace from the root of the repository."""

@@ -49,27 +49,27 @@ _ICONS = {Severity.DANGER: "🛑", Severity.WARNING: "⚠️", Severity.INFO: "�
 def plan_as_markdown(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     """Return a marker, the counts, violations, dangers, a table, then a block for every entry.
 
-    Below the marker is the hidden line by which a later comment says what changed since.
+    The last line is hidden: by it, a later comment says what changed since.
     """
     document = document_of(plan)
     hidden = f"{hidden_line(plan, options.root)}\n"
     # A comment has more to show than what helps the next one.
-    hidden = hidden if len(hidden) < options.limit // 4 else ""
+    last = [hidden] if len(hidden) < options.limit // 4 else []
     parts = [
-        f"{_marker(document.plan.source.environment, options)}\n{hidden}{_title(document)}\n",
+        f"{_marker(document.plan.source.environment, options)}\n{_title(document)}\n",
         f"{_source(document, options)}\n",
     ]
     since = differences(plan, options.root, options.since)
     if since is not None:
         parts.append(f"Since the last comment: {since or 'no change'}.\n")
-    space = options.limit - _MARGIN - sum(len(part) + 1 for part in parts)
+    space = options.limit - _MARGIN - sum(len(part) + 1 for part in (*parts, *last))
     for pieces, share, rest in _sections(document, options):
         kept, missing = within(pieces, space // share)
         space -= sum(len(piece) + 1 for piece in kept)
         kept += [rest(missing)] if missing else []
         text = "\n".join(kept).rstrip("\n")
         parts += [f"{text}\n"] if text else []
-    return "\n".join(parts)
+    return "\n".join([*parts, *last])
 
 
 def plans_as_markdown(plans: Sequence[EnvironmentPlan], options: RenderOptions = DEFAULTS) -> str:

@@ -78,3 +78,10 @@ def _error(item: EnvironmentPlan) -> dict[str, Any] | None:
         "hint": error.hint,
         "diagnostics": [diagnostic_as_json(diagnostic) for diagnostic in diagnostics],
     }
+
+
+def plan_as_json(plan: Plan, _: RenderOptions) -> str:
+    """Return a plan as public JSON."""
+    from reconciler.model.codec.plan import encode
+
+    return encode(plan).decode()

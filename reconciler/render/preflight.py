@@ -1,13 +1,14 @@
-"""Destination tests as text and JSON."""
+"""Destination tests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciler.model.preflight import Preflight, PreflightReport, StepResult, StepStatus
-from reconciler.model.wording import printable, quoted, several
-from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.style import Colour, Style
+from reconciler.model.preflight import Preflight, PreflightReport, StepStatus
+from reconciler.model.wording import quoted, several
+from reconciler.render.document import Cell, Column, Document, Group, Row, Table
+from reconciler.render.options import RenderOptions
+from reconciler.render.style import Colour
 
 _SIGNS = {
     StepStatus.PASSED: ("✓", Colour.GREEN),
@@ -16,38 +17,29 @@ _SIGNS = {
 }
 
 
-def preflight_as_text(report: PreflightReport, options: RenderOptions = DEFAULTS) -> str:
+def preflight_document(report: PreflightReport, _: RenderOptions) -> Document:
     """Return the steps of every resource, why others were not tested, and the counts."""
-    lines = [f"Environment {printable(report.environment)}", ""]
-    for result in report.results:
-        lines += [*_result(result, options.style), ""]
     failed = sum(result.failed for result in report.results)
     untested = sum(bool(result.untested) for result in report.results)
     tested = len(report.results) - untested
-    summary = f"{several(tested, 'destination')} tested, {untested} not tested, {failed} failed."
-    return "\n".join([*lines, summary]) + "\n"
+    rows = tuple(row for result in report.results for row in _rows(result))
+    columns = Column("step", padded=False), Column("message", ": ", padded=False)
+    return Document(
+        (Cell(f"Destination tests of {report.environment}"),),
+        (Cell(f"Environment {report.environment}"),),
+        (Table(columns, rows, headed=False, indent=2),),
+        f"{several(tested, 'destination')} tested, {untested} not tested, {failed} failed.",
+    )
 
 
-def preflight_as_json(report: PreflightReport, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of a report."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.preflight import preflight_as_json as encoded
-
-    return encoded(report)
-
-
-def _result(result: Preflight, style: Style) -> Iterator[str]:
-    yield f"{style.paint(Colour.BOLD, str(result.address))} {quoted(result.name)}"
+def _rows(result: Preflight) -> Iterator[Row]:
+    name = Cell(str(result.address), Colour.BOLD, code=True), Cell(quoted(result.name))
+    group = Group(name)
     for step in result.steps:
-        yield from _step(step, style)
+        sign, colour = _SIGNS[step.status]
+        yield Row((Cell(step.name), Cell(step.message or "")), sign, colour, group)
     for problem in result.problems:
-        yield f"  {style.paint(Colour.RED, '✗')} {printable(problem)}"
+        yield Row((Cell(problem), Cell("")), "✗", Colour.RED, group)
     if result.untested:
         checked = "" if result.problems else "; only checked: files, policy, and that secrets exist"
-        yield f"  not tested: {printable(result.untested)}{checked}"
-
-
-def _step(step: StepResult, style: Style) -> Iterator[str]:
-    sign, colour = _SIGNS[step.status]
-    message = f": {printable(step.message)}" if step.message else ""
-    yield f"  {style.paint(colour, sign)} {printable(step.name)}{message}"
+        yield Row((Cell("not tested"), Cell(f"{result.untested}{checked}")), group=group)

@@ -19,6 +19,8 @@ from reconciler.model.resolved import (
 from reconciler.model.values import JSON, MISSING, Path, path_text
 from reconciler.model.wording import printable, shortened
 from reconciler.render.diagnostics import place_as_json, place_as_text, safe_json
+from reconciler.render.document import Cell, Document, Lines
+from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.yaml_line import scalar, yaml_line
 
 _WIDEST = 56
@@ -26,7 +28,7 @@ _LONGEST = 60
 _INDENT = "  "
 
 
-def resolved_as_text(resource: ResolvedResource) -> str:
+def resolved_document(resource: ResolvedResource, _: RenderOptions) -> Document:
     """Return YAML with one line for each field and its origin as a comment."""
     lines = [*((f"# {line}", "") for line in _head(resource)), (f"{resource.collection}:", "")]
     lines.append((f"{_INDENT}{scalar(resource.address.key)}:", ""))
@@ -38,9 +40,9 @@ def resolved_as_text(resource: ResolvedResource) -> str:
         lines.append((f"{indent}{scalar(str(field.path[-1]))}: {value}", _comment(field)))
         previous = field.path
     width = max((len(text) for text, origin in lines if origin and len(text) <= _WIDEST), default=0)
-    return "".join(
-        f"{text:{width}}  # {origin}\n" if origin else f"{text}\n" for text, origin in lines
-    )
+    shown = (f"{text:{width}}  # {origin}" if origin else text for text, origin in lines)
+    heading = Cell(str(resource.address), code=True), Cell(f"in {resource.environment}")
+    return Document(heading, (), (Lines(tuple(shown), language="yaml"),))
 
 
 def _head(resource: ResolvedResource) -> Iterator[str]:
@@ -102,7 +104,7 @@ def _short(value: JSON) -> str:
     return shortened(printable(text), _LONGEST)
 
 
-def resolved_as_json(resource: ResolvedResource) -> str:
+def resolved_as_json(resource: ResolvedResource, _: RenderOptions = DEFAULTS) -> str:
     """Return an object with a list of fields. Its keys are stable."""
     value = {
         "address": str(resource.address),

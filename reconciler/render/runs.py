@@ -1,21 +1,29 @@
-"""Runs as text, JSON and Markdown."""
+"""Runs and logs of an object, and lines about what is new. Messages are untrusted text."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from datetime import datetime, timedelta
 
-from reconciler.model.run import Run
-from reconciler.model.run_report import NO_END, RunChange, RunReport, Subject, duration_of_run
+from reconciler.model.run import LogEntry, LogLevel, Run
+from reconciler.model.run_report import (
+    NO_END,
+    LogReport,
+    Matched,
+    RunChange,
+    RunReport,
+    Subject,
+    duration_of_run,
+)
 from reconciler.model.run_status import BILLING
 from reconciler.model.wording import printable, quoted, several, shortened
-from reconciler.render.counts import short_count
-from reconciler.render.durations import duration_as_text
-from reconciler.render.markup import code, inline
-from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.style import Colour, Style, aligned, width_of
+from reconciler.render.document import Cell, Column, Document, Facts, Line, Lines, Row, Table
+from reconciler.render.durations import duration_as_text, short_count
+from reconciler.render.options import RenderOptions
+from reconciler.render.plan.words import counted_nouns
+from reconciler.render.style import Colour, Style
 
-_HEADINGS = ("interval (UTC)", "status", "began", "took", "rows", "id", "")
+_COLUMNS = tuple(map(Column, ("interval (UTC)", "status", "began", "took", "rows", "id", "")))
 _LONGEST_ERROR = 120
 _SETTLED = "its interval was exported by another run"
 _UNBOUNDED = "runs without a start are not in this order; list them with --order created"
@@ -24,46 +32,38 @@ _BILLING = (
     "settled"
 )
 
+_LEVELS: dict[str, Colour] = {
+    LogLevel.ERROR: Colour.RED,
+    LogLevel.WARNING: Colour.YELLOW,
+    LogLevel.DEBUG: Colour.DIM,
+}
+_LOG_COLUMNS = (Column("time"), Column("level", before=" "), Column("message", " ", padded=False))
+_MATCHES = {
+    Matched.BY_MESSAGE: "the service does not join logs to runs: these entries belong to the "
+    "instance whose messages have the interval of the run",
+    Matched.BY_TIME: "the service does not join logs to runs: these entries were logged while it "
+    "ran, and some may be of other runs",
+}
 
-def runs_as_text(report: RunReport, options: RenderOptions = DEFAULTS) -> str:
+
+def runs_document(report: RunReport, options: RenderOptions) -> Document:
     """Return a table of runs, the newest first, or every field of one run."""
-    style = options.style
-    lines = [subject_as_text(report.subject, style), ""]
+    runs: Facts | Table | Lines = Lines(("no runs",))
     if report.detail:
-        lines += _detail(report.runs[0], style)
-    elif not report.runs:
-        lines.append("no runs")
-    else:
-        lines += _table(report, style)
-    lines += map(printable, _remarks(report))
-    if options.links and report.subject.page is not None:
-        lines += ["", printable(report.subject.page)]
-    return "".join(f"{line}\n" for line in lines)
+        runs = Facts(tuple(_detail(report.runs[0])), wraps=True)
+    elif report.runs:
+        settled = report.settled
+        runs = Table(_COLUMNS, tuple(_row(run, settled) for run in report.runs), indent=2)
+    remarks = Lines(tuple(_remarks(report)), attached=True)
+    where = subject_line(report)
+    return Document(
+        (Cell("Runs of"), *where), where, (runs, remarks), after=page_of(report, options)
+    )
 
 
-def runs_as_json(report: RunReport, _: RenderOptions = DEFAULTS) -> str:
-    """Return the JSON of a report."""
-    # The forms take 30 ms to import, which other results do not need.
-    from reconciler.model.codec.runs import encode_runs
-
-    return encode_runs(report)
-
-
-def runs_as_markdown(report: RunReport, options: RenderOptions = DEFAULTS) -> str:
-    """Return a table with a row for each run."""
-    subject = report.subject
-    lines = [f"### Runs of {code(str(subject.address))} {inline(subject.name)}", ""]
-    if report.runs:
-        lines += ["| interval (UTC) | status | began | took | rows | id | note |"]
-        lines += ["|---|---|---|---|---|---|---|"]
-        lines += [_markdown_row(run, report) for run in report.runs]
-    else:
-        lines.append("no runs")
-    remarks = [inline(text) for text in _remarks(report)]
-    lines += ["", *remarks] if remarks else []
-    if options.links and subject.page is not None:
-        lines += ["", inline(subject.page)]
-    return "".join(f"{line}\n" for line in lines)
+def page_of(subject: Subject, options: RenderOptions) -> tuple[str, ...]:
+    """Return the address of the page of an object, if it is wanted and known."""
+    return (subject.page,) if options.links and subject.page is not None else ()
 
 
 def change_as_text(change: RunChange, style: Style) -> str:
@@ -77,11 +77,11 @@ def change_as_text(change: RunChange, style: Style) -> str:
     return "  ".join([*parts, printable(run.id)]) + "\n"
 
 
-def subject_as_text(subject: Subject, style: Style) -> str:
+def subject_line(subject: Subject) -> Line:
     """Return the address and the name of an object, and where it is."""
-    parent = f" in {printable(subject.parent_name)}" if subject.parent_name else ""
-    address = style.paint(Colour.BOLD, printable(str(subject.address)))
-    return f"{address} {quoted(subject.name)}{parent} · {printable(subject.environment)}"
+    parent = f" in {subject.parent_name}" if subject.parent_name else ""
+    name = f"{quoted(subject.name)}{parent} · {subject.environment}"
+    return Cell(str(subject.address), Colour.BOLD, code=True), Cell(name)
 
 
 def interval(run: Run) -> str:
@@ -100,60 +100,34 @@ def clock(moment: datetime | None) -> str:
     return "-" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
 
 
-def _detail(run: Run, style: Style) -> Iterator[str]:
-    yield from (
-        f"  {name:<10} {value}"
-        for name, value in (
-            ("run", printable(run.id)),
-            ("status", style.paint(_colour(run), printable(run.status))),
-            ("interval", interval(run)),
-            ("began", _exact(run.created_at)),
-            ("ended", _ended(run)),
-            ("took", _took(run)),
-            ("rows", "-" if run.records is None else f"{run.records:,}"),
-            ("bytes", "-" if run.bytes is None else f"{run.bytes:,}"),
-            ("backfill", printable(run.backfill or "-")),
-        )
-    )
+def _detail(run: Run) -> Iterator[tuple[str, Cell]]:
+    yield "run", Cell(run.id, code=True)
+    yield "status", Cell(run.status, _colour(run))
+    texts = {
+        "interval": interval(run),
+        "began": _exact(run.created_at),
+        "ended": _ended(run),
+        "took": _took(run),
+        "rows": "-" if run.records is None else f"{run.records:,}",
+        "bytes": "-" if run.bytes is None else f"{run.bytes:,}",
+        "backfill": run.backfill or "-",
+    }
+    yield from ((name, Cell(text)) for name, text in texts.items())
     if run.error:
-        yield from style.wrapped(printable(run.error), "  error      ", " " * 13)
+        yield "error", Cell(run.error)
 
 
-def _table(report: RunReport, style: Style) -> Iterator[str]:
-    settled = report.settled
-    rows = [_cells(run) for run in report.runs]
-    widths = [max(map(width_of, column)) for column in zip(_HEADINGS, *rows, strict=True)]
-    yield style.paint(Colour.DIM, _line(_HEADINGS, widths))
-    for run, cells in zip(report.runs, rows, strict=True):
-        line = _line(cells, widths)
-        status = printable(run.status)
-        yield line.replace(status, style.paint(_colour(run), status), 1)
-        yield from (f"    {note}" for note in _notes(run, settled))
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return f"  {aligned(cells, widths)}".rstrip()
-
-
-def _cells(run: Run) -> tuple[str, ...]:
-    kind = "backfill" if run.backfill else ""
-    return (
-        interval(run),
-        printable(run.status),
-        clock(run.created_at),
-        _took(run),
-        _rows(run),
-        printable(run.id),
-        kind,
+def _row(run: Run, settled: Container[str]) -> Row:
+    cells = (
+        Cell(interval(run)),
+        Cell(run.status, _colour(run)),
+        Cell(clock(run.created_at)),
+        Cell(_took(run)),
+        Cell(_rows(run)),
+        Cell(run.id, code=True),
+        Cell("backfill" if run.backfill else ""),
     )
-
-
-def _markdown_row(run: Run, report: RunReport) -> str:
-    notes = [*_notes(run, report.settled), *(["backfill"] if run.backfill else [])]
-    interval_, status, began, took, rows, live_id, _ = _cells(run)
-    cells = (interval_, status, began, took, rows)
-    shown = " | ".join([*map(inline, cells), code(live_id), inline("; ".join(notes))])
-    return f"| {shown} |"
+    return Row(cells, notes=tuple(_notes(run, settled)))
 
 
 def _notes(run: Run, settled: Container[str]) -> Iterator[str]:
@@ -203,3 +177,38 @@ def _exact(moment: datetime | None) -> str:
 
 def _error(run: Run) -> str:
     return shortened(printable(" ".join((run.error or "").split())), _LONGEST_ERROR)
+
+
+def logs_document(report: LogReport, options: RenderOptions) -> Document:
+    """Return the entries, the oldest first."""
+    where = subject_line(report)
+    if report.run is not None:
+        where += (Cell(f"· run {interval(report.run)}"),)
+    entries = Table(_LOG_COLUMNS, tuple(map(_entry, report.entries)), headed=False, noun="line")
+    remarks = tuple(f"note: {text}" for text in _log_remarks(report))
+    blocks = (entries if report.entries else Lines(("no entries",)), Lines(remarks, attached=True))
+    return Document((Cell("Log of"), *where), where, blocks, after=page_of(report, options))
+
+
+def _entry(entry: LogEntry) -> Row:
+    level = Cell(entry.level, _LEVELS.get(entry.level))
+    return Row((Cell(_time(entry), Colour.DIM), level, Cell(entry.message)))
+
+
+def entry_as_text(entry: LogEntry, style: Style) -> str:
+    """Return the line of an entry."""
+    colour = _LEVELS.get(entry.level)
+    level = style.paint(colour, f"{printable(entry.level):<7}")
+    return f"{style.paint(Colour.DIM, _time(entry))} {level} {printable(entry.message)}\n"
+
+
+def _log_remarks(report: LogReport) -> Iterator[str]:
+    if report.more:
+        count = counted_nouns(len(report.entries), "entry", "entries")
+        yield f"the newest {count}; list more with --limit N or --all"
+    if report.matched in _MATCHES:
+        yield _MATCHES[report.matched]
+
+
+def _time(entry: LogEntry) -> str:
+    return f"{entry.timestamp:%Y-%m-%d %H:%M:%S}"

@@ -1,16 +1,18 @@
-"""States of exports as text: a line for each that needs attention, the worst first."""
+"""States of exports: a row for each that needs attention, the worst first, with charts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from reconciler.model.run import Run
 from reconciler.model.status import ExportStatus, State, StatusReport, rough_duration
 from reconciler.model.wording import listed, printable, several, shortened
-from reconciler.render.counts import short_count
-from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.style import Colour, Style, aligned, width_of
+from reconciler.render.document import Bar, Cell, Chart, Column, Document, Lines, Row, Table
+from reconciler.render.durations import duration_as_text, short_count
+from reconciler.render.options import RenderOptions
+from reconciler.render.style import Colour
 
 SIGNS = {
     State.FAILING: "✗",
@@ -38,12 +40,13 @@ _ASCII = str.maketrans(
 _LONGEST_NOTE = 120
 _LONGEST_NAME = 48
 _MOST_MISSING = 5
-_HEADINGS = ("", "", "last run", "state", "lag", "rows/day", "latest runs")
-_NOTE = "note"
+_TITLES = ("export", "in", "last run", "state", "lag", "rows/day", "next run", "latest runs")
+_COLUMNS = tuple(Column(title, page_only=title == "next run") for title in _TITLES)
+_MOST_BARS = 10
 _SKEW = timedelta(minutes=5)
 """How far the clock of the service may be ahead of this machine without a word."""
-_LEAST_FIRST = (6, 1, 5)
-"""The columns that a narrow terminal does not show: rows of runs, parent, rows a day."""
+_LEAST_FIRST = (7, 1, 5)
+"""The columns that a narrow terminal does not show: latest runs, parent, rows a day."""
 
 
 def as_ascii(text: str) -> str:
@@ -51,18 +54,46 @@ def as_ascii(text: str) -> str:
     return text.translate(_ASCII)
 
 
-def status_as_text(report: StatusReport, options: RenderOptions = DEFAULTS) -> str:
+def status_document(report: StatusReport, options: RenderOptions) -> Document:
     """Return a table, the exports that are fine as one line unless verbose, and the counts."""
-    style = options.style
     shown = [export for export in report.exports if options.verbose or export.state is not State.OK]
     fine = () if options.verbose else report.of(State.OK)
-    lines = [printable(f"Environment {where(report)}"), ""]
-    lines += _table(shown, report.at, style, links=options.links)
-    lines += [_fine_line(fine, report.at, style)] if fine else []
-    lines += [] if report.exports else ["No batch exports."]
+    below = [_fine_line(fine, report.at)] if fine else []
+    below += [] if report.exports else ["No batch exports."]
+    missing: tuple[str, ...] = ()
     if report.missing:
-        lines += ["", printable(f"Not created yet: {listed(report.missing, _MOST_MISSING)}")]
-    return "".join(f"{line}\n" for line in [*lines, "", counts(report)])
+        missing = (f"Not created yet: {listed(report.missing, _MOST_MISSING)}",)
+    rows = tuple(_row(export, report.at) for export in shown)
+    table = Table(_COLUMNS, rows, beside=True, below=6, optional=_LEAST_FIRST, noun="export")
+    return Document(
+        (Cell(f"Exports of {report.environment}"),),
+        (Cell(f"Environment {where(report)}"),),
+        (table, Lines(tuple(below), attached=bool(rows)), Lines(missing)),
+        counts(report),
+    )
+
+
+def _row(export: ExportStatus, at: datetime) -> Row:
+    next_run = export.next_run.strftime("%m-%d %H:%M") if export.next_run is not None else "-"
+    cells = (
+        Cell(label(export), code=export.managed, link=export.page),
+        Cell(shortened(export.parent_name or "", _LONGEST_NAME)),
+        Cell(last_run(export, at)),
+        Cell(status_word(export)),
+        Cell(lag(export)),
+        Cell(rows_a_day(export)),
+        Cell(next_run),
+        Cell(sparkline(export.runs), strip=partial(_strip, export.runs[:_MOST_BARS])),
+    )
+    return Row(
+        cells,
+        SIGNS[export.state],
+        _COLOURS[export.state],
+        notes=(remarks(export),),
+        state=export.state.value,
+        parent=export.parent_name or "",
+        more=partial(_charts, export, at),
+    )
 
 
 def where(report: StatusReport) -> str:
@@ -162,63 +193,78 @@ def label(export: ExportStatus) -> str:
     return shortened(printable(name), _LONGEST_NAME)
 
 
-def _table(
-    exports: Sequence[ExportStatus], at: datetime, style: Style, *, links: bool
-) -> Iterator[str]:
-    if not exports:
-        return
-    rows = [_HEADINGS, *(_cells(export, at) for export in exports)]
-    columns = _columns(rows, style.width)
-    lines = _lines(rows, columns)
-    yield style.paint(Colour.DIM, f"  {next(lines)}  {_NOTE}")
-    for export, line in zip(exports, lines, strict=True):
-        sign = style.paint(_COLOURS[export.state], SIGNS[export.state])
-        note = remarks(export)
-        if width_of(f"  {line}  {note}") <= style.width:
-            yield f"{sign} {line}  {note}".rstrip()
-        else:
-            # Below its line, where it can be read whole.
-            yield f"{sign} {line}".rstrip()
-            yield from style.wrapped(note, "      ", "      ")
-        if links and export.page is not None:
-            yield f"      {printable(export.page)}"
-
-
-def _cells(export: ExportStatus, at: datetime) -> tuple[str, ...]:
-    return (
-        label(export),
-        shortened(printable(export.parent_name or ""), _LONGEST_NAME),
-        last_run(export, at),
-        status_word(export),
-        lag(export),
-        rows_a_day(export),
-        sparkline(export.runs),
-    )
-
-
-def _columns(rows: Sequence[Sequence[str]], width: int) -> Mapping[int, int]:
-    """Return the columns that fit, and their widths. Those that say least are left out first."""
-    columns = {
-        position: max(map(width_of, cells))
-        for position, cells in enumerate(zip(*rows, strict=True))
-    }
-    for position in _LEAST_FIRST:
-        if 2 + sum(columns.values()) + 2 * len(columns) + len(_NOTE) <= width:
-            break
-        del columns[position]
-    return columns
-
-
-def _lines(rows: Sequence[Sequence[str]], columns: Mapping[int, int]) -> Iterator[str]:
-    for row in rows:
-        yield aligned((row[position] for position in columns), columns.values())
-
-
-def _fine_line(exports: Sequence[ExportStatus], at: datetime, style: Style) -> str:
+def _fine_line(exports: Sequence[ExportStatus], at: datetime) -> str:
     unsettled = sum(1 for export in exports if export.unsettled)
     text = f"{len(exports):,} {'export is' if len(exports) == 1 else 'exports are'} ok"
     if unsettled:
         text += f", {unsettled:,} with failed runs that were not repeated"
     if early := sum(1 for export in exports if _is_early(export, at)):
         text += f", {early:,} with a run after the time of this machine: check the clock"
-    return f"{style.paint(Colour.GREEN, SIGNS[State.OK])} {text} (list: --all)"
+    return f"{SIGNS[State.OK]} {text} (list: --all)"
+
+
+def _strip(runs: Sequence[Run]) -> tuple[Bar, ...]:
+    return tuple(Bar(_rows(run), _kind(run), _tooltip(run, "")) for run in reversed(runs))
+
+
+def _charts(export: ExportStatus, at: datetime) -> tuple[Chart, ...]:
+    """Return charts of the duration, the rows and the lag of the latest runs.
+
+    The lag of an interval that is not exported lasts until now.
+    """
+    runs = tuple(reversed(export.runs))
+    if not runs:
+        return ()
+    seconds = [
+        _seconds(run.finished_at or (at if run.pending else None), run.created_at) for run in runs
+    ]
+    lags = [_seconds(run.finished_at if run.completed else at, run.end) for run in runs]
+    return (
+        _chart("Duration of runs", runs, seconds, duration_as_text),
+        _chart("Rows", runs, [_rows(run) for run in runs], lambda rows: short_count(int(rows))),
+        _chart("Lag: until the interval is exported", runs, lags, _rough),
+    )
+
+
+def _chart(
+    title: str,
+    runs: Sequence[Run],
+    values: Sequence[float | None],
+    text: Callable[[float], str],
+) -> Chart:
+    bars = tuple(
+        Bar(value, _kind(run), _tooltip(run, "" if value is None else text(value)))
+        for run, value in zip(runs, values, strict=True)
+    )
+    ends = [_time(run.end) for run in runs if run.end is not None] or [""]
+    return Chart(title, bars, text, (ends[0], ends[-1]))
+
+
+def _rough(seconds: float) -> str:
+    return rough_duration(timedelta(seconds=seconds))
+
+
+def _seconds(end: datetime | None, start: datetime | None) -> float | None:
+    if end is None or start is None:
+        return None
+    return max(0.0, (end - start).total_seconds())
+
+
+def _rows(run: Run) -> float | None:
+    return run.records if run.completed else None
+
+
+def _kind(run: Run) -> str:
+    if run.failed:
+        return "bad"
+    return "good" if run.completed else "open"
+
+
+def _tooltip(run: Run, value: str) -> str:
+    end = _time(run.end) if run.end is not None else "unknown interval"
+    parts = (f"{end} UTC", run.status, value, run.error or "")
+    return " · ".join(" ".join(part.split()) for part in parts if part)
+
+
+def _time(moment: datetime) -> str:
+    return moment.strftime("%m-%d %H:%M")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct
@@ -77,11 +77,6 @@ def colour_wanted(environ: Mapping[str, str], *, terminal: bool) -> bool:
 def padded(text: str, width: int) -> str:
     """Return text with spaces at its end, so that it has at least `width` cells."""
     return text + " " * (width - width_of(text))
-
-
-def aligned(cells: Iterable[str], widths: Iterable[int]) -> str:
-    """Return the cells of a table on one line."""
-    return "  ".join(map(padded, cells, widths))
 
 
 def width_of(text: str) -> int:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from reconciler.diagnostics import DiagnosticCollector
+from reconciler.diagnostics import Mark
 from reconciler.model.connection import Connection, is_loopback
 from reconciler.model.values import JSON, SecretRef, value_at
 from reconciler.model.wording import quoted
@@ -75,7 +75,9 @@ def connection_of(
             settings[name] = value
     base_url, organization = settings.get("base_url"), settings.get("organization")
     if base_url and not isinstance(base_url, Unknown):
-        _check_url(workspace, environment, base_url, references.problems)
+        is_written = base_url == written.get("base_url")
+        at = workspace.mark(("environments", environment, "base_url")) if is_written else None
+        _check_url("base_url" if is_written else _VARIABLES["base_url"], base_url, at, references)
     connected: Connected | None = None
     used_key = key
     if environ.get(_KEY):
@@ -201,12 +203,9 @@ def _key_of(workspace: Workspace, environment: str, references: References) -> S
     return literal
 
 
-def _check_url(
-    workspace: Workspace, environment: str, base_url: str, problems: DiagnosticCollector
-) -> None:
-    at = workspace.mark(("environments", environment, "base_url"))
-    own = workspace.section("environments", environment).get("base_url")
-    name = "base_url" if own is not None else _VARIABLES["base_url"]
+def _check_url(name: str, base_url: str, at: Mark | None, references: References) -> None:
+    """Report an address that can't be used. `name` is its field or variable, `at` its place."""
+    problems = references.problems
     try:
         parts = urlsplit(base_url)
         host = parts.hostname

@@ -16,6 +16,7 @@ from typing import Protocol
 from reconciler.errors import FilesChanged, ReconcilerError, UnreadableFile
 from reconciler.model.wording import printable
 from reconciler.providers.file import is_hidden
+from reconciler.workspace.journal import settle
 from reconciler.workspace.limits import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FOLDER_DEPTH
 
 WORKSPACE_FILE = "reconciler.yaml"
@@ -47,6 +48,7 @@ class FolderSource:
                 f"folder {folder} does not exist", hint="use -C to name the workspace folder"
             )
         _check_place(folder)
+        settle(folder)
         self._seen: dict[str, tuple[int, ...]] = {}
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,17 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.showing import resolved
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.render.resolved import resolved_as_json, resolved_as_text
 from reconciler.workspace.loading import load
 from tests.support.cli import write
+from tests.support.reports import written
 from tests.support.worlds import NOW
 
 HERE = Path(__file__).parent / "resolved"
 ADDRESS = "batch_export.web-events-s3"
-FORMATS = {"json": resolved_as_json, "txt": resolved_as_text}
+FORMATS = {
+    "json": partial(written, "resolved", "json"),
+    "txt": partial(written, "resolved", "text"),
+}
 
 
 def _rendered(environment: str, address: str = ADDRESS, *, output_format: str = "txt") -> str:

@@ -25,7 +25,7 @@ from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.resource import Desired, State
 from reconciler.planning.saved import compare
 from reconciler.render.annotations import plan_as_github
-from reconciler.render.backfills import backfills_as_text, ends_as_text
+from reconciler.render.backfills import ends_as_text
 from reconciler.render.code_quality import plan_as_gitlab
 from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
@@ -34,6 +34,7 @@ from reconciler.render.plan_html import plan_as_html
 from reconciler.render.plan_markdown import plan_as_markdown
 from reconciler.render.progress import error_as_text
 from reconciler.render.style import PLAIN, Style
+from tests.support.reports import written
 from tests.support.worlds import (
     KINDS,
     NOW,
@@ -212,7 +213,7 @@ def test_backfills_read_as_expected(golden: Callable[[Path, str], None]) -> None
     ]
     for width in (80, 160):
         style = Style(width=width)
-        text = backfills_as_text(plan, RenderOptions(style, cost="5 calls, about 1 s"))
+        text = written("backfills", "text", plan, RenderOptions(style, cost="5 calls, about 1 s"))
         assert max(map(len, text.splitlines())) <= width
         golden(EXPECTED / f"backfills.{width}.txt", text)
     golden(EXPECTED / "backfills.ends.txt", ends_as_text(plan, ends, PLAIN))

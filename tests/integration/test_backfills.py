@@ -28,11 +28,11 @@ from reconciler.model.codec.backfill_plan import (
 from reconciler.model.codec.log import read_log
 from reconciler.model.codec.plan import InvalidPlanFile
 from reconciler.model.event import Event, Sent, Waiting
-from reconciler.render.audit import audit_as_text
-from reconciler.render.backfills import backfills_as_text, ends_as_text
+from reconciler.render.backfills import ends_as_text
 from reconciler.render.style import PLAIN
 from tests.conftest import StartService
 from tests.support.emulator import DIALECTS
+from tests.support.reports import written
 from tests.support.simulated import Simulated, start_simulated
 
 start = partial(start_simulated, auto_pause=False)
@@ -418,7 +418,7 @@ def test_the_text_names_ranges_runs_rows_and_remarks(
     )
     world.advance(hours=3)
     result = filled(world, gaps=True, dry_run=True)
-    text = backfills_as_text(result.plan)
+    text = written("backfills", "text", result.plan)
     assert "2026-10-20T15:00:00Z to 2026-10-20T16:00:00Z  1 run  tried first" in text
     assert "2026-10-20T16:00:00Z to 2026-10-20T18:00:00Z  2 runs" in text
     assert "last-run-failed" in text
@@ -592,7 +592,7 @@ def test_the_audit_of_an_unknown_backfill_names_its_request(
     log = tmp_path / "audit.jsonl"
     filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
     result = audit(log)
-    text = audit_as_text(result)
+    text = written("audit", "text", result)
     assert exit_code_of_audit(result) == 3
     assert "The outcome of 1 request is unknown." in text
     assert "/backfills/" in text

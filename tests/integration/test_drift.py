@@ -12,14 +12,15 @@ from msgspec.structs import replace
 
 from reconciler.errors import GitUnavailable
 from reconciler.model.drift import Attribution, DriftedField, DriftedObject
+from reconciler.model.public import as_json
 from reconciler.model.schema_files import schema
 from reconciler.model.values import path_text
-from reconciler.render.drift import drift_as_json, drift_as_markdown, drift_as_text
 from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import StartService
 from tests.support.cli import write
 from tests.support.drifting import Applied
 from tests.support.emulator import DIALECTS, RunningEmulator
+from tests.support.reports import written
 
 FILES = {
     "reconciler.yaml": "version: 1\n",
@@ -64,20 +65,20 @@ def fields(item: DriftedObject) -> dict[str, DriftedField]:
 
 
 def test_only_live_changes_of_managed_fields_are_drift(applied: Applied) -> None:
-    assert applied.drift().drift.empty
+    assert applied.drift().report.empty
     applied.change("Daily", interval="day", paused=True, end_at="2030-01-01T00:00:00Z")
     applied.change("Lake", destination=EU)
     text = applied.text("resources.yaml").replace("name: Lake", "name: Lake\n    paused: true")
     write(applied.folder, {"resources.yaml": text})
     applied.running.clear_requests()
-    result = applied.drift().drift
+    result = applied.drift().report
     assert [method for method, _ in applied.running.writes()] == []
     daily, lake = result.objects
     assert set(fields(daily)) == {"interval", "paused"}
     assert set(fields(lake)) == {URL}
     assert (daily.fields[0].change.before, daily.fields[0].change.after) == ("day", "hour")
     assert (result.compared, result.unmanaged, result.deleted) == (3, 1, ())
-    assert [str(item.address) for item in applied.drift("daily").drift.objects] == [
+    assert [str(item.address) for item in applied.drift("daily").report.objects] == [
         "batch_export.daily"
     ]
 
@@ -87,7 +88,7 @@ def test_trap_15_64_only_what_the_activity_log_shows_is_attributed(
 ) -> None:
     applied.change("Daily", interval="day", paused=True)
     applied.change("Lake", destination=EU)
-    result = applied.drift().drift
+    result = applied.drift().report
     daily, lake = result.objects
     assert fields(lake)[URL].attribution is None
     known = [field.attribution for field in daily.fields]
@@ -102,7 +103,7 @@ def test_trap_15_64_only_what_the_activity_log_shows_is_attributed(
     assert people == {None} if dialect == "2025" else None not in people
     # An entry that does not show the live value says nothing about it.
     applied.change("Daily", paused=False)
-    (daily,) = (item for item in applied.drift("daily").drift.objects)
+    (daily,) = (item for item in applied.drift("daily").report.objects)
     assert set(fields(daily)) == {"interval"}
 
 
@@ -112,12 +113,12 @@ def test_a_server_that_refuses_its_log_is_asked_once(applied: Applied) -> None:
     applied.change("Lake", interval="day")
     applied.running.admin("PUT", "settings", {"audit_log": False})
     applied.running.clear_requests()
-    result = applied.drift().drift
+    result = applied.drift().report
     asked = [item for item in applied.running.requests() if "activity_log" in item["path"]]
     assert len(asked) == 1
     assert result.remarks == ("who changed it is unknown: the organization has no audit log (402)",)
     assert len(result.objects) == 2
-    assert applied.drift(attribute=False).drift.remarks == ()
+    assert applied.drift(attribute=False).report.remarks == ()
 
 
 @pytest.mark.parametrize("dialect", ["2026"], indirect=True)
@@ -127,11 +128,13 @@ def test_deleted_and_unmanaged_objects_are_counted(applied: Applied) -> None:
     config = {**EU["config"], "token": "t"}
     body = {"name": "New", "interval": "hour", "destination": {"type": "HTTP", "config": config}}
     applied.running.call("POST", path, body).raise_for_status()
-    result = applied.drift().drift
+    result = applied.drift().report
     assert [str(address) for address in result.deleted] == ["batch_export.daily"]
     assert (result.objects, result.unmanaged) == ((), 2)
-    assert "1 live object deleted since the base: batch_export.daily" in drift_as_text(result)
-    assert "2 unmanaged objects" in drift_as_markdown(result)
+    assert "1 live object deleted since the base: batch_export.daily" in written(
+        "drift", "text", result
+    )
+    assert "2 unmanaged objects" in written("drift", "markdown", result)
 
 
 @pytest.mark.parametrize("dialect", ["2025"], indirect=True)
@@ -141,23 +144,25 @@ def test_a_conflict_is_named(applied: Applied) -> None:
         "interval: hour\n    paused", "interval: week\n    paused"
     )
     write(applied.folder, {"resources.yaml": text})
-    result = applied.drift().drift
+    result = applied.drift().report
     assert result.objects[0].fields[0].conflict
-    assert "conflict: the configuration changed too" in drift_as_text(result)
-    assert '"conflict": true' in drift_as_json(result)
+    assert "conflict: the configuration changed too" in written("drift", "text", result)
+    assert '"conflict": true' in as_json(result)
 
 
 def test_a_pause_by_the_service_is_named(applied: Applied) -> None:
     rule = {"match": {"name": "Daily"}, "status": "Failed", "error": "No access."}
     applied.running.admin("PUT", "outcomes", [rule])
     applied.running.advance(hours=12)
-    (daily,) = applied.drift().drift.objects
+    (daily,) = applied.drift().report.objects
     assert (set(fields(daily)), daily.paused_by_service) == ({"paused"}, True)
-    assert "probably paused by the service after failures" in drift_as_text(applied.drift().drift)
+    assert "probably paused by the service after failures" in written(
+        "drift", "text", applied.drift().report
+    )
     # The service is no person.
     assert [field.attribution.by for field in daily.fields if field.attribution] in ([None], [])
     applied.change("Daily", interval="day")
-    assert applied.pull().pulled.left_out == ()
+    assert applied.pull().report.left_out == ()
     assert "paused: true" in applied.text("resources.yaml")
 
 
@@ -182,10 +187,10 @@ def test_the_command_exits_with_2_for_drift(applied: Applied) -> None:
     assert as_json["objects"][0]["fields"][0]["live"] == "day"
     assert as_json["objects"][0]["at"]["line"] == 4
     Draft202012Validator(schema("drift")).validate(as_json)
-    drift = applied.drift().drift
-    long = drift_as_markdown(replace(drift, objects=drift.objects * 5000))
-    assert "more fields not in this table" in long
+    drift = applied.drift().report
+    long = written("drift", "markdown", replace(drift, objects=drift.objects * 5000))
+    assert "more fields\n" in long
     assert 60_000 < len(long) <= COMMENT_LIMIT
     markdown = applied.run("drift", "--format", "markdown", "--no-attribute").out
-    assert '| `batch_export.daily` Daily | `interval` | `"hour"` | `"day"` |' in markdown
+    assert '| `batch_export.daily` "Daily" | `interval` | `"hour"` | `"day"` |' in markdown
     assert applied.run("drift", "nothing").code == 64

@@ -11,14 +11,17 @@ from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
 from reconciler.client.estimate import Estimate
-from reconciler.commands.gaps import GapRequest, GapResult, gaps
+from reconciler.commands.gaps import GapRequest, gaps
+from reconciler.commands.runtime import Reported
 from reconciler.model.client_options import ClientOptions, Window
+from reconciler.model.gaps import GapReport
+from reconciler.model.public import as_json
 from reconciler.model.schema_files import known_schema
-from reconciler.render.gaps import gaps_as_json, gaps_as_markdown, gaps_as_text
 from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import LONG, StartService
 from tests.support.cli import reconciler
 from tests.support.emulator import DIALECTS
+from tests.support.reports import written
 from tests.support.simulated import (
     NO_START,
     Simulated,
@@ -28,7 +31,7 @@ from tests.support.simulated import (
 )
 
 
-def judged(world: Simulated, *names: str) -> GapResult:
+def judged(world: Simulated, *names: str) -> Reported[GapReport]:
     return world.run(lambda runtime: gaps(GapRequest(world.workspace, names), runtime))
 
 
@@ -187,7 +190,7 @@ def test_the_report_is_text_markdown_and_json(service_of: StartService, tmp_path
     world.outcomes({"match": {"nth": 1}, "status": "FailedBilling"})
     world.advance(hours=1)
     report = judged(world).report
-    text, markdown = gaps_as_text(report), gaps_as_markdown(report)
+    text, markdown = written("gaps", "text", report), written("gaps", "markdown", report)
     assert "No <b>access</b>." in text
     assert "settle billing" in text
     assert "hint: reconciler backfill batch_export.id:" in text
@@ -195,10 +198,10 @@ def test_the_report_is_text_markdown_and_json(service_of: StartService, tmp_path
     assert re.search(r"--gaps --from \S+T\S+Z --to \S+T\S+Z\n", text)
     assert "\x1b" not in text + markdown
     assert "<b>" not in markdown
-    long = gaps_as_markdown(replace(report, objects=report.objects * 500))
-    assert "more lines" in long.splitlines()[-1]
+    long = written("gaps", "markdown", replace(report, objects=report.objects * 500))
+    assert "more gaps\n" in long
     assert 60_000 < len(long) <= COMMENT_LIMIT
-    content = json.loads(gaps_as_json(report))
+    content = json.loads(as_json(report))
     Draft202012Validator(known_schema("gaps")).validate(content)
     assert content["gaps"] == 2
     assert content["repairable"] == 1

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from reconciler.model.public import as_json
 from reconciler.model.schema_files import schema
 from reconciler.model.values import path_text
-from reconciler.render.drift import pull_summary, pulled_as_json, pulled_as_text
+from reconciler.render.drift import pull_summary, pulled_as_text
 from reconciler.render.style import PLAIN
 from tests.conftest import LONG
 from tests.support.cli import write
@@ -133,7 +134,7 @@ def test_values_go_to_the_layer_where_nothing_else_changes(applied: Applied) -> 
     applied.change("Only", interval="day", paused=True)
     config = {**applied.live("Only")["destination"]["config"], "prefix": "n/"}
     applied.change("Only", destination={"type": "S3", "config": config})
-    pulled = applied.pull(**PRODUCTION).pulled
+    pulled = applied.pull(**PRODUCTION).report
     assert {(str(item.address), path_text(item.path), item.layer) for item in pulled.placed} == {
         ("batch_export.shared", "interval", "override production"),
         ("batch_export.only", "interval", "resource"),
@@ -156,11 +157,11 @@ def test_values_go_to_the_layer_where_nothing_else_changes(applied: Applied) -> 
 def test_what_other_environments_share_goes_into_an_override(applied: Applied) -> None:
     applied.change("Shared S", interval="day", paused=True)
     applied.change("Variable", interval="day")
-    pulled = applied.pull(environment="staging").pulled
+    pulled = applied.pull(environment="staging").report
     # Production has an interval of its own already.
     layers = {path_text(item.path): item.layer for item in pulled.placed}
     assert layers == {"interval": "resource", "paused": "override staging"}
-    (item,) = applied.pull("variable", **PRODUCTION).pulled.placed
+    (item,) = applied.pull("variable", **PRODUCTION).report.placed
     assert (item.layer, item.replaces) == ("override production", "${var:interval}")
     assert changed(applied) == [
         "-    interval: hour  # for all",
@@ -183,7 +184,7 @@ def test_a_value_of_a_reference_asks_on_a_terminal(applied: Applied) -> None:
 
     applied.change("Variable", interval="day")
     applied.change("Only", interval="day")
-    pulled = applied.pull(ask=no, **PRODUCTION).pulled
+    pulled = applied.pull(ask=no, **PRODUCTION).report
     assert [
         "batch_export.variable interval comes from ${var:interval}" in text for text in asked
     ] == [True]
@@ -196,26 +197,26 @@ def test_a_value_of_a_reference_asks_on_a_terminal(applied: Applied) -> None:
 
 def test_a_preview_writes_nothing(applied: Applied) -> None:
     applied.change("Only", interval="day")
-    pulled = applied.pull(write=False, **PRODUCTION).pulled
+    pulled = applied.pull(write=False, **PRODUCTION).report
     assert changed(applied) == []
     assert "-    interval: 'hour'   # quoted\n+    interval: 'day'" in pulled_as_text(
         pulled, PLAIN, diff=True
     )
     assert pull_summary(pulled) == "Would write 1 value to 1 file\n"
-    as_json = json.loads(pulled_as_json(pulled))
-    assert as_json["placed"][0]["layer"] == "resource"
-    Draft202012Validator(schema("pull")).validate(as_json)
+    content = json.loads(as_json(pulled))
+    assert content["placed"][0]["layer"] == "resource"
+    Draft202012Validator(schema("pull")).validate(content)
 
 
 def test_a_known_secret_in_a_live_field_is_not_written(applied: Applied) -> None:
     config = {**applied.live("Only")["destination"]["config"], "prefix": "a-secret-value/"}
     applied.change("Only", interval="day", destination={"type": "S3", "config": config})
-    pulled = applied.pull(**PRODUCTION).pulled
+    pulled = applied.pull(**PRODUCTION).report
     assert [(path_text(item.path), item.reason) for item in pulled.left_out] == [
         ("destination.config.prefix", "it contains a known secret")
     ]
     assert "a-secret-value" not in applied.text("resources.yaml")
-    assert "a-secret-value" not in pull_summary(pulled) + pulled_as_json(pulled)
+    assert "a-secret-value" not in pull_summary(pulled) + as_json(pulled)
 
 
 def test_a_place_that_cannot_be_edited_is_left_out(
@@ -235,7 +236,7 @@ def test_a_place_that_cannot_be_edited_is_left_out(
     applied = Applied.of(tmp_path / "w", emulator, files, **SECRETS)
     applied.change("Flow", interval="day")
     applied.change("Block", interval="day")
-    pulled = applied.pull().pulled
+    pulled = applied.pull().report
     assert [item.address.key for item in pulled.placed] == ["block"]
     assert [(item.address.key, item.reason) for item in pulled.left_out] == [
         ("flow", "flow.yaml:1:1: cannot edit this place safely")
@@ -245,7 +246,7 @@ def test_a_place_that_cannot_be_edited_is_left_out(
 def test_a_conflict_is_left_out(applied: Applied) -> None:
     applied.change("Only", interval="day")
     write(applied.folder, {"resources.yaml": FILE.replace("'hour'   #", "week   #")})
-    pulled = applied.pull(**PRODUCTION).pulled
+    pulled = applied.pull(**PRODUCTION).report
     assert (pulled.placed, len(pulled.left_out)) == ((), 1)
     assert "conflict" in pulled.left_out[0].reason
 
@@ -326,7 +327,7 @@ def test_after_pull_the_plan_is_empty_and_only_drift_changed(
         config |= {field: new[field] for field in fields if field in new}
         applied.change(name, destination={"type": "S3", "config": config})
     before = applied.text("resources.yaml").splitlines()
-    pulled = applied.pull(environment=None if is_alone else "production").pulled
+    pulled = applied.pull(environment=None if is_alone else "production").report
     assert pulled.left_out == ()
     assert plan_is_empty(applied, *(environments or (None,)))
     assert applied.text("reconciler.yaml") == settings

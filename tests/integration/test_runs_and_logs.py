@@ -16,17 +16,18 @@ from reconciler.commands.log_reading import LogsRequest, follow_logs, logs
 from reconciler.commands.running import RunsRequest, follow_runs, opened, runs
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerError
+from reconciler.model.public import as_json
 from reconciler.model.run import LogEntry
 from reconciler.model.run_report import LogReport, Matched, RunOrder, RunReport
 from reconciler.operations.calls import NotOffered
 from reconciler.operations.log_pages import LogFilter, read_logs
-from reconciler.render.logs import logs_as_json, logs_as_markdown, logs_as_text
-from reconciler.render.runs import change_as_text, runs_as_json, runs_as_markdown, runs_as_text
+from reconciler.render.runs import change_as_text
 from reconciler.render.style import PLAIN
 from scripts.saved_schemas import saved_schema
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import DIALECTS
+from tests.support.reports import written
 from tests.support.simulated import NO_START, Simulated, start_simulated
 
 WITH_LOGS = ("interface", "2026")
@@ -118,7 +119,7 @@ def test_windows_are_of_the_creation_or_of_the_interval(
     assert ends(runs_of(world))[0] == "20 10:00 Completed"
     by_interval = runs_of(world, order=RunOrder.INTERVAL)
     assert ends(by_interval)[-1] == "20 10:00 Completed"
-    assert "order" in runs_as_text(by_interval)
+    assert "order" in written("runs", "text", by_interval)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -133,7 +134,7 @@ def test_a_run_older_than_seven_days_is_shown(
     oldest = runs_of(world, limit=None).runs[-1]
     one = runs_of(world, run=oldest.id)
     assert one.runs == (oldest,)
-    text = runs_as_text(one)
+    text = written("runs", "text", one)
     assert "Access \\x1b[31mdenied." in text
     assert "Failed" in text
     with pytest.raises(NotFound, match="has no run"):
@@ -151,10 +152,10 @@ def test_trap_15_51_runs_without_a_start_are_listed_by_creation(
     world.call("POST", export, "backfills/", {"start_at": None, "end_at": "2026-10-20T14:00:00Z"})
     world.advance(hours=1)
     assert None in [run.start for run in runs_of(world).runs]
-    assert "up to 2026-10-20 14:00" in runs_as_text(runs_of(world))
+    assert "up to 2026-10-20 14:00" in written("runs", "text", runs_of(world))
     by_interval = runs_of(world, order=RunOrder.INTERVAL)
     assert None not in [run.start for run in by_interval.runs]
-    assert "--order created" in runs_as_text(by_interval)
+    assert "--order created" in written("runs", "text", by_interval)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -170,8 +171,8 @@ def test_trap_15_50_a_failed_run_whose_interval_was_exported_is_marked(
     world.advance(hours=2)
     report = runs_of(world)
     assert len(report.settled) == 1
-    assert runs_as_text(report).count("exported by another run") == 1
-    assert runs_as_markdown(report).count("exported by another run") == 1
+    assert written("runs", "text", report).count("exported by another run") == 1
+    assert written("runs", "markdown", report).count("exported by another run") == 1
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
@@ -183,10 +184,10 @@ def test_trap_15_62_a_run_that_billing_refused_has_ended(
     world.outcomes({"match": {}, "status": "FailedBilling"})
     world.advance(hours=1)
     report = runs_of(world)
-    assert "until billing is settled" in runs_as_text(report)
+    assert "until billing is settled" in written("runs", "text", report)
     one = runs_of(world, run=report.runs[0].id)
     assert not one.runs[0].pending
-    assert "ended      not yet" not in runs_as_text(one)
+    assert "ended      not yet" not in written("runs", "text", one)
     seen = []
     world.run(
         lambda runtime: follow_runs(
@@ -203,7 +204,7 @@ def test_trap_15_63_totals_and_instances_are_not_used(
     world = start(service_of, tmp_path, dialect)
     world.create()
     world.advance(hours=1)
-    content = json.loads(runs_as_json(runs_of(world)))
+    content = json.loads(as_json(runs_of(world)))
     assert "records_total_count" not in content["runs"][0]
     assert content["runs"][0]["records"] == 1000
     if dialect == "2026":
@@ -256,10 +257,10 @@ def test_logs_are_read_by_level_text_and_time(
     newest = logs_of(world, limit=2)
     assert newest.entries == report.entries[-2:]
     assert newest.more
-    text, markdown = logs_as_text(errors), logs_as_markdown(errors)
+    text, markdown = written("logs", "text", errors), written("logs", "markdown", errors)
     assert "\x1b" not in text + markdown
     assert "\\x1b[2J" in text
-    assert json.loads(logs_as_json(errors))["entries"][0]["level"] == "ERROR"
+    assert json.loads(as_json(errors))["entries"][0]["level"] == "ERROR"
 
 
 @pytest.mark.parametrize("dialect", WITH_LOGS)
@@ -354,7 +355,7 @@ def test_logs_of_a_run_are_those_of_its_instance(
     if dialect == "2026":
         assert report.matched is Matched.BY_MESSAGE
         assert by_time.matched is Matched.BY_TIME
-        assert "some may be of other runs" in logs_as_text(by_time)
+        assert "some may be of other runs" in written("logs", "text", by_time)
     else:
         assert report.matched is by_time.matched is Matched.BY_SERVICE
 
@@ -422,7 +423,7 @@ def test_a_secret_in_an_error_is_masked(service_of: StartService, tmp_path: Path
     key = next(v for k, v in world.service.environ().items() if "KEY" in k)
     world.outcomes({"match": {}, "status": "Failed", "error": f"denied for {key}"})
     world.advance(hours=1)
-    assert key not in runs_as_json(runs_of(world)) + logs_as_json(logs_of(world))
+    assert key not in as_json(runs_of(world)) + as_json(logs_of(world))
 
 
 def test_the_commands_print_text_json_and_markdown(
@@ -446,7 +447,7 @@ def test_the_commands_print_text_json_and_markdown(
     assert [run["status"] for run in content["runs"]] == ["Completed"] * 2
     assert ran("runs", "Lake", "--format", "markdown").out.startswith("### Runs of ")
     run = content["runs"][0]["id"]
-    assert f"run        {run}" in ran("runs", "Lake", run).out
+    assert f"run       {run}" in ran("runs", "Lake", run).out
     followed = ran("runs", "Lake", run, "--follow", "--format", "json")
     assert json.loads(followed.out) == {"before": None, "run": content["runs"][0]}
     log = ran("logs", "Lake", "--level", "info", "--search", "finished", "--since", "2026-10-20")

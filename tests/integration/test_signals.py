@@ -7,10 +7,11 @@ import os
 import signal
 from asyncio.selector_events import BaseSelectorEventLoop
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
-from reconciler.cli.signals import stop_on_signals
+from reconciler.cli.signals import run, stop_on_signals
 from reconciler.client.stop import Stop
 from tests.support.limits import TIMEOUT
 
@@ -36,3 +37,22 @@ def test_a_signal_requests_a_stop_without_handlers_of_the_event_loop() -> None:
 
     with asyncio.Runner(loop_factory=BaseSelectorEventLoop) as runner:
         runner.run(interrupted())
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_a_signal_that_arrived_just_before_a_run_stops_it_in_order(steps: int) -> None:
+    """The event loop may have queued the call when the run starts: it must not cancel the run."""
+    stop = Stop()
+
+    async def work() -> str:
+        signal.raise_signal(signal.SIGTERM)
+        with suppress(asyncio.CancelledError):
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            stop_on_signals(stop)
+            await asyncio.wait_for(stop.requested.wait(), TIMEOUT)
+            return "in order"
+        return "cancelled before the run"
+
+    expected = "in order" if steps < 3 else "cancelled before the run"
+    assert run(work()) == expected

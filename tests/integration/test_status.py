@@ -13,15 +13,16 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.status import StatusRequest, StatusResult, status
+from reconciler.commands.runtime import Reported
+from reconciler.commands.status import StatusRequest, status
 from reconciler.errors import BadUsage
-from reconciler.model.codec.status import encode_status
-from reconciler.model.status import ExportStatus, State
+from reconciler.model.public import as_json
+from reconciler.model.status import ExportStatus, State, StatusReport
 from reconciler.render.options import RenderOptions
-from reconciler.render.status import status_as_text
 from tests.conftest import LONG, StartService
 from tests.support.cli import write
 from tests.support.emulator import DIALECTS, RunningEmulator, start_emulator
+from tests.support.reports import written
 from tests.support.simulated import Simulated
 from tests.support.simulated import no_op_export as export
 
@@ -88,7 +89,7 @@ def read(
     *names: str,
     parents: Sequence[str] = (),
     at: datetime | None = None,
-) -> StatusResult:
+) -> Reported[StatusReport]:
     """Return the states at a moment, or at the time of the service, which goes on."""
     request = StatusRequest(WorkspaceOptions(folder), names, parents)
     world = Simulated(running, request.workspace, [])
@@ -96,7 +97,7 @@ def read(
     return world.run(lambda runtime: status(request, replace(runtime, now=now)))
 
 
-def by_name(result: StatusResult) -> dict[str, ExportStatus]:
+def by_name(result: Reported[StatusReport]) -> dict[str, ExportStatus]:
     return {export.name: export for export in result.report.exports}
 
 
@@ -157,7 +158,7 @@ def test_the_text_says_what_a_reader_needs(
     running = service_of(NEW, "--dialect", dialect)
     troubled(running)
     folder = workspace(tmp_path, orders={"project": {"id": 1}, **export("Orders")})
-    text = status_as_text(read(running, folder, at=END).report, RenderOptions())
+    text = written("status", "text", read(running, folder, at=END).report, RenderOptions())
     lines = text.splitlines()
     assert lines[3].startswith("✗ batch_export.orders  Web shop  00:00 (")
     assert "Failed ×6  5 h 30 min  24 k" in lines[3]
@@ -252,8 +253,8 @@ def test_secrets_are_masked_in_errors_and_names(service_of: StartService, tmp_pa
     running.admin("PUT", "outcomes", [denied])
     running.advance(hours=2)
     result = read(running, workspace(tmp_path))
-    assert "phx_admin" not in encode_status(result.report)
-    assert "is denied" in encode_status(result.report)
+    assert "phx_admin" not in as_json(result.report)
+    assert "is denied" in as_json(result.report)
 
 
 def test_the_page_of_an_export_is_linked(service_of: StartService, tmp_path: Path) -> None:
@@ -262,7 +263,7 @@ def test_the_page_of_an_export_is_linked(service_of: StartService, tmp_path: Pat
     live_id = running.exports()["Lake"]["id"]
     page = f"{running.base_url}/project/1/pipeline/batch-exports/{live_id}"
     assert result.report.exports[0].page == page
-    text = status_as_text(result.report, RenderOptions(links=True, verbose=True))
+    text = written("status", "text", result.report, RenderOptions(links=True, verbose=True))
     assert f"      {page}\n" in text
 
 

@@ -95,3 +95,24 @@ def test_the_log_is_enough_for_an_undo(running: RunningEmulator, tmp_path: Path)
     undone = reconciler("plan", "--undo", log, "-C", tmp_path, environ=running.environ())
     assert f"batch_export.id:{live_id}" in undone.out, undone.out
     assert "1 to pause" in undone.out
+
+
+@pytest.mark.parametrize("status", [500, 403])
+def test_apply_a2_the_same_command_goes_on_after_a_failed_backfill(
+    running: RunningEmulator, tmp_path: Path, status: int
+) -> None:
+    write(tmp_path, WORKSPACE)
+    paused(running, "A")
+    match = {"method": "POST", "path": "*/backfills/"}
+    running.admin("PUT", "faults", [{"match": match, "fault": "error", "status": status}])
+    command = ("unpause", "A", "--backfill", "--auto-approve", "-C", tmp_path)
+    assert reconciler(*command, environ=running.environ()).code == 3
+    running.admin("PUT", "faults", [])
+    running.clear_requests()
+    again = reconciler(*command, environ=running.environ())
+    sent = [it for it in running.requests() if it["path"].endswith("/backfills/")]
+    assert (again.code, [it["method"] for it in sent].count("POST")) == (0, 1), again.out
+    running.clear_requests()
+    assert reconciler(*command, environ=running.environ()).code == 0
+    sent = [it for it in running.requests() if it["path"].endswith("/backfills/")]
+    assert [it["method"] for it in sent].count("POST") == 0

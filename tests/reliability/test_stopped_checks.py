@@ -42,5 +42,6 @@ def test_an_export_that_was_withdrawn_before_a_stop_is_reported(tmp_path: Path) 
     assert ran.code == 130
     assert ran.report is not None
     assert {end.live_id for end in ran.report.withdrawn} == ids
+    assert not ran.report.complete
     assert not ids & {end.live_id for end in ran.report.done}
     assert len(ran.report.twins) == 1

@@ -456,9 +456,9 @@ def lines_run(query: str) -> int:
     [
         f"select {'(' * 3_000}1{')' * 3_000}",
         f"select {'f(' * 3_000}1{')' * 3_000}",
-        f"select {'not ' * 3_000}a from events",
-        f"select a{' + 1' * 3_000} from events",
-        f"select a {'is null ' * 3_000} from events",
+        f"select {'not ' * 3_000}a",
+        f"select a{' + 1' * 3_000}",
+        f"select a {'is null ' * 3_000}",
     ],
     ids=["brackets", "calls", "prefixes", "operators", "tests"],
 )
@@ -471,7 +471,7 @@ def test_security_s6_a_deeply_nested_query_is_compared_token_by_token(query: str
 
 @pytest.mark.parametrize("repeated", [" and a = 1", " or (a and b)", " || a"])
 def test_security_s6_a_long_query_takes_time_in_proportion_to_its_length(repeated: str) -> None:
-    short, long = (lines_run(f"select a{repeated * times} from b") for times in (100, 1_000))
+    short, long = (lines_run(f"select a{repeated * times}") for times in (100, 1_000))
     assert long < 12 * short
 
 

@@ -380,6 +380,10 @@ def test_security_n2_a_literal_secret_is_masked_where_an_alias_repeats_it(
         assert secret not in ran.out + ran.err, ran
 
 
+def percent(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode())
+
+
 RANDOM = "kJ8-xQ2z.Lm3pW7vR4t"
 ODD_SHAPES = {
     "most": lambda text: text[:-2],
@@ -405,10 +409,6 @@ ODD_SHAPES = {
     "spaces": " ".join,
 }
 PLAIN_SHAPES = ("most", "half", "end", "middle", "mixed-case")
-
-
-def percent(text: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in text.encode())
 
 
 @pytest.mark.parametrize("shape", ODD_SHAPES)

@@ -10,11 +10,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from reconciler.commands.drifting import DriftRequest, DriftResult, drift
+from reconciler.commands.drifting import DriftRequest, drift
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.plan_request import PlanRequest
-from reconciler.commands.pulling import PullRequest, PullResult, pull
-from reconciler.commands.runtime import Runtime
+from reconciler.commands.pulling import PullRequest, pull
+from reconciler.commands.runtime import Reported, Runtime
+from reconciler.model.drift import Drift, Pulled
+from reconciler.model.redaction import masked_in
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 from tests.support.git import Git
@@ -80,17 +82,19 @@ class Applied:
 
     def drift(
         self, *names: str, environment: str | None = None, attribute: bool = True
-    ) -> DriftResult:
+    ) -> Reported[Drift]:
         """Return the drift."""
         request = DriftRequest(self._request(environment), names, attribute=attribute)
-        return asyncio.run(drift(request, self._runtime()))
+        runtime = self._runtime()
+        return masked_in(asyncio.run(drift(request, runtime)), runtime.mask)
 
     def pull(
         self, *names: str, environment: str | None = None, interactive: bool = False, **options: Any
-    ) -> PullResult:
+    ) -> Reported[Pulled]:
         """Pull drift into the files."""
         request = PullRequest(self._request(environment), names, **options)
-        return asyncio.run(pull(request, replace(self._runtime(), interactive=interactive)))
+        runtime = replace(self._runtime(), interactive=interactive)
+        return masked_in(asyncio.run(pull(request, runtime)), runtime.mask)
 
     def _request(self, environment: str | None) -> PlanRequest:
         return PlanRequest(WorkspaceOptions(self.folder, environment, trust_workspace=True))

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from reconciler.client import ClientSettings
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
+from reconciler.model.redaction import masked_in
 from tests.conftest import StartService
 from tests.support.cli import write
 from tests.support.emulator import RunningEmulator
@@ -63,7 +64,10 @@ class Simulated:
         return datetime.fromisoformat(self.service.admin("GET", "clock")["now"])
 
     def run(self, work: Callable[[Runtime], Coroutine[Any, Any, _Result]]) -> _Result:
-        """Run a use case at the time of the service. Its waits move that time, and take none."""
+        """Run a use case at the time of the service, and mask its result as all callers do.
+
+        Its waits move that time, and take none.
+        """
         elapsed = [0.0]
 
         async def sleep(seconds: float) -> None:
@@ -73,7 +77,7 @@ class Simulated:
 
         client = ClientSettings(clock=lambda: elapsed[0], sleep=sleep, jitter=lambda: 0.0)
         runtime = Runtime(environ=self.service.environ(), now=self.now, client=client)
-        return asyncio.run(work(runtime))
+        return masked_in(asyncio.run(work(runtime)), runtime.mask)
 
 
 def no_op_export(name: str, interval: str = "hour", **fields: Any) -> dict[str, Any]:

@@ -53,6 +53,7 @@ _BINARY = {
     "%": (7, "modulo"),
 }
 
+_NEGATED = {"in": "notIn", "like": "notLike", "ilike": "notILike"}
 _FLATTENED = frozenset({"and", "or", "concat"})
 """Functions that servers print with all operands of a chain: `and(a, b, c)`."""
 _UNARY_PRECEDENCE = 8
@@ -163,7 +164,7 @@ class _Reader:
         self._deepen()
         left = self._prefix()
         while True:
-            negated = self._peek() == "not" and self._peek(1) in {"in", "like", "ilike"}
+            negated = self._peek() == "not" and self._peek(1) in _NEGATED
             operator = self._peek(1 if negated else 0)
             if self._peek() == "is":
                 left = self._null_test(left)
@@ -174,9 +175,7 @@ class _Reader:
             precedence, function = _BINARY[operator]
             self._at += 2 if negated else 1
             right = self._expression(precedence + 1)
-            if negated:
-                function = f"not{function[0].upper()}{function[1:]}"
-            left = self._call(function, left, str(right))
+            left = self._call(_NEGATED[operator] if negated else function, left, str(right))
 
     def _deepen(self) -> None:
         self._depth += 1

@@ -178,7 +178,7 @@ def field_not_accepted(context: RuleContext) -> Objection | None:
 
 @REFUSALS.refusal("field-required", on=_WRITES)
 def field_required(context: RuleContext) -> Objection | None:
-    """A new destination lacks a field that the server requires, or a required field is empty.
+    """A new export lacks a field that its destination requires, or a required field is empty.
 
     Servers up to 2025 require address and credentials in the configuration. Servers of 2026 do not
     accept an empty prefix of a bucket. Set the field.

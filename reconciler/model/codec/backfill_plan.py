@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 import orjson
-from msgspec import ValidationError, convert
+from msgspec import ValidationError, convert, to_builtins
 
 from reconciler.model.address import Address
 from reconciler.model.backfill_plan import (
@@ -17,13 +17,13 @@ from reconciler.model.backfill_plan import (
     PlannedBackfill,
 )
 from reconciler.model.change import Consequence
-from reconciler.model.codec.base import AddressText, Count, Form, copied
+from reconciler.model.codec.base import AddressText, Form, copied
 from reconciler.model.codec.change import ConsequenceForm
 from reconciler.model.codec.plan import InvalidPlanFile, problem
-from reconciler.model.codec.text import json_text
 from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import time_text
 from reconciler.model.plan import PlanSource
+from reconciler.model.public import Count, as_json
 
 _HINT = "make the plan again with `reconciler backfill … --out FILE`"
 _TYPE = "backfill"
@@ -113,32 +113,31 @@ class BackfillPlanForm(Form, frozen=True, kw_only=True):
 def backfills_as_json(plan: BackfillPlan, ends: Iterable[BackfillEnd] = ()) -> str:
     """Return the JSON of a plan, and of how it ended."""
     source = plan.source
-    return json_text(
-        copied(
-            BackfillPlanForm,
-            plan,
-            format_version=1,
-            type=_TYPE,
-            plan_id=plan.id,
-            environment=source.environment,
-            organization=source.organization,
-            base_url=source.base_url,
-            tool_version=source.tool_version,
-            dialect=source.dialect,
-            address=str(plan.address),
-            backfills=tuple(map(BackfillForm.of, plan.backfills)),
-            consequences=tuple(copied(ConsequenceForm, item) for item in plan.consequences),
-            ends=tuple(
-                copied(
-                    BackfillEndForm,
-                    end,
-                    start=time_text(end.planned.start),
-                    end=time_text(end.planned.end),
-                )
-                for end in ends
-            ),
-        )
+    form = copied(
+        BackfillPlanForm,
+        plan,
+        format_version=1,
+        type=_TYPE,
+        plan_id=plan.id,
+        environment=source.environment,
+        organization=source.organization,
+        base_url=source.base_url,
+        tool_version=source.tool_version,
+        dialect=source.dialect,
+        address=str(plan.address),
+        backfills=tuple(map(BackfillForm.of, plan.backfills)),
+        consequences=tuple(copied(ConsequenceForm, item) for item in plan.consequences),
+        ends=tuple(
+            copied(
+                BackfillEndForm,
+                end,
+                start=time_text(end.planned.start),
+                end=time_text(end.planned.end),
+            )
+            for end in ends
+        ),
     )
+    return as_json(to_builtins(form))
 
 
 def is_backfill_plan(data: bytes) -> bool:

@@ -15,7 +15,6 @@ PathForm: TypeAlias = Annotated[
     tuple[str | int, ...],
     Meta(description="Names and list positions, counted from 0.", min_length=1),
 ]
-Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Body: TypeAlias = dict[str, Any] | None
 """Fields by the names of the API. `{"$secret": PARTS}` is a value that contains secrets; a name
 that starts with $ has one more $."""

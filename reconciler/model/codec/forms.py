@@ -10,7 +10,6 @@ from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.codec.base import (
     AddressText,
-    Count,
     Form,
     PlaceForm,
     copied,
@@ -21,6 +20,7 @@ from reconciler.model.dialect import Dialect
 from reconciler.model.identity import plan_id_of
 from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged
 from reconciler.model.plan_options import Selection
+from reconciler.model.public import Count
 
 FORMAT_VERSION: Final = 1
 # Fields of a source that are absent if they have these values.

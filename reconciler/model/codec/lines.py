@@ -7,8 +7,9 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from reconciler.model.action import Action
-from reconciler.model.codec.base import AddressText, Count, Form
+from reconciler.model.codec.base import AddressText, Form
 from reconciler.model.codec.forms import PlanForm
+from reconciler.model.public import Count
 
 Method: TypeAlias = Literal["GET", "POST", "PATCH", "DELETE", "PUT"]
 ChangeId: TypeAlias = Annotated[str, Meta(extra_json_schema={"pattern": r"^[^.]+\..+:[a-z-]+$"})]

@@ -1,65 +1,135 @@
-"""The registry of output formats. A new format is one module here with its name and a `FORMAT`."""
+"""The table of output formats. A module of this folder with `WRITERS` adds a format of its name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reconciler.errors import BadUsage
-from reconciler.render.formats.base import Format, Writer
 
-Result: TypeAlias = Literal[
-    "plan",
-    "diagnostics",
-    "resolved",
-    "imported",
-    "audit",
-    "backfills",
-    "gaps",
-    "runs",
-    "logs",
-    "status",
-    "explanation",
-    "health",
-    "preflight",
-    "projects",
-    "project_details",
-    "drift",
-    "compared",
-    "plans",
-]
-"""What a format can write: a field of `Format`."""
+if TYPE_CHECKING:
+    from reconciler.render.document import Document
+    from reconciler.render.options import RenderOptions
+
+Writer: TypeAlias = "Callable[[Any, RenderOptions], str]"
+"""Returns text that is empty or ends with a line end."""
 
 DEFAULT = "text"
-_BASE = "base"
+_PUBLIC = ""
+"""The JSON of a value of `model/public.py`."""
+_DOCUMENT = "_document"
+"""Ends the name of a function that returns a `Document`."""
+
+
+def _document(place: str) -> dict[str, str]:
+    return {"text": place, "html": place, "json": _PUBLIC, "markdown": place}
+
+
+_WRITERS: Mapping[str, Mapping[str, str]] = {
+    "plan": {
+        "text": "plan.text:plan_as_text",
+        "github": "annotations:plan_as_github",
+        "gitlab": "code_quality:plan_as_gitlab",
+        "html": "plan_html:plan_as_html",
+        "json": "plans:plan_as_json",
+        "markdown": "plan_markdown:plan_as_markdown",
+        "sarif": "sarif:plan_as_sarif",
+    },
+    "plans": {
+        "text": "plans:plans_as_text",
+        "json": "plans:plans_as_json",
+        "markdown": "plan_markdown:plans_as_markdown",
+    },
+    "diagnostics": {
+        "text": "diagnostics:diagnostics_for_people",
+        "github": "annotations:diagnostics_as_github",
+        "gitlab": "code_quality:diagnostics_as_gitlab",
+        "json": "diagnostics:diagnostics_as_json",
+        "sarif": "sarif:diagnostics_as_sarif",
+    },
+    "backfills": _document("backfills:backfills_document")
+    | {"github": "annotations:backfills_as_github", "json": "backfills:backfills_as_json"},
+    "resolved": _document("resolved:resolved_document") | {"json": "resolved:resolved_as_json"},
+    "imported": _document("imports:imported_document"),
+    "audit": _document("audit:audit_document") | {"json": "audit:audit_as_json"},
+    "drift": _document("drift:drift_document"),
+    "compared": _document("compared:compared_document"),
+    "gaps": _document("gaps:gaps_document"),
+    "runs": _document("runs:runs_document"),
+    "logs": _document("runs:logs_document"),
+    "status": _document("status:status_document"),
+    "health": _document("health:health_document"),
+    "preflight": _document("preflight:preflight_document"),
+    "projects": _document("projects:projects_document"),
+    "project_details": _document("projects:project_document"),
+}
+"""By result and format: `module:function` below `render`, imported when it writes."""
+
+RESULTS = tuple(_WRITERS)
 
 
 @cache
-def all_formats() -> Mapping[str, Format]:
-    """Return the formats by name, the default first. This imports all of them."""
-    names = {module.name for module in iter_modules(__path__)} - {_BASE}
-    return {name: _format(name) for name in sorted(names, key=lambda name: (name != DEFAULT, name))}
+def _added() -> Mapping[str, Mapping[str, Writer]]:
+    """Return the writers of the modules of this folder, by format and result."""
+    return {
+        module.name: import_module(f"{__name__}.{module.name}").WRITERS
+        for module in iter_modules(__path__)
+    }
 
 
-def _format(name: str) -> Format:
-    output: Format = import_module(f"{__name__}.{name}").FORMAT
-    return output
+def formats_of(result: str) -> tuple[str, ...]:
+    """Return the names of the formats that have a writer for a result, the default first."""
+    added = {name for name, writers in _added().items() if result in writers}
+    return tuple(sorted({*_WRITERS[result], *added}, key=lambda name: (name != DEFAULT, name)))
 
 
-def formats_of(result: Result) -> tuple[str, ...]:
-    """Return the names of the formats that have a writer for a result."""
-    return tuple(name for name, output in all_formats().items() if getattr(output, result))
+def writer_of(name: str, result: str) -> Writer:
+    """Return the writer of a format for a result. Raises BadUsage if it has none.
+
+    Known secrets are masked in the values that it gets, since shortening and escapes break them.
+    """
+    writer = _writer(name, result)
+
+    def write(value: Any, options: RenderOptions) -> str:
+        if options.mask is not None:
+            from reconciler.model.redaction import masked_in
+
+            value = masked_in(value, options.mask)
+        return writer(value, options)
+
+    return write
 
 
-def writer_of(name: str, result: Result) -> Writer[Any]:
-    """Return the writer of a format for a result. Raises BadUsage if it has none."""
-    writer: Writer[Any] | None = getattr(_format(name), result)
-    if writer is None:
+def _writer(name: str, result: str) -> Writer:
+    place = _WRITERS[result].get(name)
+    if place is None and result not in _added().get(name, {}):
         raise BadUsage(
             f"--format {name} is not supported here",
             hint=f"use one of: {', '.join(formats_of(result))}",
         )
-    return writer
+    if place is None:
+        return _added()[name][result]
+    if place == _PUBLIC:
+        from reconciler.model.public import as_json
+
+        return lambda report, _: as_json(report)
+    module, _, function = place.partition(":")
+    writer: Any = getattr(import_module(f"reconciler.render.{module}"), function)
+    return _written(name, writer) if function.endswith(_DOCUMENT) else writer
+
+
+def _written(name: str, document_of: Callable[[Any, RenderOptions], Document]) -> Writer:
+    """Return the writer of what a function returns as a document."""
+    from reconciler.render import document
+
+    if name == DEFAULT:
+        return lambda report, how: document.as_text(document_of(report, how), how)
+    plain = document.without_terminal
+    if name == "markdown":
+        return lambda report, how: document.as_markdown(document_of(report, plain(how)), how)
+    from reconciler.render.document_html import as_html
+
+    return lambda report, how: as_html(document_of(report, plain(how, page=True)))

@@ -12,8 +12,10 @@ from reconciler.model.event import Done, Event, Sending, Waiting
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Resource
+from tests.conftest import StartService
+from tests.support.emulator import DIALECTS
 from tests.support.worlds import desired_of, export, planned, project, with_secrets
-from tests.unit.applying.conftest import World
+from tests.unit.applying.conftest import SEED, World
 
 NO_OP = {"type": "NoOp", "config": {}}
 LAKE = {"name": "Lake", "interval": "hour", "destination": NO_OP}
@@ -290,3 +292,102 @@ def test_failed_creates_give_the_id_that_exists(world_2026: World) -> None:
     (failed,) = world_2026.apply(planned(desired_of(wanted), world_2026.live())).failed
     assert failed.live_id == "2"
     assert failed.error.startswith("created (id 2), not finished: PATCH ")
+
+
+def test_apply_a7_a_create_that_is_late_when_it_is_written_looks_again(world: World) -> None:
+    world.create(project())
+    change, live = plan(world, project(), lake())
+    created: list[str] = []
+
+    def stop_and_continue() -> None:
+        """Another client creates the export while this process is stopped."""
+        if not created:
+            created.append(world.post(EXPORTS, LAKE)["id"])  # The only POST.
+            world.clock.now += 100
+
+    before_create(world, stop_and_continue)
+    (failed,) = world.apply(change, live=live).failed
+    assert "created by another client since the plan was made" in failed.error
+    assert not failed.unknown
+    assert (world.posts(), world.names()) == (1, ["Lake", "Web"])
+
+
+def theirs(world: World, kind: str) -> dict[str, Any]:
+    """Create an object as another client, and return the answer that it got."""
+    if kind == "project":
+        return world.post("/api/organizations/org/projects/", {"name": "Theirs"})
+    return world.post(EXPORTS, {**LAKE, "name": "Theirs"})
+
+
+def lacking_name(world: World, kind: str) -> dict[str, Any]:
+    return {"id": theirs(world, kind)["id"], "name": None}
+
+
+def twin_elsewhere(world: World, kind: str) -> dict[str, Any]:
+    """Answer with an object of the same name: of another project, or one that existed before."""
+    if kind == "project":
+        return {"id": 1}
+    return world.post(EXPORTS.replace("2", "1"), {**LAKE, "name": "New"})
+
+
+WRONG = {
+    "newer": theirs,
+    "without-name": lacking_name,
+    "elsewhere": twin_elsewhere,
+    "number": lambda *_: {"id": 1.5, "name": "New"},
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("kind", ["project", "batch_export"])
+@pytest.mark.parametrize("wrong", WRONG)
+def test_apply_a1_an_answer_that_shows_another_object_is_not_believed(
+    service_of: StartService, wrong: str, kind: str, dialect: str
+) -> None:
+    world = World(service_of(SEED, "--dialect", dialect))
+    world.create(project())
+    new = project("new") if kind == "project" else lake(name="New")
+    change, live = plan(world, project(), new)
+    body: dict[str, Any] = {}
+
+    def answer_wrongly() -> None:
+        if not body:
+            body.update(WRONG[wrong](world, kind))
+            world.fail({"method": "POST", "times": 1}, fault="body", merge=body)
+
+    before_create(world, answer_wrongly)
+    report = world.apply(change, live=live)
+    (done,) = report.done
+    assert done.adopted
+    assert done.live_id != str(body["id"])
+    assert world.names().count("New") == 1 + (wrong == "elsewhere" and kind == "batch_export")
+    written = [it for it in world.running.requests() if it["method"] in ("PATCH", "DELETE")]
+    assert not [it for it in written if f"/{body['id']}/" in it["path"]]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("kind", ["project", "batch_export"])
+def test_apply_a1_exchanged_answers_of_two_creates_are_told_apart(
+    service_of: StartService, kind: str, dialect: str
+) -> None:
+    world = World(service_of(SEED, "--dialect", dialect))
+    world.create(project())
+    both = (
+        [project("one"), project("two")]
+        if kind == "project"
+        else [lake(key="one", name="One"), lake(key="two", name="Two", interval="day")]
+    )
+    change, live = plan(world, project(), *both)
+    bodies = [
+        {"id": number + 90 if kind == "project" else f"{number:032x}", "name": name}
+        for number, name in ((1, "Two"), (2, "One"))
+    ]
+    world.fail_each(
+        ({"method": "POST", "body": {"name": "One"}}, {"fault": "body", "merge": bodies[0]}),
+        ({"method": "POST", "body": {"name": "Two"}}, {"fault": "body", "merge": bodies[1]}),
+    )
+    report = world.apply(change, live=live)
+    assert {done.adopted for done in report.done} == {True}
+    assert report.complete
+    after, _ = plan(world, project(), *both)
+    assert after.empty

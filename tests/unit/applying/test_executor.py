@@ -262,7 +262,8 @@ def test_f5_a_stop_ends_every_wait(world: World, kind_of_wait: str) -> None:
     report = world.apply(tree(), stop=stop)
     assert report.interrupted
     assert ends(report) == 6
-    assert world.posts() == 2
+    # The second is not sent if the wait after the first outlasts what it relies on.
+    assert world.posts() in (1, 2)
     unknown = kind_of_wait == "search"
     assert [failed.unknown for failed in report.failed] == [True] * 2 * unknown
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -76,3 +79,27 @@ def test_the_log_and_a_stream_get_the_same_lines(tmp_path: Path) -> None:
     assert first["started_by"]["actor"] == "ada"
     assert (first["run"], last["event"]) == (first["started_by"]["id"], "ended")
     assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("act", "reason"),
+    [
+        (lambda log: log.unlink(), "it was removed or replaced during the run"),
+        (lambda log: log.rename(log.with_name("old")), "it was removed or replaced during the run"),
+        (lambda log: (log.unlink(), log.touch()), "it was removed or replaced during the run"),
+        (lambda log: shutil.rmtree(log.parent), "it was removed or replaced during the run"),
+        (lambda log: os.truncate(log, 10), "it was truncated during the run"),
+        (Path.exists, None),
+    ],
+    ids=["removed", "renamed", "replaced", "folder removed", "truncated", "untouched"],
+)
+def test_apply_a5_a_log_that_vanished_is_reported(
+    tmp_path: Path, act: Callable[[Path], object], reason: str | None
+) -> None:
+    log = tmp_path / "logs" / "audit.jsonl"
+    log.parent.mkdir()
+    with recording(Outputs(log), Runtime({}, lambda: NOW), str) as bus:
+        bus(Planned(PLAN))
+        act(log)
+        expected = () if reason is None else (f"the audit log {log} is incomplete: {reason}",)
+        assert bus.problems == expected

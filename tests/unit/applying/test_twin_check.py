@@ -68,12 +68,12 @@ def world(world: World) -> World:
     return world
 
 
-def test_f6_the_younger_of_two_equal_exports_is_withdrawn(world: World) -> None:
+def test_apply_a6_the_younger_of_two_equal_exports_is_withdrawn(world: World) -> None:
     other = other_client(world, before=True)
     report = applied(world)
     (withdrawn,) = report.withdrawn
     assert withdrawn.twin_id == other[0]["id"]
-    assert (report.done, report.twins, report.complete) == ((), (), True)
+    assert (report.done, report.twins, report.complete) == ((), (), False)
     assert world.running.exports()["Lake"]["id"] == other[0]["id"]
     assert world.names() == ["Lake", "Web"]
     ends = [

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from reconciler.applying.verification import lacks_fields
 from reconciler.model.action import Action
 from reconciler.model.event import Event, Waiting
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Lifecycle, Resource, State
-from tests.support.worlds import desired_of, export, planned, project, with_secrets
+from tests.support.worlds import BY_NAME, desired_of, export, planned, project, with_secrets
 from tests.unit.applying.conftest import World
 
 NO_OP = {"type": "NoOp", "config": {}}
@@ -258,3 +259,9 @@ def test_f8_a_write_with_secrets_is_never_settled_by_reading(world: World) -> No
     (failed,) = world.apply(change, live=live, retry_for=2).failed
     assert failed.unknown
     assert set(calls(world)[1:]) == {"PATCH"}
+
+
+def test_an_answer_with_the_query_elsewhere_is_the_whole_object() -> None:
+    answer = {"id": "e1", "schema": {"hogql_query": "SELECT event FROM events"}}
+    assert not lacks_fields(BY_NAME["batch_export"], answer, [("sql_query",)])
+    assert lacks_fields(BY_NAME["batch_export"], answer, [("interval",)])

@@ -38,6 +38,8 @@ def test_creates_share_the_lists_before_and_after_them() -> None:
     assert calls_of(creates(1), KINDS) == 1 + lists + verification
     assert calls_of(creates(100), KINDS) == 100 + lists + verification
     assert calls_of(creates(100), KINDS, verify=False) == 100 + lists
+    second_page = 1
+    assert calls_of(creates(101), KINDS) == 101 + lists + verification + second_page
 
 
 def test_parents_are_checked_again_after_their_children() -> None:

@@ -80,6 +80,8 @@ def test_trap_15_49_only_completed_is_done_and_running_is_pending() -> None:
     history = [run(number, number + 1, status) for number, status in enumerate(statuses)]
     assert gaps(schedule(), [*history, *runs(6, 12)]) == [(0, 2, "pending"), (2, 6, "failed")]
     assert gaps(schedule(), runs(3, 12), [row(0, 3, "Running")]) == [(0, 3, "pending")]
+    endless = BackfillRow("b1", "Running", hour(0), None)
+    assert gaps(schedule(), runs(3, 12), [endless]) == [(0, 3, "missing")]
 
 
 def test_trap_15_50_one_completed_run_of_several_settles_an_interval() -> None:

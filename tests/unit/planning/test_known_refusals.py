@@ -32,6 +32,11 @@ AWS: dict[str, Any] = {
     "config": {"bucket_name": "b", "region": "r", "prefix": "p/"},
     "integration": 7,
 }
+POSTGRES: dict[str, Any] = {
+    "type": "Postgres",
+    "config": {"host": "h", "database": "d", "schema": "s", "table_name": "t"},
+    "integration": 7,
+}
 ENDED = {"end_at": "2026-05-20T00:00:00Z", "created_at": "2026-01-01T00:00:00Z"}
 """An export whose end passed 12 days before the plan."""
 
@@ -90,6 +95,14 @@ CASES: dict[str, tuple[Resource, tuple[LiveObject, ...], set[str]]] = {
     "AzureBlob without an integration": (
         export(destination={"type": "AzureBlob", "config": {"container_name": "c"}}), (),
         {"integration-required"},
+    ),
+    "AwsS3 that loses its integration": (
+        export(destination={**AWS, "integration": None}), (live_project(), IN_WEB),
+        {"integration-required"},
+    ),
+    "Postgres that loses its integration": (
+        export(destination={**POSTGRES, "integration": None}),
+        (live_project(), live_export(destination=POSTGRES)), set(),
     ),
     "no project": (export(parent=None, destination=AWS), (), {"project-required"}),
     "access control": (project(access_control=False), (), {"access-control-not-accepted"}),
@@ -187,10 +200,12 @@ def test_a_known_refusal_names_the_place_the_fix_and_the_way_to_try_it() -> None
     assert "policy: {attempt: [type-not-accepted]}" in refusal.allow
 
 
-def test_live_values_in_a_refusal_are_escaped() -> None:
+def test_addresses_are_refused_by_servers_of_2026_and_escaped() -> None:
     url = "https://a/\x1b[31m\n"
     resource = export(destination={"type": "HTTP", "config": {"url": url, "token": "t"}})
     assert one(plan_of(resource)).message.isprintable()
+    for dialect in (Dialect.INTERFACE, Dialect.V2025):
+        assert ids(plan_of(resource, dialect=dialect)) == set()
 
 
 def test_ids_are_unique_and_explained() -> None:

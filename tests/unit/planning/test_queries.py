@@ -68,6 +68,66 @@ def test_another_form_is_no_change(base: Any) -> None:
     assert planned(desired_of(WEB, export(sql_query=WRITTEN)), live_query(same), base=base).empty
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("a is null or b is not null", "or(isNull(a), isNotNull(b))"),
+        ("a not in (1, 2) and b in [1]", "and(notIn(a, tuple(1, 2)), in(b, [1]))"),
+        ("a like 'x' and b and c not like 'y'", "and(like(a, 'x'), b, notLike(c, 'y'))"),
+        ("a ilike 'x' or b not ilike 'y'", "or(ilike(a, 'x'), notILike(b, 'y'))"),
+        ("not a = 1 or not (b <> 2)", "or(not(equals(a, 1)), not(notEquals(b, 2)))"),
+        ("a and b or c and d", "or(and(a, b), and(c, d))"),
+        ("a and (b or c)", "and(a, or(b, c))"),
+        (
+            "a < 1 or b <= 2 or c > 3 or d >= 4",
+            "or(less(a, 1), lessOrEquals(b, 2), greater(c, 3), greaterOrEquals(d, 4))",
+        ),
+        ("a + b * c - d / e", "minus(plus(a, multiply(b, c)), divide(d, e))"),
+        ("(a + b) * -c % -1", "modulo(multiply(plus(a, b), negate(c)), -1)"),
+        ("a || b || c ?? d", "ifNull(concat(a, b, c), d)"),
+        ("and(a, b) or f(and(a, b), c) and d", "or(and(a, b), and(f(and(a, b), c), d))"),
+        ("a =~ '^x' /* a\ncomment */", "match(a, '^x')"),
+        ('"properties" . `$browser`[1] = TRUE;', "equals(properties.`$browser`[1], true)"),
+    ],
+)
+def test_a_condition_is_that_which_servers_of_2025_show(written: str, shown: str) -> None:
+    query = f"select Distinct a as b, count( * ) from events e where {written}"
+    live = live_query(f"SELECT DISTINCT a AS b, count(*) FROM events AS e WHERE {shown}")
+    assert planned(desired_of(WEB, export(sql_query=query)), live).empty
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("select a from events where a - (b - c)", "select a from events where a - b - c"),
+        ("select a from events where a and (b or c)", "select a from events where a and b or c"),
+        ("select a from events where a = 'x  y'", "select a from events where a = 'x y'"),
+        ("select a from events where A", "select a from events where a"),
+        ("select a from events where not a is null", "select a from events where a is null"),
+        ("select a as b from events", "select a as c from events"),
+        ("select a from events e", "select a from events"),
+        ("select distinct a from events", "select a from events"),
+        ("select a, b from events", "select b, a from events"),
+        ("select `select` from events", "select a from events"),
+        ("select a from events where (a, b) = c", "select a from events where a = c"),
+    ],
+)
+def test_another_query_is_a_change(written: str, shown: str) -> None:
+    assert not planned(desired_of(WEB, export(sql_query=written)), live_query(shown)).empty
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("select a from events  order by b", "SELECT a\nFROM events ORDER BY b -- newest"),
+        ("with x as (select 1) select a, from x", "with x AS (SELECT 1) SELECT a, FROM x"),
+        ("select  ^ from events", "select ^  from\nevents"),
+    ],
+)
+def test_a_query_that_is_not_understood_is_compared_by_words(written: str, shown: str) -> None:
+    assert planned(desired_of(WEB, export(sql_query=written)), live_query(shown)).empty
+
+
 def test_a_query_that_is_new_or_cleared_has_one_side() -> None:
     new = planned(desired_of(WEB, export(sql_query=WRITTEN)), live_query(None))
     assert query_of(saved_change(new)) == (None, WRITTEN)

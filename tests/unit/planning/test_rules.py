@@ -118,6 +118,8 @@ def test_a_rule_denies_or_warns() -> None:
     (note,) = rule_notes(policy, changes, KINDS)
     assert (note.code, note.message) == ("rules.mine", "not here (ask)")
     assert str(note.about) == "batch_export.lake"
+    plain = Policy(rules=(rule({"action": "update"}, denies=False),))
+    assert [note.message for note in rule_notes(plain, changes, KINDS)] == ["not here"]
 
 
 def test_text_of_a_rule_is_escaped() -> None:

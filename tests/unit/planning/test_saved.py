@@ -297,6 +297,20 @@ def test_the_rest_of_an_update_has_the_values_of_the_saved_plan() -> None:
     assert differences(saved, more, live, base=base)
 
 
+def test_the_rest_of_an_update_has_the_former_values_of_the_saved_plan() -> None:
+    desired = desired_of(project(), export(interval="day", end_at="2027-01-01T00:00:00Z"))
+    saved = planned(desired, live_of(WEB, live_export(end_at=None)))
+    live = live_of(WEB, live_export(interval="day", end_at=None))
+    assert differences(saved, desired, live) == ()
+    (change,) = saved.effective
+    fields = tuple(
+        replace(entry, before="2028-01-01T00:00:00Z") if entry.path == ("end_at",) else entry
+        for entry in change.fields
+    )
+    forged = replace(saved, changes=(replace(change, fields=fields),))
+    assert differences(forged, desired, live)
+
+
 # Replacements
 
 

@@ -190,7 +190,7 @@ def test_three_failures_before_a_pause_suggest_that_the_service_paused_it() -> N
     paused = {"paused": True, "last_paused_at": "2026-06-10T12:15:00Z"}
     failed = hourly(10, 11, 12, status="Failed")
     export = judged([*failed, *hourly(9)], **paused)
-    assert export.paused_by_service
+    assert (export.paused_by_service, export.state) == (True, State.PAUSED)
     text = "probably paused by the service after 3 failures: access denied"
     assert export.notes[0].message == text
     assert not judged([*failed[:2], *hourly(10)], **paused).paused_by_service

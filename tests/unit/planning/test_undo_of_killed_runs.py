@@ -148,7 +148,8 @@ def test_f8_a_pause_is_undone_if_it_took_effect(*, paused: bool) -> None:
 def test_f8_a_delete_is_undone_if_it_took_effect() -> None:
     desired = desired_of(WEB, export(state=State.ABSENT))
     before = live_of(LIVE_WEB, live_export())
-    assert actions(undo_of(desired, before, before)) == []
+    without_effect = undo_of(desired, before, before)
+    assert (actions(without_effect), notes(without_effect)) == ([], [])
     assert actions(undo_of(desired, before, live_of(LIVE_WEB))) == [
         ("create", "batch_export.lake", None)
     ]

@@ -88,7 +88,9 @@ def test_without_resources_each_kind_takes_one_list(running: RunningEmulator) ->
 
 
 def test_resources_take_no_further_call(running: RunningEmulator) -> None:
-    live = read(running, project("web"), export(destination=NO_OP))
+    pinned = export("river", pinned_id=running.exports()["River"]["id"], destination=NO_OP)
+    web = replace(project("web"), pinned_id="1")
+    live = read(running, web, export(destination=NO_OP), pinned)
     assert len(paths(running)) == 2
     assert {item.name: item.complete for item in live.of("project")} == {"Web": False, "App": False}
     assert all(item.complete for item in live.of("batch_export"))

@@ -27,8 +27,8 @@ from reconciler.model.event import (
     Withdrawn,
 )
 from reconciler.model.plan import Plan, PlanSource
-from reconciler.render.audit import audit_as_json, audit_as_text
 from tests.support.records import RUN, log_of
+from tests.support.reports import written
 from tests.unit.render.test_diagnostics import HOSTILE, breaking
 
 LAKE = Change(Address("batch_export", "lake"), Action.CREATE, "Lake")
@@ -54,7 +54,7 @@ def file_of(folder: Path, *runs: tuple[RunInfo, tuple[Event, ...]]) -> Path:
 
 def test_a_complete_run_is_shown(tmp_path: Path) -> None:
     result = audit(file_of(tmp_path, (RUN, COMPLETE)))
-    lines = audit_as_text(result).splitlines()
+    lines = written("audit", "text", result).splitlines()
     assert lines[:6] == [
         "Run          run-1, reconciler 1.0",
         "Started by   ada (root on ci-7)",
@@ -66,15 +66,15 @@ def test_a_complete_run_is_shown(tmp_path: Path) -> None:
     assert lines[7:] == [
         "End          exit code 0, verified",
         "",
-        '+ done      create batch_export.lake "Lake" (id e1)',
-        '~ done      update batch_export.pond "Pond" (id e2)',
+        '+ done  create batch_export.lake "Lake" (id e1)',
+        '~ done  update batch_export.pond "Pond" (id e2)',
     ]
     assert exit_code_of_audit(result) == ExitCode.FINE
 
 
 def test_f8_a_killed_run_shows_what_is_unknown(tmp_path: Path) -> None:
     result = audit(file_of(tmp_path, (RUN, KILLED)))
-    text = audit_as_text(result)
+    text = written("audit", "text", result)
     assert "End          no end is recorded: it was killed, or it is still running" in text
     assert '+ unknown   create batch_export.lake "Lake"\n' in text
     assert '~ not sent  update batch_export.pond "Pond"\n' in text
@@ -87,26 +87,26 @@ def test_twins_failures_and_withdrawn_objects_are_shown(tmp_path: Path) -> None:
     twins = Twins(LAKE, "e1", ("e0",), "it has runs", "pin one")
     result = audit(file_of(tmp_path, (RUN, (Planned(PLAN), Done(LAKE, "e1"), twins))))
     assert '+ done      create batch_export.lake "Lake" (id e1), twin of id e0: it has runs' in (
-        audit_as_text(result)
+        written("audit", "text", result)
     )
     assert exit_code_of_audit(result) == ExitCode.PARTLY_APPLIED
     ends = (Planned(PLAN), Withdrawn(LAKE, "e1", "e0"), Failed(POND, "400: no"))
     result = audit(file_of(tmp_path, (RUN, ends)))
-    text = audit_as_text(result)
-    assert '+ withdrawn create batch_export.lake "Lake" (id e1), twin of id e0\n' in text
-    assert '~ failed    update batch_export.pond "Pond": 400: no\n' in text
+    text = written("audit", "text", result)
+    assert '+ withdrawn  create batch_export.lake "Lake" (id e1), twin of id e0\n' in text
+    assert '~ failed     update batch_export.pond "Pond": 400: no\n' in text
     assert exit_code_of_audit(result) == ExitCode.FINE
 
 
 def test_several_runs_are_a_line_each_and_the_last_is_shown(tmp_path: Path) -> None:
     file = file_of(tmp_path, (RUN, KILLED), (OTHER, COMPLETE))
-    first, second, blank, head, *_ = audit_as_text(audit(file)).splitlines()
+    first, second, blank, head, *_ = written("audit", "text", audit(file)).splitlines()
     time, end = "2026-06-01T12:00:00+00:00", "it was killed, or it is still running"
     counts = "1 unknown, 1 not sent"
     assert first == f"{time}  run-1  ada (root on ci-7): {counts}; no end is recorded: {end}"
     assert second == f"{time}  run-2  ada on laptop: 2 done; exit code 0, verified"
     assert (blank, head) == ("", "Run          run-2, reconciler 1.0")
-    assert audit_as_text(audit(file, "run-1")).startswith("Run          run-1,")
+    assert written("audit", "text", audit(file, "run-1")).startswith("Run          run-1,")
 
 
 def test_a_run_is_selected_by_the_beginning_of_its_id(tmp_path: Path) -> None:
@@ -126,7 +126,9 @@ def test_another_file_is_not_an_audit_log(tmp_path: Path) -> None:
 
 
 def test_json_has_every_run(tmp_path: Path) -> None:
-    value = json.loads(audit_as_json(audit(file_of(tmp_path, (RUN, KILLED), (OTHER, COMPLETE)))))
+    value = json.loads(
+        written("audit", "json", audit(file_of(tmp_path, (RUN, KILLED), (OTHER, COMPLETE))))
+    )
     killed, complete = value["runs"]
     assert (killed["id"], killed["exit_code"], killed["actor"]) == ("run-1", None, "ada")
     assert [change["ending"] for change in killed["changes"]] == ["unknown", "not sent"]
@@ -147,7 +149,7 @@ def test_text_of_a_log_can_not_forge_lines(tmp_path: Path) -> None:
     hostile = RunInfo(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE)
     sending = Sending("POST", HOSTILE, change_id=change.id)
     events = (Planned(plan), sending, Failed(change, HOSTILE, unknown=True))
-    text = audit_as_text(audit(file_of(tmp_path, (hostile, events))))
+    text = written("audit", "text", audit(file_of(tmp_path, (hostile, events))))
     assert not breaking(text.replace("\n", ""))
-    killed = audit_as_text(audit(file_of(tmp_path, (RUN, KILLED))))
+    killed = written("audit", "text", audit(file_of(tmp_path, (RUN, KILLED))))
     assert len(text.splitlines()) == len(killed.splitlines()) - 1

@@ -58,7 +58,7 @@ def test_a_plan_of_three_thousand_different_changes_fits_and_counts_the_rest() -
 def test_the_comment_begins_with_a_marker_and_a_title() -> None:
     plan = planned(desired_of(project()), live_of())
     text = plan_as_markdown(plan, RenderOptions(root="deploy/web", cost="4 calls, about 1 s"))
-    marker, _, title, _, source = text.split("\n")[:5]
+    marker, title, _, source = text.split("\n")[:4]
     assert marker == "<!-- reconciler: staging deploy/web -->"
     assert title == "### staging: 1 to create"
     assert source.endswith("4 calls, about 1 s")

@@ -47,7 +47,7 @@ def test_a_comment_says_what_changed_since_the_last_one() -> None:
     text = comment(second, plan_as_markdown(first))
     assert "\nSince the last comment: 2 more to update, 1 fewer to create.\n" in text
     # It is below the headline, and all else is as without it.
-    title, source, line = text.split("\n\n")[:3]
+    title, _, line = text.split("\n\n")[:3]
     assert (title.splitlines()[-1][:4], line[:5]) == ("### ", "Since")
     assert text.replace(f"{line}\n\n", "") == plan_as_markdown(second)
     assert "Since the last comment: no change.\n" in comment(second, text)

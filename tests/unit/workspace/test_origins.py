@@ -10,10 +10,11 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.showing import resolved
 from reconciler.errors import BadUsage, ReconcilerError
+from reconciler.model.redaction import masked_in
 from reconciler.model.resolved import ResolvedField, ResolvedResource
 from reconciler.model.values import MISSING, path_text
-from reconciler.render.resolved import resolved_as_json, resolved_as_text
 from tests.support.cli import write
+from tests.support.reports import written
 from tests.support.worlds import NOW
 
 POSTGRES = """\
@@ -37,8 +38,9 @@ def show(
     environment: str | None = None,
 ) -> ResolvedResource:
     options = WorkspaceOptions(write(folder, files), environment=environment)
-    resource, _ = resolved(address, options, Runtime(environ=environ or {}, now=lambda: NOW))
-    return resource
+    runtime = Runtime(environ=environ or {}, now=lambda: NOW)
+    resource, _ = resolved(address, options, runtime)
+    return masked_in(resource, runtime.mask)
 
 
 def by_name(found: ResolvedResource) -> dict[str, ResolvedField]:
@@ -65,7 +67,7 @@ secrets: [U]
     }
     environ = {"SET": "sesame-five"}
     found = show(tmp_path, files, environ=environ)
-    for drawn in (resolved_as_text(found), resolved_as_json(found)):
+    for drawn in (written("resolved", "text", found), written("resolved", "json", found)):
         assert "sesame" not in drawn
     config = by_name(found)
     password, user = config["destination.config.password"], config["destination.config.user"]
@@ -166,7 +168,7 @@ def test_odd_text_can_not_forge_a_line(tmp_path: Path) -> None:
         "a.yaml": 'projects:\n  web: {name: "a\\n# b\\e[31m\\u202e", '
         'app_urls: ["x: #y"], modifiers: {"k: v\\n": 1.5, e: 0.00001}}\n',
     }
-    drawn = resolved_as_text(show(tmp_path, files, "web"))
+    drawn = written("resolved", "text", show(tmp_path, files, "web"))
     assert '    name: "a\\n# b\\u001b[31m\\u202e"' in drawn
     assert '      "k: v\\n": 1.5' in drawn
     assert '["x: #y"]' in drawn

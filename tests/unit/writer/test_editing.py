@@ -153,6 +153,30 @@ def test_items_of_lists_keep_their_comments() -> None:
     ]
 
 
+@pytest.mark.parametrize("is_open", [False, True])
+@given(st.permutations(["a", "b", "c", "d", "e"]), st.integers(0, 5), st.booleans())
+def test_apply_a9_a_comment_moves_with_its_item(
+    is_open: bool, order: list[str], kept: int, is_new: bool
+) -> None:
+    head = "batch_exports:\n  one:\n    destination:\n      config:\n        include_events:\n"
+    items = [f"          # above {name}\n          - {name}  # beside {name}\n" for name in "abcde"]
+    text = head + "".join(items)
+    want = [*order[:kept], *(["new"] if is_new else []), *order[kept:]]
+    path = (*ONE, *CONFIG, "include_events")
+    lines = after((path, want), text=text[:-1] if is_open else text).splitlines()
+    assert [line for line in lines if "- " in line] == [
+        "          - new" if name == "new" else f"          - {name}  # beside {name}"
+        for name in want
+    ]
+    # What is above the first item may be about the list.
+    for name in "bcde":
+        below = lines[lines.index(f"          # above {name}") + 1 :]
+        assert next(line for line in below if "- " in line).split()[1] == name
+    assert sorted(line for line in lines if "# above" in line) == sorted(
+        line for line in text.splitlines() if "# above" in line
+    )
+
+
 def test_line_ends_and_an_open_last_line_stay() -> None:
     text = "batch_exports:\r\n  a:\r\n    name: A"
     path = ("batch_exports", "a", "paused")

@@ -1,0 +1,75 @@
+"""Public JSON: a value has its fields, and its derived values, under their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+import orjson
+from msgspec import UNSET, Meta, Struct
+from msgspec.structs import asdict, fields
+
+from reconciler.diagnostics import Mark
+from reconciler.model.address import Address
+from reconciler.model.field_types import time_text
+from reconciler.model.wording import plain_json
+
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
+_OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_NON_STR_KEYS
+
+
+class derived(property):  # noqa: N801 - used as property is
+    """A property that is part of public JSON. Its docstring describes it.
+
+    Its name in JSON has no `_` at the end, by which it differs from that of a field.
+    """
+
+
+class Public(Struct, frozen=True):
+    """A value of public JSON: its fields without the `internal` ones, then what is derived.
+
+    The docstring below a field describes it. A whole report has the `version` of its format and the
+    name of its `schema`.
+    """
+
+    internal: ClassVar[frozenset[str]] = frozenset()
+    version: ClassVar[int | None] = None
+    schema: ClassVar[str] = ""
+
+
+def as_json(value: object, *, indent: bool = True) -> str:
+    """Return the public JSON of a value, in which control characters are escapes."""
+    options = _OPTIONS | (orjson.OPT_INDENT_2 if indent else 0)
+    return plain_json(orjson.dumps(value, _plain, options).decode()) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """Return what orjson can encode. Raises TypeError for a type without public JSON."""
+    if isinstance(value, Public):
+        head = {} if value.version is None else {"format_version": value.version}
+        values = {key: getattr(value, name) for key, name in names(type(value)).items()}
+        return head | {key: item for key, item in values.items() if item is not UNSET}
+    if isinstance(value, datetime):
+        return time_text(value)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Address):
+        return str(value)
+    if isinstance(value, Mark):
+        return asdict(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no public JSON")
+
+
+@cache
+def names(kind: type[Public]) -> Mapping[str, str]:
+    """Return the attributes that values of a type have in public JSON, by their names there."""
+    known = {item.encode_name: item.name for item in fields(kind) if item.name not in kind.internal}
+    for owner in reversed(kind.__mro__):
+        for name, item in vars(owner).items():
+            if isinstance(item, derived):
+                known[name.rstrip("_")] = name
+    return known

@@ -1,0 +1,394 @@
+"""A report as a value: a heading, tables, facts and lines. Each report command builds one.
+
+It is written as text and Markdown here, and as a page by `document_html.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from reconciler.model.wording import printable, shortened
+from reconciler.render.markup import code, inline, marked_up, within
+from reconciler.render.options import RenderOptions
+from reconciler.render.style import PLAIN, Colour, Style, padded, width_of
+
+_MARGIN = 300
+"""Characters of Markdown for the heads of tables and for the counts of what is missing."""
+_LONGEST_LINE = 500
+
+
+class Bar(Struct, frozen=True):
+    """A bar of a strip: its height, None for a run without one, `good`, `bad` or `open`."""
+
+    value: float | None
+    kind: str
+    title: str
+
+
+class Chart(Struct, frozen=True):
+    """Bars of a page with a title, and the texts of a value and of both ends."""
+
+    title: str
+    bars: tuple[Bar, ...]
+    text: Callable[[float], str]
+    ends: tuple[str, str] = ("", "")
+
+
+class Cell(Struct, frozen=True):
+    """Text, or code. `strip` returns what pages show instead of the text."""
+
+    text: str
+    colour: Colour | None = None
+    code: bool = False
+    link: str | None = None
+    strip: Callable[[], tuple[Bar, ...]] | None = None
+
+
+Line: TypeAlias = tuple[Cell, ...]
+
+
+class Column(Struct, frozen=True):
+    """A column, and what text has around its cells. Cells of a padded one have equal widths.
+
+    `page_only`: neither text nor Markdown has it.
+    """
+
+    title: str
+    before: str = "  "
+    after: str = ""
+    padded: bool = True
+    page_only: bool = False
+
+
+class Group(Struct, frozen=True):
+    """What some rows are about, and more that only text says."""
+
+    name: Line
+    rest: str = ""
+    sign: str = ""
+
+
+class Row(Struct, frozen=True):
+    """Cells, a sign before them, notes, and lines that are shown as they are.
+
+    `state` and `parent` are what pages filter by; `more` are charts of a page.
+    """
+
+    cells: tuple[Cell, ...]
+    sign: str = ""
+    colour: Colour | None = None
+    group: Group | None = None
+    notes: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    state: str = ""
+    parent: str = ""
+    more: Callable[[], tuple[Chart, ...]] = tuple
+
+
+class Table(Struct, frozen=True):
+    """Rows of cells.
+
+    headed, indent, below
+        In text: whether there are headings, where lines begin, and where notes below them do.
+    beside
+        In text, notes are in the line of their row if there is space.
+    wraps
+        In text, the last column takes several lines. Notes do then, or if they are `beside`.
+    optional
+        The columns that a narrow terminal leaves out, the first one first.
+    noun
+        What a row is, for the count of those that do not fit into Markdown.
+    folded
+        Markdown and pages hide the rows below the title.
+    attached
+        In text, no empty line is before it.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    title: str = ""
+    headed: bool = True
+    indent: int = 0
+    below: int = 4
+    beside: bool = False
+    wraps: bool = False
+    optional: tuple[int, ...] = ()
+    noun: str = "row"
+    folded: bool = False
+    attached: bool = False
+
+
+class Facts(Struct, frozen=True):
+    """Names with values. `wraps`: in text, values take several lines."""
+
+    pairs: tuple[tuple[str, Cell], ...]
+    indent: int = 2
+    wraps: bool = False
+    attached: bool = False
+
+
+class Lines(Struct, frozen=True):
+    """Lines of text. `language`: they are code, such as yaml or diff, and escaped already."""
+
+    lines: tuple[str, ...]
+    attached: bool = False
+    language: str = ""
+
+
+class Document(Struct, frozen=True):
+    """A report: what it is about, its blocks, its result in a sentence, and notes below that.
+
+    `where` is the first line of text. Without one, text begins with the blocks.
+    """
+
+    heading: Line
+    where: Line = ()
+    blocks: tuple[Table | Facts | Lines, ...] = ()
+    summary: str = ""
+    after: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> Line:
+        """The first line of text, unless the heading contains it."""
+        return () if self.heading[-len(self.where) :] == self.where else self.where
+
+
+def without_terminal(options: RenderOptions, *, page: bool = False) -> RenderOptions:
+    """Return the options of a document that no terminal shows. A page has everything."""
+    return replace(options, style=PLAIN, verbose=options.verbose or page)
+
+
+def as_text(document: Document, options: RenderOptions) -> str:
+    """Return a report for a terminal."""
+    style = options.style
+    parts: list[str] = [_line(document.where, style)] if document.where else []
+    for block in document.blocks:
+        lines = list(_block(block, options))
+        if lines and parts and not block.attached:
+            parts.append("")
+        parts += lines
+    end = [*filter(None, (document.summary, *document.after))]
+    parts += ["", *map(printable, end)] if end and parts else map(printable, end)
+    return "".join(f"{part}\n" for part in parts)
+
+
+def _line(line: Line, style: Style) -> str:
+    return " ".join(style.paint(cell.colour, printable(cell.text)) for cell in line)
+
+
+def _block(block: Table | Facts | Lines, options: RenderOptions) -> Iterator[str]:
+    if isinstance(block, Lines):
+        yield from block.lines if block.language else map(printable, block.lines)
+    elif isinstance(block, Facts):
+        yield from _facts(block, options.style)
+    elif block.rows:
+        yield from filter(None, (printable(block.title),))
+        yield from _TextTable(block, options).lines()
+
+
+def _facts(facts: Facts, style: Style) -> Iterator[str]:
+    width = max((width_of(printable(name)) for name, _ in facts.pairs), default=0)
+    for name, cell in facts.pairs:
+        prefix = f"{' ' * facts.indent}{padded(printable(name), width)}  "
+        value = printable(cell.text)
+        if facts.wraps and value:
+            first, *more = style.wrapped(value, prefix, " " * len(prefix))
+            yield prefix + style.paint(cell.colour, first[len(prefix) :])
+            yield from more
+        else:
+            yield (prefix + style.paint(cell.colour, value)).rstrip()
+
+
+class _TextTable:
+    """A table as lines of text."""
+
+    def __init__(self, table: Table, options: RenderOptions) -> None:
+        self.table, self.style, self.links = table, options.style, options.links
+        self.grid = [[printable(cell.text) for cell in row.cells] for row in table.rows]
+        self.margin = table.indent + 2 * any(row.sign for row in table.rows)
+        rows = [[column.title for column in table.columns], *self.grid]
+        sized = rows if table.headed else self.grid
+        self.widths = [max(map(width_of, cells)) for cells in zip(*sized, strict=True)]
+        self.shown = [n for n, column in enumerate(table.columns) if not column.page_only]
+        note = len("note") if table.beside and table.headed else -2
+        for place in table.optional:
+            if self.margin + sum(self.widths[n] + 2 for n in self.shown) + note <= self.style.width:
+                break
+            self.shown.remove(place)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the headings and the rows, below the line of their group."""
+        if self.table.headed:
+            titles = [Cell(column.title) for column in self.table.columns]
+            note = "  note" if self.table.beside else ""
+            head = f"{' ' * self.margin}{self._cells(titles)}{note}"
+            yield self.style.paint(Colour.DIM, head.rstrip())
+        for position, (group, rows) in enumerate(groupby(self.table.rows, attrgetter("group"))):
+            if group is not None:
+                yield from [""] if position else []
+                sign = f"  {self.style.paint(Colour.YELLOW, group.sign)} " if group.sign else ""
+                yield f"{sign}{_line(group.name, self.style)}{printable(group.rest)}"
+            for row in rows:
+                yield from self._row(row)
+
+    def _row(self, row: Row) -> Iterator[str]:
+        sign = f"{self.style.paint(row.colour, row.sign)} " if row.sign else ""
+        start = f"{' ' * self.table.indent}{sign}"
+        notes = [printable(note) for note in row.notes if note]
+        beside = "; ".join(notes)
+        plain = f"{' ' * self.margin}{self._cells(row.cells, painted=False)}"
+        if self.table.wraps:
+            yield from self._wrapped(row, start)
+        elif self.table.beside and width_of(f"{plain}  {beside}") <= self.style.width:
+            yield f"{start}{self._cells(row.cells)}  {beside}".rstrip()
+            notes = []
+        else:
+            yield f"{start}{self._cells(row.cells)}".rstrip()
+            notes = [beside] if self.table.beside else notes
+        below = " " * (self._last_column() if self.table.wraps else self.table.below)
+        is_wrapped = self.table.wraps or self.table.beside
+        for note in notes:
+            yield from self.style.wrapped(note, below, below) if is_wrapped else [below + note]
+        yield from (f"{' ' * (self.table.indent + 2)}{printable(line)}" for line in row.lines)
+        links = [cell.link for cell in row.cells if cell.link and self.links]
+        yield from (f"{below}{printable(link)}" for link in links)
+
+    def _last_column(self) -> int:
+        return self.margin + sum(self.widths[place] + 2 for place in self.shown[:-1])
+
+    def _wrapped(self, row: Row, start: str) -> Iterator[str]:
+        head = self._cells(row.cells[:-1])
+        indent = " " * self._last_column()
+        # A message of several lines is one paragraph here.
+        text = " ".join(row.cells[-1].text.split())
+        lines = self.style.wrapped(printable(text), indent, indent)
+        first = lines[0][len(indent) :] if lines else ""
+        yield f"{start}{head}  {first}".rstrip()
+        yield from lines[1:]
+
+    def _cells(self, cells: Sequence[Cell], *, painted: bool = True) -> str:
+        line = ""
+        for place in [n for n in self.shown if n < len(cells)]:
+            cell, column = cells[place], self.table.columns[place]
+            text = printable(cell.text)
+            if text or column.padded:
+                space = self.widths[place] - width_of(text) if column.padded else 0
+                shown = self.style.paint(cell.colour, text) if painted else text
+                line += (column.before if line else "") + shown + (column.after if text else "")
+                line += " " * space
+        return line
+
+
+def as_markdown(document: Document, options: RenderOptions) -> str:
+    """Return a report for a comment of a forge. Rows that do not fit are counted."""
+    head = [f"### {_marked(document.heading)}"]
+    head += ["", _marked(document.place)] if document.place else []
+    head += ["", f"**{_short(document.summary)}**"] if document.summary else []
+    end = [line for text in document.after if text for line in ("", _short(text))]
+    pieces = [_piece(block, options) for block in document.blocks if not _is_empty(block)]
+    used = [*head, *end, *(line for piece in pieces for line in (*piece.before, *piece.after))]
+    space = options.limit - sum(len(line) + 1 for line in used) - _MARGIN
+    body: list[str] = []
+    for piece in pieces:
+        kept, missing = within(piece.rows, space)
+        space -= sum(len(line) + 1 for line in kept)
+        body += [*piece.before, *kept, *piece.after]
+        if missing:
+            body += ["", f"… and {missing:,} more {piece.noun}{'s' if missing > 1 else ''}"]
+    return "".join(f"{line}\n" for line in [*head, *body, *end])
+
+
+def _short(text: str) -> str:
+    return marked_up(shortened(text, _LONGEST_LINE))
+
+
+def _marked(line: Line) -> str:
+    return " ".join((code if cell.code else inline)(_cut(cell)) for cell in line if cell.text)
+
+
+def _cut(cell: Cell) -> str:
+    return shortened(cell.text, _LONGEST_LINE)
+
+
+class _Piece(Struct, frozen=True):
+    """A block as lines: those around its rows, and what a row is. Rows may be left out."""
+
+    rows: Iterator[str] = iter(())
+    before: Sequence[str] = ()
+    after: Sequence[str] = ()
+    noun: str = "line"
+
+
+def _is_empty(block: Table | Facts | Lines) -> bool:
+    if isinstance(block, Table):
+        return not block.rows
+    return not (block.pairs if isinstance(block, Facts) else block.lines)
+
+
+def _piece(block: Table | Facts | Lines, options: RenderOptions) -> _Piece:
+    if isinstance(block, Table):
+        return _table_piece(block, options)
+    if isinstance(block, Facts):
+        rows = (f"| {inline(name)} | {_markdown_cell(cell)} |" for name, cell in block.pairs)
+        return _Piece(rows, ("", "| | |", "|---|---|"))
+    if block.language:
+        fence = "`" * (3 + max((line.count("`") for line in block.lines), default=0))
+        return _Piece(iter(block.lines), ("", f"{fence}{block.language}"), (fence,))
+    return _Piece((f"{_short(line)}  " for line in block.lines), ("",))
+
+
+def _table_piece(table: Table, options: RenderOptions) -> _Piece:
+    before, after = _around(table)
+    titles = _titles(table)
+    before += ["", _cells_line(map(inline, titles)), "|" + "---|" * len(titles)]
+    return _Piece(_rows(table, options), before, after, table.noun)
+
+
+def _around(table: Table) -> tuple[list[str], list[str]]:
+    if not table.title:
+        return [], []
+    title = inline(table.title.removesuffix(":"))
+    if table.folded:
+        return ["", f"<details><summary>{title}</summary>"], ["", "</details>"]
+    return ["", f"**{title}**"], []
+
+
+def _titles(table: Table) -> list[str]:
+    signs = [""] if any(row.sign for row in table.rows) else []
+    groups = ["resource"] if any(row.group for row in table.rows) else []
+    notes = ["note"] if any(row.notes for row in table.rows) else []
+    titles = (column.title for column in table.columns if not column.page_only)
+    return [*signs, *groups, *titles, *notes]
+
+
+def _rows(table: Table, options: RenderOptions) -> Iterator[str]:
+    signed = any(row.sign for row in table.rows)
+    noted = any(row.notes for row in table.rows)
+    for row in table.rows:
+        cells = [row.sign] if signed else []
+        cells += [_marked(row.group.name)] if row.group is not None else []
+        cells += [
+            _markdown_cell(cell, links=options.links)
+            for cell, column in zip(row.cells, table.columns, strict=True)
+            if not column.page_only
+        ]
+        yield _cells_line([*cells, *([marked_up("; ".join(row.notes))] if noted else [])])
+
+
+def _cells_line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown_cell(cell: Cell, *, links: bool = False) -> str:
+    text = (code if cell.code else inline)(cell.text)
+    if not (links and cell.link):
+        return text
+    # Nothing in the address ends the link.
+    page = cell.link.replace("<", "%3C").replace(">", "%3E").replace("|", "%7C")
+    return f"[{text}](<{page}>)"

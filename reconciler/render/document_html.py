@@ -1,0 +1,229 @@
+"""Reports as pages of one file, with filters where rows have states."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from reconciler.render.document import Bar, Cell, Chart, Document, Facts, Line, Lines, Row, Table
+from reconciler.render.page import STYLE as COMMON
+from reconciler.render.page import marked, page, text
+from reconciler.render.style import Colour
+
+_MOST_CHARTS = 1_000
+"""The rows with charts: a page with more of them is slow."""
+_CLASSES = {
+    Colour.RED: "red",
+    Colour.BOLD_RED: "red",
+    Colour.YELLOW: "amber",
+    Colour.CYAN: "blue",
+    Colour.GREEN: "green",
+    Colour.MAGENTA: "violet",
+    Colour.DIM: "dim",
+}
+_STYLE = f"""{COMMON}table{{border-collapse:collapse;margin:1rem 0}}
+th,td{{padding:.3rem .9rem .3rem 0;text-align:left;vertical-align:top}}
+tbody{{border-top:1px solid var(--line)}}
+thead th,.notes td{{color:var(--dim);font-weight:400}}
+.group th{{padding-top:1rem}}
+.tile{{border:1px solid var(--line);border-radius:6px;padding:.3rem .6rem;cursor:pointer}}
+pre{{margin:0;white-space:pre-wrap}}
+.red{{color:var(--red)}}
+.amber{{color:var(--amber)}}
+.blue{{color:var(--blue)}}
+.violet{{color:var(--violet)}}
+.green{{color:var(--green)}}
+.dim{{color:var(--dim)}}
+.charts{{display:grid;gap:1rem 1.5rem;grid-template-columns:repeat(auto-fit,minmax(14rem,1fr))}}
+figure{{margin:0}}
+figcaption{{font-size:.85rem}}
+figure svg{{width:100%;height:auto}}
+svg text{{font:10px system-ui,sans-serif;fill:var(--dim)}}
+.axis{{stroke:var(--line);fill:none}}
+.good{{fill:var(--green)}}
+.bad{{fill:var(--red)}}
+.open{{fill:var(--dim)}}
+@media (max-width:40rem){{table,thead,tbody,tr,th,td{{display:block}}
+thead{{display:none}}
+td,th{{padding:.05rem 0}}
+td[data-label]:not(:empty)::before{{content:attr(data-label) " ";color:var(--dim)}}}}
+"""
+_SCRIPT = """
+(() => {
+  const form = document.querySelector("form");
+  if (!form) return;
+  const rows = [...document.querySelectorAll("[data-state]")];
+  const show = () => {
+    const data = new FormData(form);
+    const states = new Set(data.getAll("state"));
+    const parent = data.get("parent") ?? "*";
+    const words = (data.get("text") ?? "").toLowerCase().split(/\\s+/);
+    let shown = 0;
+    for (const row of rows) {
+      const { state, parent: own, text } = row.dataset;
+      row.hidden = !(states.has(state) && (parent === "*" || parent === own)
+        && words.every((word) => text.includes(word)));
+      shown += !row.hidden;
+    }
+    document.getElementById("none").hidden = shown > 0;
+  };
+  form.hidden = false;
+  form.addEventListener("input", show);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  show();
+})();
+"""
+_WIDTH, _HEIGHT, _TOP, _BOTTOM = 300, 96, 16, 80
+_STRIP_BAR, _STRIP_HEIGHT = 8, 20
+
+
+def as_html(document: Document) -> str:
+    """Return a page: the result, filters, then every block."""
+    title = " ".join(cell.text for cell in document.heading)
+    rows = [row for block in document.blocks if isinstance(block, Table) for row in block.rows]
+    body = (
+        f"<header><h1>{text(title)}</h1>\n<p>{_line(document.place)}</p>\n",
+        f"<p><strong>{text(document.summary)}</strong></p></header>\n",
+        *_filters([row for row in rows if row.state]),
+        "<main>\n",
+        *(part for block in document.blocks for part in _block(block)),
+        *(f"<p>{marked(line)}</p>\n" for line in document.after if line),
+        "</main>\n",
+    )
+    return page(title, body, style=_STYLE, script=_SCRIPT)
+
+
+def _line(line: Line) -> str:
+    return " ".join(map(_content, line))
+
+
+def _filters(rows: Sequence[Row]) -> Iterator[str]:
+    if not rows:
+        return
+    yield '<form hidden role="search">\n<fieldset><legend>State</legend>'
+    signs = {row.state: row.sign for row in rows}
+    for state, count in Counter(row.state for row in rows).items():
+        box = f'<input type="checkbox" name="state" value="{text(state)}" checked>'
+        words = text(state.replace("-", " "))
+        yield f'<label class="tile">{box} <b>{count:,}</b> {signs[state]} {words}</label>'
+    yield "</fieldset>\n"
+    parents = sorted({row.parent for row in rows})
+    if len(parents) > 1:
+        options = "".join(
+            f'<option value="{text(name)}">{text(name) or "none"}</option>' for name in parents
+        )
+        yield f'<label>Project <select name="parent"><option value="*">all</option>{options}'
+        yield "</select></label>\n"
+    yield '<label>Text <input type="search" name="text" autocomplete="off"></label>\n</form>\n'
+    yield '<p id="none" hidden>No row matches the filters.</p>\n'
+
+
+def _block(block: Table | Facts | Lines) -> Iterator[str]:
+    if isinstance(block, Table):
+        yield from _table(block) if block.rows else ()
+    elif isinstance(block, Facts):
+        rows = "".join(
+            f"<tr><th>{text(name)}</th>{_cell(cell)}</tr>\n" for name, cell in block.pairs
+        )
+        yield f"<table>\n<tbody>{rows}</tbody></table>\n" if rows else ""
+    elif block.language:
+        yield _code(block.lines)
+    else:
+        yield from (f"<p>{marked(line)}</p>\n" for line in block.lines)
+
+
+def _code(lines: Sequence[str]) -> str:
+    shown = "\n".join(map(text, lines))
+    return f"<pre>{shown}</pre>\n"
+
+
+def _table(table: Table) -> Iterator[str]:
+    title = text(table.title.removesuffix(":"))
+    if title:
+        yield f"<details><summary>{title}</summary>\n" if table.folded else f"<h2>{title}</h2>\n"
+    heads = "".join(f'<th scope="col">{text(column.title)}</th>' for column in table.columns)
+    yield f"<table>\n<thead><tr><th></th>{heads}</tr></thead>\n"
+    group = None
+    for position, row in enumerate(table.rows):
+        if row.group is not None and row.group != group:
+            group = row.group
+            name = f"{_line(group.name)} <small>{text(group.rest)}</small>"
+            span = f'colspan="{len(table.columns) + 1}"'
+            yield f'<tbody class="group"><tr><th {span}>{name}</th></tr></tbody>\n'
+        yield from _row(row, table, with_charts=position < _MOST_CHARTS)
+    yield "</table>\n"
+    yield "</details>\n" if title and table.folded else ""
+
+
+def _row(row: Row, table: Table, *, with_charts: bool) -> Iterator[str]:
+    searched = " ".join((*(cell.text for cell in row.cells), row.parent)).casefold()
+    attributes = f' data-state="{text(row.state)}" data-parent="{text(row.parent)}"'
+    attributes += f' data-text="{text(searched)}"'
+    yield f"<tbody{attributes if row.state else ''}>"
+    sign = f'<td class="{_class(row.colour)}" title="{text(row.state)}">{text(row.sign)}</td>'
+    labels = (column.title for column in table.columns)
+    cells = "".join(_cell(cell, label) for cell, label in zip(row.cells, labels, strict=False))
+    yield f"<tr>{sign}{cells}</tr>\n"
+    about = "".join(f"<div>{marked(note)}</div>" for note in row.notes)
+    if row.lines:
+        about += _code(row.lines)
+    charts = row.more() if with_charts else ()
+    if charts:
+        figures = "".join(map(_chart, charts))
+        about += f'<details><summary>Charts</summary><div class="charts">{figures}</div></details>'
+    if about:
+        yield f'<tr class="notes"><td></td><td colspan="{len(table.columns)}">{about}</td></tr>\n'
+    yield "</tbody>\n"
+
+
+def _class(colour: Colour | None) -> str:
+    return _CLASSES.get(colour, "") if colour is not None else ""
+
+
+def _cell(cell: Cell, label: str = "") -> str:
+    return f'<td class="{_class(cell.colour)}" data-label="{text(label)}">{_content(cell)}</td>'
+
+
+def _content(cell: Cell) -> str:
+    if cell.strip is not None and (bars := cell.strip()):
+        return _strip(bars)
+    shown = f"<code>{text(cell.text)}</code>" if cell.code else text(cell.text)
+    if cell.link is None or not cell.link.startswith(("https://", "http://")):
+        return shown
+    return f'<a href="{text(cell.link)}" rel="noreferrer">{shown}</a>'
+
+
+def _strip(bars: Sequence[Bar]) -> str:
+    """Return bars as one small picture."""
+    width = _STRIP_BAR * len(bars)
+    shapes = "".join(_bars(bars, _STRIP_BAR, 0, _STRIP_HEIGHT))
+    failed = sum(bar.kind == "bad" for bar in bars)
+    label = f"{len(bars)} latest runs, {failed} failed"
+    size = f'width="{width}" height="{_STRIP_HEIGHT}" viewBox="0 0 {width} {_STRIP_HEIGHT}"'
+    return f'<svg {size} role="img" aria-label="{label}">{shapes}</svg>'
+
+
+def _chart(chart: Chart) -> str:
+    """Return a titled picture with the largest value and the times of both ends."""
+    most = max((bar.value or 0 for bar in chart.bars), default=0)
+    first, last = map(text, chart.ends)
+    return (
+        f"<figure><figcaption>{text(chart.title)}</figcaption>"
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{text(chart.title)}">'
+        f'<text x="2" y="11">{text(chart.text(most))}</text>'
+        f'<path class="axis" d="M0 {_BOTTOM}.5H{_WIDTH}"/>'
+        f'<text x="2" y="{_HEIGHT - 4}">{first}</text>'
+        f'<text x="{_WIDTH - 2}" y="{_HEIGHT - 4}" text-anchor="end">{last}</text>'
+        f"{''.join(_bars(chart.bars, _WIDTH / max(len(chart.bars), 1), _TOP, _BOTTOM))}"
+        "</svg></figure>"
+    )
+
+
+def _bars(bars: Sequence[Bar], step: float, top: int, bottom: int) -> Iterator[str]:
+    most = max((bar.value or 0 for bar in bars), default=0)
+    for position, bar in enumerate(bars):
+        # A bar without a value is low, so that it is seen.
+        height = max(2.0, (bottom - top) * bar.value / most) if bar.value and most else 3
+        place = f'x="{position * step + 1:.1f}" y="{bottom - height:.1f}"'
+        size = f'width="{step - 2:.1f}" height="{height:.1f}"'
+        yield f'<rect class="{bar.kind}" {place} {size}><title>{text(bar.title)}</title></rect>'

@@ -1,0 +1,367 @@
+"""Compare what the model predicts with what the real commands say and do."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.model.deciding import Planned
+from tests.model.declared import checked_out, declared
+from tests.model.drawing import drawn
+from tests.model.environments import comparable, compared, pulled
+from tests.model.oracle import TYPE, Live, Prediction, live_of
+from tests.model.outcome import applied, drifted, has_lost_pin, is_undoable, state_of
+from tests.model.real import Clone, Ended, clone_of
+from tests.model.world import World, checkout
+from tests.reliability.service import KEY, ORGANIZATION
+from tests.reliability.virtual import run_virtually
+
+AUTHORIZED = {"Authorization": f"Bearer {KEY}"}
+_CHANGED = ("rotate", "version_changed", "reference_changed")
+
+
+def differing(what: str, expected: Any, actual: Any) -> Iterator[str]:
+    if expected != actual:
+        yield f"{what}: the model says {expected!r}, the command {actual!r}"
+
+
+def plan_differences(predicted: Prediction, ended: Ended, ids: list[str]) -> Iterator[str]:
+    """Yield how a plan differs from what the model predicts."""
+    yield from differing("exit code", predicted.code, ended.code)
+    yield from differing("error", predicted.error, ended.error)
+    if predicted.error or ended.error:
+        return
+    plan = ended.plan
+    base = ids[predicted.base] if predicted.base is not None else None
+    yield from differing("base", base, plan["source"]["base"])
+    refusals = {(item["rule"], frozenset(item["addresses"])) for item in plan["refusals"]}
+    tied = predicted.tied
+    refusals = {item for item in refusals if item[0] != "permuted-names" or not item[1] & tied}
+    wanted = {
+        item for item in predicted.refusals if item[0] != "permuted-names" or not item[1] & tied
+    }
+    yield from differing("refusals", _sorted(wanted), _sorted(refusals))
+    effective = [change for change in plan["changes"] if change["action"] != "no-op"]
+    actual = {(change["address"], change["action"]): change for change in effective}
+    yield from differing("changes", sorted(predicted.changes), sorted(actual))
+    objects = {change["address"]: change["live_id"] for change in plan["changes"]}
+    yield from differing("objects", _items(predicted.objects), _items(objects))
+    for key in sorted(predicted.changes.keys() & actual.keys()):
+        if key[0] not in tied:
+            yield from _change_differences(" ".join(key), predicted.changes[key], actual[key])
+    unmanaged = {item["address"].rpartition(":")[2] for item in plan["unmanaged"]}
+    yield from differing("unmanaged", sorted(predicted.unmanaged), sorted(unmanaged))
+    for note in plan["notes"]:
+        if note["code"] == "look-alike" and note["message"].startswith("unmanaged"):
+            gone = {
+                c.live.id for c in predicted.changes.values() if c.live and c.action == "delete"
+            }
+            named = {identity for identity in gone if f"(id {identity}," in note["message"]}
+            yield from differing("called unmanaged although deleted", set(), named)
+    notes = [(note["code"], note["message"], note["about"]) for note in plan["notes"]]
+    adopted = {about for code, _, about in notes if code == "adopted" and about}
+    yield from differing("adopted", sorted(predicted.adopted), sorted(adopted))
+    stays = {(about, text.split()[0]) for code, text, about in notes if code == "stays-as-it-is"}
+    yield from differing("stays", sorted(predicted.stays), sorted(stays))
+    loosened = {text: sorted(users) for text, users in predicted.loosened.items()}
+    yield from differing("loosened", _items(loosened), _items(_loosened(notes)))
+
+
+def _change_differences(what: str, change: Any, actual: dict[str, Any]) -> Iterator[str]:
+    if change.action == "create":
+        yield from differing(f"{what} parent", change.parent, actual["parent_id"])
+    if change.action not in ("update", "replace", "pause", "unpause"):
+        return
+    fields = {
+        tuple(field["path"]): (field["origin"], field["reset"])
+        for field in actual["fields"]
+        if not field["secret"] and field["path"] != ["project"]
+    }
+    yield from differing(f"{what} fields", _items(change.fields), _items(fields))
+    if change.action == "update":
+        secrets = {tuple(s["path"]) for s in actual["secrets"] if s["use"] in _CHANGED}
+        yield from differing(f"{what} secrets", sorted(change.secrets), sorted(secrets))
+
+
+def _loosened(notes: list[tuple[str, str, str | None]]) -> dict[str, list[str]]:
+    """Return the notes on what resources loosen, in the words of the model."""
+    found = {}
+    for code, text, _ in notes:
+        if code != "loosened" or (
+            "lifecycle" not in text and "protection" not in text and "`id:" not in text
+        ):
+            continue
+        what, _, users = text.rpartition(" is new: " if "is new" in text else " is removed: ")
+        for old, new in (
+            ("`", ""),
+            ("lifecycle.", ""),
+            ("protection", "protect"),
+            ("'", ""),
+            (":", ""),
+        ):
+            what = what.replace(old, new)
+        found[what] = sorted(users.split(", "))
+    return found
+
+
+def _sorted(values: Any) -> list[Any]:
+    return sorted((rule, sorted(addresses)) for rule, addresses in values)
+
+
+def _items(value: Any) -> list[Any]:
+    return sorted(value.items())
+
+
+async def judged(world: World, folder: Path, *, only_plan: bool) -> list[str]:
+    """Run a world; return the disagreements."""
+    async with clone_of(world, folder) as clone:
+        return [problem async for problem in _judged(clone, only_plan)]
+
+
+async def _judged(clone: Clone, only_plan: bool) -> AsyncIterator[str]:
+    world = clone.world
+    planned = Planned(world, live_of(world.projects))
+    predicted = planned.prediction()
+    ended = await clone.plan()
+    problems = list(plan_differences(predicted, ended, clone.ids))
+    for problem in problems:
+        yield problem
+    if problems or predicted.error or only_plan:
+        return
+    dice = random.Random(world.seed)  # noqa: S311
+    if dice.random() < 0.4:
+        async for problem in _drift(clone):
+            yield problem
+    is_odd = any(TYPE in change.fields for change in predicted.changes.values())
+    is_whole = not (world.targets or world.excludes or world.rotate or is_odd)
+    if is_whole and dice.random() < 0.5:
+        async for problem in _pull(clone, planned, predicted):
+            yield problem
+    if dice.random() < 0.3 and "two" in world.work["reconciler.yaml"]["environments"]:
+        for problem in _environments(clone):
+            yield problem
+    if dice.random() < 0.7:
+        async for problem in _applied(clone, planned, predicted, ended, dice):
+            yield problem
+
+
+def _environments(clone: Clone) -> Iterator[str]:
+    """Compare two environments, promote one to the other, and compare what is left."""
+    files = checked_out(clone.world)
+    expected = compared(files, "one", "two")
+    actual = clone.compare()
+    fields = {
+        (str(item.address), tuple(map(str, changed.path))): bool(changed.intent)
+        for item in actual.resources
+        for changed in item.fields
+        if changed.path[0] not in ("project", "lifecycle")
+    }
+    yield from differing("compare", _items(expected.fields), _items(fields))
+    for word in ("only_first", "only_second"):
+        found = {str(item.address) for item in getattr(actual, word)}
+        yield from differing(f"compare: {word}", getattr(expected, word), found)
+    problem = clone.promote()
+    yield from differing("promote", "", problem)
+    after = clone.files()
+    left = compared(after, "one", "two")
+    yield from differing("promote: differences", set(), left.unintended | left.only_first)
+    yield from differing("promote: only_second", expected.only_second, left.only_second)
+    yield from differing("promote: source", declared(files, "one"), declared(after, "one"))
+    checkout(clone.world, clone.folder, clone.world.work)
+
+
+async def _pull(clone: Clone, planned: Planned, predicted: Prediction) -> AsyncIterator[str]:
+    """Write drift into the files, and read them again."""
+    files, drift = checked_out(clone.world), drifted(planned, predicted)
+    conflicts = {
+        (change.address, path)
+        for change in predicted.changes.values()
+        for path, (origin, _) in change.fields.items()
+        if origin == "both"
+    }
+    live = {c.address: c.live.values for c in predicted.changes.values() if c.live}
+    names = {c.address: c.live.name for c in predicted.changes.values() if c.live}
+    live = {key: {**values, ("name",): names[key]} for key, values in live.items()}
+    code = await clone.pull()
+    is_partial = conflicts or drift.deleted or drift.renamed
+    expected = drift.code if drift.code not in (0, 2) else 3 if is_partial else 0
+    for problem in differing("pull: exit code", expected, code):
+        yield problem
+    if expected in (0, 3):
+        after = clone.files()
+        wanted = pulled(declared(files, "one"), live, drift, conflicts)
+        found = {key: comparable(item) for key, item in declared(after, "one").items()}
+        for key in wanted.keys() | found.keys():
+            one, two = wanted.get(key, {}), found.get(key, {})
+            apart = {p for p in one.keys() | two.keys() if one.get(p) != two.get(p)}
+            apart = {p for p in apart if p in one or two[p] is not None}
+            for problem in differing(f"pull: {key}", set(), apart):
+                yield f"{problem} {[one.get(p) for p in apart]} {[two.get(p) for p in apart]}"
+        for problem in differing(
+            "pull: other environment", declared(files, "two"), declared(after, "two")
+        ):
+            yield problem
+    checkout(clone.world, clone.folder, clone.world.work)
+
+
+async def _drift(clone: Clone) -> AsyncIterator[str]:
+    """Compare what `drift` reports. It looks at all resources."""
+    world = replace(clone.world, targets=(), excludes=(), rotate=())
+    planned = Planned(world, live_of(world.projects))
+    expected = drifted(planned, planned.prediction())
+    ended = await clone.drift()
+    for problem in differing("drift: exit code", expected.code, ended.code):
+        yield problem
+    if ended.drift is not None:
+        actual = {
+            str(item.address): {tuple(map(str, changed.change.path)) for changed in item.fields}
+            for item in ended.drift.objects
+        }
+        for problem in differing("drift: fields", expected.fields, actual):
+            yield problem
+        deleted = {str(address) for address in ended.drift.deleted}
+        for problem in differing("drift: deleted", expected.deleted, deleted):
+            yield problem
+        renamed = {str(address) for address in ended.drift.renamed}
+        for problem in differing("drift: renamed", expected.renamed, renamed):
+            yield problem
+
+
+async def _applied(
+    clone: Clone, planned: Planned, predicted: Prediction, ended: Ended, dice: random.Random
+) -> AsyncIterator[str]:
+    """Apply, perhaps a saved plan, and compare the end state; then plan again, or undo."""
+    before, log = live_of(clone.world.projects), clone.folder.parent / "log.jsonl"
+    saved = clone.folder.parent / "plan.json" if dice.random() < 0.5 else None
+    expected = 5 if predicted.refusals else 0
+    if saved is not None:
+        saved.write_text(json.dumps(ended.plan), encoding="utf-8")
+        if predicted.changes and dice.random() < 0.3:
+            async for problem in _rejected(clone, ended, saved):
+                yield problem
+            saved.write_text(json.dumps(ended.plan), encoding="utf-8")
+    made = await clone.apply(saved, log=log)
+    # The id of a resource that was replaced has to be corrected in the files.
+    is_lost = expected == 0 and has_lost_pin(planned, predicted)
+    problems = list(differing("apply: exit code", 1 if is_lost else expected, made.code))
+    after = live_of((await clone.state())["projects"])
+    end = applied(planned, predicted) if expected == 0 else before
+    problems += differing("apply: end state", *_apart(state_of(end), state_of(after)))
+    for problem in problems:
+        yield f"{problem} {made.text if problem.startswith('apply: exit') else ''}"
+    if problems or expected or is_lost or not predicted.changes:
+        return
+    async for problem in _again(clone, saved, after):
+        yield problem
+    if is_undoable(planned, predicted):
+        async for problem in _undone(clone, before, log, dice):
+            yield problem
+
+
+async def _again(clone: Clone, saved: Path | None, after: list[Live]) -> AsyncIterator[str]:
+    """Apply a saved plan again, or plan again."""
+    if saved is not None:
+        repeated = await clone.apply(saved)
+        again = live_of((await clone.state())["projects"])
+        for problem in differing("saved plan again: exit code", 0, repeated.code):
+            yield f"{problem} {repeated.text}"
+        for problem in differing("saved plan again", *_apart(state_of(after), state_of(again))):
+            yield problem
+    else:
+        planned = Planned(clone.world, after)
+        second = planned.prediction()
+        for problem in plan_differences(second, await clone.plan(), clone.ids):
+            yield f"second plan: {problem}"
+        for key, change in second.changes.items():
+            if change.fields or not change.secrets:
+                yield f"second plan: {key} is left"
+
+
+def _is_made(change: Mapping[str, Any]) -> bool:
+    return bool(change["action"] != "no-op")
+
+
+async def _rejected(clone: Clone, ended: Ended, saved: Path) -> AsyncIterator[str]:
+    """Apply a plan that was edited, and one for other live state: nothing is sent."""
+    edited = json.loads(json.dumps(ended.plan))
+    edited["changes"][0]["name"] += " edited"
+    saved.write_text(json.dumps(edited), encoding="utf-8")  # noqa: ASYNC240 - nothing else runs
+    for problem in differing("edited plan: exit code", 1, (await clone.apply(saved)).code):
+        yield problem
+    state = live_of((await clone.state())["projects"])
+    start = live_of(clone.world.projects)
+    for problem in differing("edited plan", *_apart(state_of(start), state_of(state))):
+        yield problem
+
+
+async def _undone(
+    clone: Clone, before: list[Live], log: Path, dice: random.Random
+) -> AsyncIterator[str]:
+    """Undo what was applied, perhaps after the service was restored and ids were used again."""
+    created = _created_projects(log)
+    if created and dice.random() < 0.5:
+        async for problem in _undone_after_restore(clone, log, created):
+            yield problem
+        return
+    undo = clone.folder.parent / "undo.json"
+    plan = await clone.plan(undo=log)
+    undo.write_text(json.dumps(plan.plan), encoding="utf-8")
+    for problem in differing("undo: exit code", (True, ""), (plan.code in (0, 2), plan.error)):
+        yield f"{problem} {plan.text} {plan.plan.get('refusals')}"
+    if plan.code != 2:
+        return
+    ended = await clone.apply(undo, undo=log)
+    for problem in differing("undo: exit code of apply", 0, ended.code):
+        yield f"{problem} {ended.text}"
+    after = live_of((await clone.state())["projects"])
+    for problem in differing("undo: end state", *_apart(state_of(before), state_of(after))):
+        yield problem
+
+
+async def _undone_after_restore(clone: Clone, log: Path, created: list[str]) -> AsyncIterator[str]:
+    """Undo after a restore, where projects of others got the ids of created ones."""
+    await clone.service.admin("POST", "reset")
+    before = (await clone.state())["projects"]
+    for name in (*created, "Theirs"):
+        body = {"name": name}
+        path = f"/api/organizations/{ORGANIZATION}/projects/"
+        await clone.service.http.post(path, json=body, headers=AUTHORIZED)
+    state = (await clone.state())["projects"]
+    theirs = {str(p["id"]) for p in state} - {str(p["id"]) for p in before}
+    plan = await clone.plan(undo=log)
+    changed = {change["live_id"] for change in plan.plan.get("changes", ()) if _is_made(change)}
+    for problem in differing("undo after a restore", set(), changed & theirs):
+        yield problem
+
+
+def _created_projects(log: Path) -> list[str]:
+    """Return the names of the projects that a run created."""
+    lines = map(json.loads, log.read_text(encoding="utf-8").splitlines())
+    plans = [line["plan"] for line in lines if "plan" in line]
+    return [
+        change["name"]
+        for change in (plans[-1]["changes"] if plans else ())
+        if change["kind"] == "project" and change["action"] == "create"
+    ]
+
+
+def _apart(one: list[Any], two: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Return what only one of two states has."""
+    return [item for item in one if item not in two], [item for item in two if item not in one]
+
+
+def reproduced(seed: int, dialect: str, *, only_plan: bool = False) -> list[str]:
+    """Run the world of a seed and return the disagreements. `only_plan` runs no other command."""
+    world = drawn(seed, dialect)
+    world.seed = seed
+    with TemporaryDirectory() as folder:
+        return [
+            text
+            for text in run_virtually(judged(world, Path(folder) / "w", only_plan=only_plan))
+            if text
+        ]

@@ -1,0 +1,931 @@
+"""Draw worlds: a history of files, how far it was applied, what happened in the service since.
+
+Situations that were once judged wrongly are drawn often. A world follows from its seed.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable
+from typing import Any
+
+from tests.model.declared import KINDS, checked_out, declared
+from tests.model.world import Commit, Files, World
+
+Edit = Callable[[Files], None]
+Body = dict[str, Any]
+ENDS = ("2027-01-01T00:00:00Z", "2028-01-01T00:00:00Z", None)
+_KEYS = ("lake", "orders", "raw", "copy", "daily")
+NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Ignored", "Omega")
+_MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
+
+
+class Drawing:
+    """A world in the making. Every resource has a hidden `_uid`: the live object that it became."""
+
+    def __init__(self, seed: int, dialect: str) -> None:
+        self.dice = random.Random(f"{seed} {dialect}")  # noqa: S311
+        self.dialect = dialect
+        self.count = 0
+        self.log: list[str] = []
+        self.is_quiet = self.chance(0.2)
+        self.files: Files = self._first_files()
+        self.live: dict[str, Body] = {}
+        """Live objects by uid, exports with the uid of their project."""
+
+    def number(self) -> int:
+        self.count += 1
+        return self.count
+
+    def chance(self, share: float) -> bool:
+        return self.dice.random() < share
+
+    # Files
+
+    def _first_files(self) -> Files:
+        dice = self.dice
+        environments: Body = {"one": {}, "two": {}} if self.chance(0.6) else {"one": {}}
+        top: Body = {"version": 1, "environments": environments, "policy": self._policy()}
+        if self.chance(0.4):
+            top["defaults"] = {"batch_export": {"end_at": ENDS[0]}}
+        files: Files = {"reconciler.yaml": top}
+        for name in ("a.yaml", "b.yaml"):
+            files[name] = {"projects": {}, "batch_exports": {}}
+        for key in ("web", "app", "lab")[: dice.choice((1, 2, 2, 3))]:
+            name = dice.choice(("a.yaml", "b.yaml"))
+            files[name]["projects"][key] = self.project(key)
+        self.files = files
+        for _ in range(dice.randint(1, 5)):
+            self.attempt(self.add_export)
+        return files
+
+    def _policy(self) -> Body:
+        dice, policy = self.dice, dict[str, Any]()
+        if self.is_quiet:
+            return {"prune": "git", "allow_project_deletion": True, "allow_replace": True}
+        policy["prune"] = dice.choice(
+            ("git", "git", "git", "git", True, True, False, {"batch_export": "git"})
+        )
+        for key, share in (("allow_project_deletion", 0.6), ("allow_replace", 0.6)):
+            if self.chance(share):
+                policy[key] = True
+        if self.chance(0.08):
+            policy["max_deletes"] = dice.choice((0, 1))
+        if self.chance(0.04):
+            policy["max_changes"] = dice.choice((0, 2))
+        if self.chance(0.06):
+            policy["deny"] = [dice.choice(("history-lost", "project-data-lost"))]
+        if self.chance(0.2):
+            policy["ignore"] = [dice.choice(("Ign*", "Alpha", "Beta", "Web*"))]
+        return policy
+
+    def project(self, key: str) -> Body:
+        body: Body = {"_uid": f"p{self.number()}", "name": key.title()}
+        if self.chance(0.5):
+            body["timezone"] = self.dice.choice(("UTC", "Europe/Berlin"))
+        return body
+
+    def destination(self, key: str) -> Body:
+        dice = self.dice
+        prefix = dice.choice((f"{key}/", f"{key}/", "shared/"))
+        secrets = {name: f"${{secret:env:RECONCILER_SECRET_{x}}}" for name, x in _S3_SECRETS}
+        kind = dice.choice(("place", "place", "place", "HTTP", "NoOp", "table"))
+        kind = "NoOp" if self.is_quiet and self.chance(0.6) else kind
+        if kind == "NoOp":
+            return {"type": "NoOp", "config": {"arg": key}}
+        if kind == "HTTP":
+            token = {"token": "${secret:env:RECONCILER_SECRET_A}"} if self.chance(0.75) else {}
+            url = "https://eu.i.posthog.com/batch/"
+            return {"type": "HTTP", "config": {"url": url, **token}}
+        if self.dialect == "2026":
+            config = {"bucket_name": "acme", "region": "eu", "prefix": prefix}
+            return {"type": "AwsS3", "config": config, "integration": "$project"}
+        if kind == "place":
+            config = {"bucket_name": "acme", "region": "eu", "prefix": prefix, **secrets}
+            return {"type": "S3", "config": config}
+        own = {"user": secrets["aws_access_key_id"], "password": secrets["aws_secret_access_key"]}
+        config = {"host": "db.example", "database": "d", "schema": "public", **own}
+        return {"type": "Postgres", "config": {**config, "table_name": prefix.strip("/")}}
+
+    def items(self, kind: str, files: Files | None = None) -> list[tuple[str, str, Body]]:
+        """Return file, key and value of every resource of a kind."""
+        files = self.files if files is None else files
+        return [
+            (name, key, value)
+            for name in sorted(files)
+            for key, value in files[name].get(KINDS[kind], {}).items()
+        ]
+
+    def free_key(self, kind: str, keys: tuple[str, ...]) -> str:
+        taken = {key for _, key, _ in self.items(kind)}
+        free = [key for key in keys if key not in taken]
+        return self.dice.choice(free) if free else f"k{self.number()}"
+
+    def free_name(self) -> str:
+        return self.dice.choice(NAMES)
+
+    def attempt(
+        self, edit_of: Callable[[], Edit | None], files: Files | None = None
+    ) -> Edit | None:
+        """Draw an edit and make it, unless the files would be invalid then."""
+        edit = edit_of()
+        target = self.files if files is None else files
+        if edit is None:
+            return None
+        trial = copy.deepcopy(target)
+        edit(trial)
+        if not valid(trial):
+            return None
+        target.clear()
+        target.update(trial)
+        return edit
+
+    def edit(self, files: Files | None = None) -> Edit | None:
+        """Draw and make one of the edits."""
+        weights = QUIET_EDITS if self.is_quiet else EDITS
+        name = self.dice.choices([*weights], [*weights.values()])[0]
+        made = self.attempt(getattr(self, name), files)
+        if made is not None:
+            self.log.append(name)
+        return made
+
+    def _one(self, kind: str = "batch_export") -> tuple[str, str, Body] | None:
+        items = self.items(kind)
+        return self.dice.choice(items) if items else None
+
+    def _change(self, change: Callable[[Body], None], kind: str = "batch_export") -> Edit | None:
+        """Return an edit of the body of one resource, by key."""
+        one = self._one(kind)
+        return _edit_of(kind, one[1], change) if one else None
+
+    def add_export(self) -> Edit | None:
+        key, projects = self.free_key("batch_export", _KEYS), self.items("project")
+        if not projects:
+            return None
+        body: Body = {
+            "_uid": f"e{self.number()}",
+            "name": self.free_name(),
+            "project": self.dice.choice(projects)[1],
+            "interval": self.dice.choice(("hour", "day")),
+            "destination": self.destination(key),
+        }
+        for field, values in _OPTIONAL.items():
+            if self.chance(0.25):
+                body[field] = self.dice.choice(values)
+        if self.chance(0.15):
+            body["lifecycle"] = {"protect": True}
+        name = self.dice.choice([name for name in self.files if name != "reconciler.yaml"])
+        return lambda files: files[name]["batch_exports"].update({key: copy.deepcopy(body)})
+
+    def add_twin(self) -> Edit | None:
+        one, key = self._one(), self.free_key("batch_export", _KEYS)
+        if one is None:
+            return None
+        body = {**copy.deepcopy(one[2]), "_uid": f"e{self.number()}", "name": self.free_name()}
+        body.pop("id", None)
+        return lambda files: files[one[0]]["batch_exports"].update({key: copy.deepcopy(body)})
+
+    def add_project(self) -> Edit | None:
+        key = self.free_key("project", ("web", "app", "lab", "new"))
+        body = self.project(key)
+        if self.chance(0.3):
+            body["name"] = self.dice.choice(("web", "APP", "Lab", "Web"))
+        return lambda files: files["a.yaml"]["projects"].update({key: copy.deepcopy(body)})
+
+    def rename(self) -> Edit | None:
+        name, keeps = self.free_name(), self.chance(0.25)
+
+        def change(body: Body) -> None:
+            if keeps:
+                body.setdefault("lifecycle", {})["renamed_from"] = [body["name"]]
+            body["name"] = name
+
+        return self._change(change)
+
+    def rename_project(self) -> Edit | None:
+        name = self.dice.choice(("Web", "App", "Lab", "New", "web"))
+        return self._change(lambda body: body.update(name=name), "project")
+
+    def rekey(self) -> Edit | None:
+        one = self._one()
+        key = self.free_key("batch_export", _KEYS)
+        return _rekey("batch_export", one[1], key) if one else None
+
+    def rekey_and_change(self) -> Edit | None:
+        """Rename a key and change a field or the name in the same commit."""
+        one = self._one()
+        if one is None:
+            return None
+        key = self.free_key("batch_export", _KEYS)
+        change = _edit_of("batch_export", key, self._field_change())
+        first = _rekey("batch_export", one[1], key)
+
+        def both(files: Files) -> None:
+            first(files)
+            change(files)
+
+        return both
+
+    def rekey_and_rename(self) -> Edit | None:
+        """Change the key and the name of an export in the same commit."""
+        one, name = self._one(), self.free_name()
+        if one is None:
+            return None
+        key = self.free_key("batch_export", _KEYS)
+        first = _rekey("batch_export", one[1], key)
+        second = _edit_of("batch_export", key, lambda body: body.update(name=name))
+
+        def both(files: Files) -> None:
+            first(files)
+            second(files)
+
+        return both
+
+    def rekey_project(self) -> Edit | None:
+        one, key = self._one("project"), self.free_key("project", ("web", "app", "lab", "new"))
+        return _rekey("project", one[1], key) if one else None
+
+    def swap_names(self) -> Edit | None:
+        return self._swap("batch_export")
+
+    def swap_project_names(self) -> Edit | None:
+        return self._swap("project")
+
+    def _swap(self, kind: str) -> Edit | None:
+        items = self.items(kind)
+        if len(items) < 2:
+            return None
+        (_, one, first), (_, two, second) = self.dice.sample(items, 2)
+        names = first["name"], second["name"]
+
+        def swap(files: Files) -> None:
+            _edit_of(kind, one, lambda body: body.update(name=names[1]))(files)
+            _edit_of(kind, two, lambda body: body.update(name=names[0]))(files)
+
+        return swap
+
+    def swap_keys(self) -> Edit | None:
+        items = self.items("batch_export")
+        if len(items) < 2:
+            return None
+        (_, one, _), (_, two, _) = self.dice.sample(items, 2)
+
+        def swap(files: Files) -> None:
+            _rekey("batch_export", one, "swapping")(files)
+            _rekey("batch_export", two, one)(files)
+            _rekey("batch_export", "swapping", two)(files)
+
+        return swap
+
+    def move(self) -> Edit | None:
+        target = self._one("project")
+        if target is None:
+            return None
+
+        def change(body: Body) -> None:
+            body["project"] = target[1]
+
+        return self._change(change)
+
+    def refer(self) -> Edit | None:
+        """Name the project of an export by its live name or id instead of the key."""
+        one = self._one()
+        target = one and next(
+            (body for _, key, body in self.items("project") if key == one[2]["project"]), None
+        )
+        if not one or not target:
+            return None
+        by = {"name": target["name"]} if self.chance(0.6) else {"id": _id_of(target["_uid"])}
+        return _edit_of("batch_export", one[1], lambda body: body.update(project=by))
+
+    def remove(self) -> Edit | None:
+        one = self._one()
+        return _removal("batch_export", one[1]) if one else None
+
+    def remove_project(self) -> Edit | None:
+        one = self._one("project")
+        return _removal("project", one[1]) if one else None
+
+    def remove_all(self) -> Edit | None:
+        def remove(files: Files) -> None:
+            for name in files:
+                if name != "reconciler.yaml":
+                    files[name] = {"projects": {}, "batch_exports": {}}
+
+        return remove
+
+    def absent(self) -> Edit | None:
+        return self._change(lambda body: body.update(state="absent"))
+
+    def absent_project(self) -> Edit | None:
+        """Delete a project by `state: absent`, with the exports in it or without them."""
+        one, rest = self._one("project"), self.chance(0.6)
+        if one is None:
+            return None
+
+        def change(files: Files) -> None:
+            _edit_of("project", one[1], lambda body: body.update(state="absent"))(files)
+            for name in files if rest else ():
+                exports = files[name].get("batch_exports", {})
+                for key in [k for k, body in exports.items() if body.get("project") == one[1]]:
+                    del exports[key]
+
+        return change
+
+    def _field_change(self) -> Callable[[Body], None]:
+        dice = self.dice
+        which = dice.choice(("interval", "config", "config", "end_at", "exclude", "paused", "name"))
+        value = dice.choice(("one/", "two/", "shared/"))
+        name = self.free_name()
+
+        def change(body: Body) -> None:
+            config = body["destination"]["config"]
+            if which == "interval":
+                body["interval"] = "hour" if body["interval"] == "day" else "day"
+            elif which == "end_at":
+                body["end_at"] = dice.choice(ENDS)
+            elif which == "paused":
+                body["paused"] = not body.get("paused", False)
+            elif which == "name":
+                body["name"] = name
+            elif which == "exclude":
+                config["exclude_events"] = ["a", "b"] if value == "one/" else ["c"]
+            else:
+                field = next((f for f in ("prefix", "table_name", "arg") if f in config), None)
+                if field is not None:
+                    config[field] = value.strip("/") if field != "prefix" else value
+
+        return change
+
+    def change_field(self) -> Edit | None:
+        one, change = self._one(), self._field_change()
+        if one is None:
+            return None
+        changed = copy.deepcopy(one[2])
+        change(changed)
+        return _edit_of("batch_export", one[1], lambda body: _replace(body, changed))
+
+    def change_model(self) -> Edit | None:
+        model = self.dice.choice(("events", "persons", None))
+        return self._change(lambda body: body.update(model=model))
+
+    def change_type(self) -> Edit | None:
+        to = self.destination(self.dice.choice(_KEYS))
+        return self._change(lambda body: body.update(destination=copy.deepcopy(to)))
+
+    def drop_field(self) -> Edit | None:
+        """Remove fields that an earlier commit may have set."""
+        fields = self.dice.sample(("end_at", "paused", "model", "exclude_events", "timezone"), 3)
+
+        def change(body: Body) -> None:
+            for field in fields:
+                body.pop(field, None)
+                body["destination"]["config"].pop(field, None)
+
+        return self._change(change)
+
+    def unset_field(self) -> Edit | None:
+        field = self.dice.choice(("end_at", "end_at", "model", "exclude_events"))
+
+        def change(body: Body) -> None:
+            if field == "exclude_events":
+                body["destination"]["config"][field] = "${unset}"
+            else:
+                body[field] = "${unset}"
+
+        return self._change(change)
+
+    def change_defaults(self) -> Edit | None:
+        end = self.dice.choice((*ENDS, "remove"))
+
+        def change(files: Files) -> None:
+            defaults = files["reconciler.yaml"].setdefault("defaults", {})
+            defaults["batch_export"] = {} if end == "remove" else {"end_at": end}
+
+        return change
+
+    def change_project(self) -> Edit | None:
+        field = self.dice.choice(("timezone", "anonymize_ips", "surveys_opt_in"))
+        value = self.dice.choice(("UTC", "Europe/Berlin") if field == "timezone" else (True, False))
+        drop = self.chance(0.3)
+
+        def change(body: Body) -> None:
+            if drop:
+                body.pop(field, None)
+            else:
+                body[field] = value
+
+        return self._change(change, "project")
+
+    def protect(self) -> Edit | None:
+        kind = self.dice.choice(("batch_export", "batch_export", "project"))
+        one = self._one(kind)
+        is_on = not (one and one[2].get("lifecycle", {}).get("protect", False))
+        return one and _edit_of(
+            kind, one[1], lambda body: body.setdefault("lifecycle", {}).update(protect=is_on)
+        )
+
+    def loosen(self) -> Edit | None:
+        entry = self.dice.choice(
+            (
+                {"ignore_changes": ["destination"]},
+                {"ignore_changes": ["end_at", "interval"]},
+                {"allow_replace": True},
+                {"beside": [self.free_name()]},
+                {"renamed_from": [self.free_name()]},
+            )
+        )
+        return self._change(lambda body: body.setdefault("lifecycle", {}).update(entry))
+
+    def limit(self) -> Edit | None:
+        names = self.dice.choice((["two"], ["one"], ["one", "two"]))
+        if "two" not in self.files["reconciler.yaml"]["environments"]:
+            return None
+        return self._change(lambda body: body.update(environments=names))
+
+    def override(self) -> Edit | None:
+        layer = self.dice.choice(
+            ({"interval": "day"}, {"end_at": ENDS[1]}, {"end_at": "${unset}"}, {"paused": True})
+        )
+        return self._change(lambda body: body.setdefault("overrides", {}).update(one=dict(layer)))
+
+    def pin(self) -> Edit | None:
+        one, other = self._one(), self._one()
+        if one is None or other is None:
+            return None
+        uid = other[2]["_uid"] if self.chance(0.2) else one[2]["_uid"]
+        return _edit_of("batch_export", one[1], lambda body: body.update(id=str(_id_of(uid))))
+
+    def rotate_secret(self) -> Edit | None:
+        number, other = str(self.number()), self.chance(0.5)
+
+        def change(body: Body) -> None:
+            config = body["destination"]["config"]
+            names = [name for name in config if str(config[name]).startswith("${secret:")]
+            if other and names:
+                config[names[0]] = "${secret:env:RECONCILER_SECRET_C}"
+            else:
+                body["secret_version"] = number
+
+        return self._change(change)
+
+    def move_file(self) -> Edit | None:
+        one = self._one()
+        if one is None:
+            return None
+
+        def change(files: Files) -> None:
+            for name in ("a.yaml", "b.yaml"):
+                body = files[name]["batch_exports"].pop(one[1], None)
+                if body is not None:
+                    files["c.yaml"] = files.get("c.yaml", {"projects": {}, "batch_exports": {}})
+                    files["c.yaml"]["batch_exports"][one[1]] = body
+                    return
+
+        return change
+
+    def narrow(self) -> Edit | None:
+        """Load only some of the files."""
+        names = self.dice.choice((["a.yaml"], ["a.yaml", "b.yaml"]))
+        return lambda files: files["reconciler.yaml"].update(resources=names)
+
+    def ignore(self) -> Edit | None:
+        """Ignore an object and rename its resource out of the glob, in one commit."""
+        one, name, both = self._one(), self.free_name(), self.chance(0.7)
+        if one is None:
+            return None
+
+        def change(files: Files) -> None:
+            files["reconciler.yaml"]["policy"]["ignore"] = [one[2]["name"][:3] + "*"]
+            if both:
+                _edit_of("batch_export", one[1], lambda body: body.update(name=name))(files)
+
+        return change
+
+    def change_policy(self) -> Edit | None:
+        policy = self._policy()
+        return lambda files: files["reconciler.yaml"].update(policy=dict(policy))
+
+    # Live state
+
+    def apply(self, files: Files, *, deletes: bool = True) -> None:
+        """Let live state be what these files declare, by uid."""
+        now: dict[str, Body] = {}
+        uids = {key: body["_uid"] for _, key, body in self.items("project", files)}
+        bodies = declared(clean(files), "one")
+        for kind in KINDS:
+            for _, key, body in self.items(kind, files):
+                resource = bodies.get(f"{kind}.{key}")
+                if resource is None or resource.absent:
+                    continue
+                fields: Body = {}
+                for path, value in resource.values.items():
+                    at = fields
+                    for part in path[:-1]:
+                        at = at.setdefault(part, {})
+                    at[path[-1]] = value
+                if kind == "batch_export":
+                    fields["_parent"] = self._uid_of_parent(resource.parent, uids, files)
+                    if fields["_parent"] is None:
+                        continue
+                now[body["_uid"]] = fields
+        before = {} if deletes else self.live
+        self.live = {**before, **now}
+
+    def _uid_of_parent(self, parent: Any, uids: dict[str, str], files: Files) -> str | None:
+        how, text = parent
+        if how == "key":
+            return uids.get(text.partition(".")[2])
+        bodies = [body for _, _, body in self.items("project", files)]
+        if how == "name":
+            return next((body["_uid"] for body in bodies if body["name"] == text), None)
+        return next((body["_uid"] for body in bodies if str(_id_of(body["_uid"])) == text), None)
+
+    def _exports(self) -> list[str]:
+        return [uid for uid, body in self.live.items() if "_parent" in body]
+
+    def _projects(self) -> list[str]:
+        return [uid for uid, body in self.live.items() if "_parent" not in body]
+
+    def happen(self) -> None:
+        """Let something happen in the service."""
+        dice = self.dice
+        exports, projects = self._exports(), self._projects()
+        what = dice.choice(HAPPENINGS)
+        self.log.append(f"live: {what}")
+        if what == "project" or (what == "rename project" and not projects) or not projects:
+            self.live[f"p{self.number()}"] = {"name": dice.choice(("Other", "New", "web", "Lab"))}
+            return
+        if what == "rename project":
+            self.live[dice.choice(projects)]["name"] = dice.choice(("Renamed", "App", "Lab"))
+            return
+        if what == "delete project":
+            gone = dice.choice(projects)
+            self.live = {
+                uid: body
+                for uid, body in self.live.items()
+                if uid != gone and body.get("_parent") != gone
+            }
+            return
+        if what == "change project":
+            self.live[dice.choice(projects)]["timezone"] = "Europe/Paris"
+            return
+        if what == "unmanaged" or not exports:
+            uid = f"e{self.number()}"
+            body: Body = {"name": self.free_name(), "_parent": dice.choice(projects)}
+            self.live[uid] = body | {"interval": "hour", "destination": self.destination(uid)}
+            return
+        self._happen_to(what, dice.choice(exports), projects)
+
+    def _happen_to(self, what: str, uid: str, projects: list[str]) -> None:
+        dice, body = self.dice, self.live[uid]
+        if what == "delete":
+            del self.live[uid]
+        elif what == "rename":
+            body["name"] = dice.choice((f"{body['name']} (do not touch)", self.free_name()))
+        elif what == "marker":
+            body["name"] = f"{body['name']} {_MARK}"
+        elif what in ("duplicate", "twin", "copy elsewhere"):
+            other = copy.deepcopy(body)
+            if what == "twin":
+                other["name"] = self.free_name()
+            if what == "copy elsewhere":
+                other["_parent"] = dice.choice(projects)
+            self.live[f"e{self.number()}"] = other
+        elif what == "pause":
+            body["paused"] = not body.get("paused", False)
+        elif what == "end":
+            body["end_at"] = dice.choice(("2026-05-30T00:00:00Z", *ENDS))
+        else:
+            changed = {**copy.deepcopy(body), "name": body["name"], "interval": body["interval"]}
+            self._field_change()(changed)
+            self.live[uid] = {**changed, "name": body["name"]}
+
+    def seeded(self) -> list[Body]:
+        """Return the live projects as the service is planted with them."""
+        found = []
+        for uid in self._projects():
+            body = {
+                "id": _id_of(uid),
+                "anonymize_ips": False,
+                **self.live[uid],
+                "batch_exports": [],
+            }
+            for child in self._exports():
+                if self.live[child]["_parent"] == uid:
+                    own = {k: v for k, v in self.live[child].items() if k != "_parent"}
+                    own = _planted({"id": _id_of(child), **own}, int(body["id"]), self.dialect)
+                    body["batch_exports"].append(own)
+            found.append(body)
+        return found
+
+
+_S3_SECRETS = (("aws_access_key_id", "A"), ("aws_secret_access_key", "B"))
+_OPTIONAL = {
+    "end_at": ENDS,
+    "paused": (True, False),
+    "model": ("events", "persons", None),
+}
+EDITS = {
+    "add_export": 3,
+    "add_twin": 2,
+    "add_project": 1,
+    "rename": 4,
+    "rename_project": 2,
+    "rekey": 3,
+    "rekey_and_change": 4,
+    "rekey_and_rename": 2,
+    "rekey_project": 1.5,
+    "swap_names": 2,
+    "swap_project_names": 0.5,
+    "swap_keys": 1,
+    "move": 2,
+    "refer": 1,
+    "remove": 5,
+    "remove_project": 4,
+    "remove_all": 1,
+    "absent": 1.5,
+    "absent_project": 1.5,
+    "change_field": 5,
+    "change_model": 1,
+    "change_type": 1.5,
+    "drop_field": 3,
+    "unset_field": 3,
+    "change_defaults": 2,
+    "change_project": 2,
+    "protect": 4,
+    "loosen": 3,
+    "limit": 2,
+    "override": 2,
+    "pin": 1.5,
+    "rotate_secret": 3,
+    "move_file": 1,
+    "narrow": 1,
+    "ignore": 2,
+    "change_policy": 1,
+}
+QUIET_EDITS = {
+    "add_project": 2,
+    "remove_project": 2,
+    "remove": 1,
+    "add_export": 1,
+    "change_field": 1,
+    "change_project": 1,
+}
+"""Edits of worlds in which nothing happens in the service, so that most of them can be undone."""
+HAPPENINGS = (
+    *("rename", "rename", "rename", "rename project", "rename project", "delete"),
+    *("duplicate", "duplicate", "twin", "copy elsewhere", "change", "change", "pause", "end"),
+    *("unmanaged", "unmanaged", "project", "marker", "delete project", "change project"),
+)
+
+
+def _id_of(uid: str) -> Any:
+    number = int(uid[1:])
+    return number if uid[0] == "p" else f"00000000-0000-0000-0000-{number:012}"
+
+
+def _edit_of(kind: str, key: str, change: Callable[[Body], None]) -> Edit:
+    def edit(files: Files) -> None:
+        for value in files.values():
+            if key in value.get(KINDS[kind], {}):
+                change(value[KINDS[kind]][key])
+
+    return edit
+
+
+def _replace(body: Body, changed: Body) -> None:
+    body.clear()
+    body.update(copy.deepcopy(changed))
+
+
+def _rekey(kind: str, old: str, new: str) -> Edit:
+    """Return an edit as `mv` makes it: the key, and the references to it."""
+
+    def edit(files: Files) -> None:
+        for value in files.values():
+            own = value.get(KINDS[kind], {})
+            if old in own:
+                value[KINDS[kind]] = {new if key == old else key: own[key] for key in own}
+            for body in value.get("batch_exports", {}).values() if kind == "project" else ():
+                if body.get("project") == old:
+                    body["project"] = new
+
+    return edit
+
+
+def _removal(kind: str, key: str) -> Edit:
+    """Return an edit that removes a resource, a project with the exports that refer to it."""
+
+    def edit(files: Files) -> None:
+        for value in files.values():
+            value.get(KINDS[kind], {}).pop(key, None)
+            exports = value.get("batch_exports", {})
+            for child in [k for k, body in exports.items() if body.get("project") == key]:
+                if kind == "project":
+                    del exports[child]
+
+    return edit
+
+
+def _planted(value: Any, project: int, dialect: str) -> Any:
+    """Return a live export: secrets have values, and integrations are those of its project."""
+    if isinstance(value, dict):
+        planted = {
+            key: _planted(item, project, dialect)
+            for key, item in value.items()
+            if item != "${unset}" and not (item is None and key in ("model", "end_at"))
+        }
+        if "integration" in value:
+            planted["integration"] = 100 + project
+        if value.get("type") == "HTTP":
+            planted["config"].setdefault("token", "old-secret")
+        if value.get("destination", {}).get("type") == "HTTP":
+            planted.pop("model", None)
+        return planted
+    if isinstance(value, str) and value.startswith("${secret:"):
+        return "old-secret"
+    return value
+
+
+def clean(files: Files) -> Files:
+    """Return files without the hidden ids, and with the integration of each project."""
+    files = copy.deepcopy(files)
+    uids = {
+        key: body.get("_uid")
+        for value in files.values()
+        for key, body in value.get("projects", {}).items()
+    }
+    names = {
+        body["name"]: body.get("_uid")
+        for value in files.values()
+        for body in value.get("projects", {}).values()
+    }
+    for value in files.values():
+        for collection in KINDS.values():
+            for body in value.get(collection, {}).values():
+                body.pop("_uid", None)
+                to = body.get("destination", {})
+                if to.get("integration") == "$project":
+                    parent = body["project"]
+                    to["integration"] = _integration(parent, uids, names)
+    return files
+
+
+def _integration(parent: Any, uids: Body, names: Body) -> int:
+    """Return the integration of a project that is named by key, live name or id."""
+    if isinstance(parent, str):
+        uid = uids.get(parent)
+    elif "id" in parent:
+        return 100 + int(parent["id"])
+    else:
+        uid = names.get(parent["name"])
+    return 100 + (int(uid[1:]) if uid else 1)
+
+
+def _is_http(values: Any) -> bool:
+    return bool(values.get(("destination", "type")) == "HTTP")
+
+
+def valid(files: Files) -> bool:
+    """Return whether the files are valid in all environments, as `validate` checks them."""
+    for name in files["reconciler.yaml"]["environments"]:
+        resources = declared(clean(files), name)
+        places = []
+        for address, item in resources.items():
+            known = item.parent is None or item.parent[0] != "key" or item.parent[1] in resources
+            if not known:
+                return False
+            of_key = item.parent[1] if item.parent and item.parent[0] == "key" else None
+            is_lost = of_key is not None and not item.absent and resources[of_key].absent
+            if is_lost or (item.absent and item.protected):
+                return False
+            if _is_http(item.values) and item.values.get(("model",)) not in (None, "events"):
+                return False
+            places.append((address.partition(".")[0], item.parent, item.name))
+        former = [
+            (item.kind, item.parent, name)
+            for item in resources.values()
+            for name in set(item.former_names)
+        ]
+        if len(set(former)) < len(former):
+            return False
+        pins = [(item.kind, item.pinned) for item in resources.values() if item.pinned]
+        if len(set(places)) < len(places) or len(set(pins)) < len(pins):
+            return False
+    return all(name in files for name in files["reconciler.yaml"].get("resources", ()))
+
+
+def drawn(seed: int, dialect: str) -> World:
+    """Return the world of a seed."""
+    drawing = Drawing(seed, dialect)
+    dice = drawing.dice
+    commits = [Commit(copy.deepcopy(drawing.files))]
+    for _ in range(dice.choice((0, 1, 1, 2))):
+        _committed(drawing, commits)
+    world = _shaped(drawing, commits)
+    _live(drawing, world, commits)
+    world.commits = [Commit(clean(item.files), item.parents) for item in commits]
+    world.work = clean(world.work)
+    world.log = drawing.log
+    _options(drawing, world)
+    return world
+
+
+def _committed(drawing: Drawing, commits: list[Commit], *parents: int) -> int:
+    for _ in range(drawing.dice.choice((1, 1, 2))):
+        drawing.edit()
+    drawing.log.append("commit")
+    commits.append(Commit(copy.deepcopy(drawing.files), parents or (len(commits) - 1,)))
+    return len(commits) - 1
+
+
+def _shaped(drawing: Drawing, commits: list[Commit]) -> World:
+    """Return a world whose clone has one of the usual shapes."""
+    dice, fork = drawing.dice, len(commits) - 1
+    world = World(0, drawing.dialect, [], commits, fork, {})
+    shape = dice.choice(("feature", "feature", "feature", "main", "local", "moved", "pull"))
+    drawing.log.append(f"shape: {shape}")
+    if shape in ("feature", "moved", "pull"):
+        world.default, world.branch = fork, "feature"
+        head = _committed(drawing, commits, fork)
+        if drawing.chance(0.5):
+            head = _committed(drawing, commits, head)
+        main = fork
+        if shape != "feature":
+            main = _main_moves(drawing, commits, fork, head)
+            head = len(commits) - 1 if shape == "pull" or drawing.chance(0.6) else head
+        world.head, world.default = head, main
+        if drawing.chance(0.4):
+            world.upstream = dice.choice([n for n in world.ancestors(head) if n >= fork])
+        world.pull = shape == "pull"
+        if shape != "pull" and drawing.chance(0.15):
+            world.default = None
+            world.upstream = world.upstream if world.upstream is not None else fork
+    elif shape == "main":
+        world.default = fork
+        choice = dice.choice(("mark", "base", "base", "no"))
+        earlier = dice.randint(0, fork)
+        world.mark = earlier if choice == "mark" else None
+        world.base = earlier if choice == "base" else None
+    elif drawing.chance(0.7):
+        world.base = dice.randint(0, fork)
+    world.work = copy.deepcopy(commits[world.head].files)
+    drawing.files = copy.deepcopy(world.work)
+    if drawing.chance(0.3 if shape != "local" else 0.6):
+        drawing.log.append("uncommitted:")
+        for _ in range(dice.choice((1, 2))):
+            drawing.edit()
+        world.work = copy.deepcopy(drawing.files)
+    return world
+
+
+def _main_moves(drawing: Drawing, commits: list[Commit], fork: int, head: int) -> int:
+    """Commit an edit on main, and merge main into the feature branch; return the tip of main."""
+    feature = drawing.files
+    drawing.files = copy.deepcopy(commits[fork].files)
+    edit = drawing.edit()
+    commits.append(Commit(copy.deepcopy(drawing.files), (fork,)))
+    main = len(commits) - 1
+    both = copy.deepcopy(feature)
+    if edit is not None:
+        edit(both)
+    drawing.files = both if valid(both) else feature
+    commits.append(Commit(copy.deepcopy(drawing.files), (head, main)))
+    drawing.log.append("merged main")
+    return main
+
+
+def _live(drawing: Drawing, world: World, commits: list[Commit]) -> None:
+    """Let an earlier commit be applied, perhaps a later one in part, and something happen."""
+    dice = drawing.dice
+    line = sorted(world.ancestors(world.head))
+    first = world.merge_base(world.head, world.default) if world.default is not None else line[0]
+    first = next((n for n in (world.base, world.mark) if n is not None), first)
+    drawing.apply(commits[first].files)
+    later = [number for number in line if number > first]
+    if later and drawing.chance(0.25):
+        drawing.log.append("applied in part")
+        drawing.apply(commits[dice.choice(later)].files, deletes=drawing.chance(0.5))
+    for _ in range(0 if drawing.is_quiet else dice.choice((0, 0, 1, 1, 2, 3))):
+        drawing.happen()
+    world.projects = drawing.seeded()
+
+
+def _options(drawing: Drawing, world: World) -> None:
+    dice = drawing.dice
+    world.allow_replace = drawing.chance(0.3)
+    if drawing.is_quiet:
+        return
+    if drawing.chance(0.05):
+        world.no_base, world.base = True, None
+    addresses = sorted(declared(world.work, "one"))
+    if addresses and drawing.chance(0.12):
+        chosen = tuple(dice.sample(addresses, min(len(addresses), dice.choice((1, 2)))))
+        world.targets, world.excludes = (chosen, ()) if drawing.chance(0.5) else ((), chosen)
+    names = [name for name in world.commits[world.head].files if name != "reconciler.yaml"]
+    if drawing.chance(0.1):
+        world.sparse = (dice.choice(names),)
+        if not valid(checked_out(world)):
+            world.sparse = ()

@@ -1,0 +1,180 @@
+"""The real commands in a world: use cases in the event loop of the service, on virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reconciler.cli.exit_codes import exit_code_of_apply, exit_code_of_plan
+from reconciler.client import ClientSettings
+from reconciler.commands.applying import ApplyRequest, Screen, apply
+from reconciler.commands.comparing import Pair, compare_files
+from reconciler.commands.drifting import DriftRequest, drift
+from reconciler.commands.options import WorkspaceOptions
+from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.planning import PlanResult, plan
+from reconciler.commands.promoting import PromoteRequest, promote
+from reconciler.commands.pulling import PullRequest, pull
+from reconciler.commands.recording import Outputs
+from reconciler.commands.runtime import Runtime
+from reconciler.commands.undoing import plan_undo
+from reconciler.diagnostics import InvalidConfiguration
+from reconciler.errors import ReconcilerError
+from reconciler.model.codec.plan import encode
+from reconciler.model.compared import EnvironmentComparison
+from reconciler.model.drift import Drift
+from reconciler.model.plan_options import PlanOptions, Selection
+from tests.model.world import World, seed_of, written
+from tests.reliability.service import KEY, ORGANIZATION, START, Line, Service, running_service
+
+
+@dataclass
+class Ended:
+    """How a command ended: the exit code, and the JSON of the plan or the error."""
+
+    code: int
+    plan: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+    text: str = ""
+    drift: Drift | None = None
+
+
+@dataclass
+class Clone:
+    """The clone of a world and a line to the service."""
+
+    world: World
+    folder: Path
+    ids: list[str]
+    service: Service
+    line: Line
+
+    def runtime(self) -> Runtime:
+        return Runtime(
+            environ={
+                "RECONCILER_BASE_URL": self.line.base_url,
+                "RECONCILER_ORGANIZATION": ORGANIZATION,
+                "RECONCILER_API_KEY": KEY,
+                **self.world.environ(),
+            },
+            now=self.service.world.clock.now,
+            client=ClientSettings(
+                clock=asyncio.get_running_loop().time, sleep=asyncio.sleep, jitter=lambda: 0.5
+            ),
+        )
+
+    @property
+    def options(self) -> WorkspaceOptions:
+        return WorkspaceOptions(self.folder, self.world.environment, trust_workspace=True)
+
+    def request(self, *, plain: bool = False) -> PlanRequest:
+        """Return what to plan; `plain` leaves out the options that a saved plan contains."""
+        world = self.world
+        selection = Selection() if plain else Selection(world.targets, world.excludes)
+        return PlanRequest(
+            self.options,
+            PlanOptions(world.rotate, allow_replace=world.allow_replace, selection=selection),
+            base=self.ids[world.base] if world.base is not None else None,
+            no_base=world.no_base,
+        )
+
+    async def plan(self, undo: Path | None = None) -> Ended:
+        """Plan, or plan the undo of a file."""
+        if undo is None:
+            return await _ended(plan(self.request(), self.runtime()))
+        request = PlanRequest(self.options)
+        return await _ended(plan_undo(request, undo, self.runtime()))
+
+    async def apply(
+        self, saved: Path | None = None, *, undo: Path | None = None, log: Path | None = None
+    ) -> Ended:
+        """Apply now, or a saved plan."""
+        plain = saved is not None
+        request = ApplyRequest(
+            PlanRequest(self.options) if undo else self.request(plain=plain),
+            saved,
+            undo,
+            auto_approve=True,
+            outputs=Outputs(log_file=log),
+        )
+        screen = Screen(show=lambda *_: None, approve=_yes)
+        try:
+            applied = await apply(request, self.runtime(), screen)
+        except ReconcilerError as error:
+            return _failed(error)
+        left, problem = applied.verification.left, applied.verification.error
+        text = f"{applied.ended.report} {left.effective if left else ''} {problem or ''}"
+        return Ended(exit_code_of_apply(applied), json.loads(encode(applied.plan)), text=text)
+
+    async def drift(self) -> Ended:
+        request = DriftRequest(self.request(plain=True), attribute=False)
+        try:
+            result = await drift(request, self.runtime())
+        except ReconcilerError as error:
+            return _failed(error)
+        return Ended(0 if result.drift.empty else 2, drift=result.drift)
+
+    async def pull(self) -> int:
+        """Write drift into the files; return the exit code."""
+        try:
+            result = await pull(PullRequest(self.request(plain=True)), self.runtime())
+        except ReconcilerError as error:
+            return int(error.exit_code)
+        drifted = result.pulled.drift
+        return 3 if result.pulled.left_out or drifted.deleted or drifted.renamed else 0
+
+    def compare(self) -> EnvironmentComparison:
+        return compare_files(Pair.open(self.options, ("one", "two"), self.runtime()))
+
+    def promote(self) -> str:
+        """Promote the first environment to the second; return the error, if any."""
+        try:
+            promote(PromoteRequest(self.options, "one", "two"), self.runtime())
+        except ReconcilerError as error:
+            return _failed(error).text
+        return ""
+
+    def files(self) -> dict[str, Any]:
+        """Return the values of the files in the checkout."""
+        texts = {path.name: path.read_text(encoding="utf-8") for path in self.folder.glob("*.yaml")}
+        return {name: yaml.safe_load(text) for name, text in texts.items()}
+
+    async def state(self) -> dict[str, Any]:
+        return await self.service.state()
+
+
+async def _yes(_: object) -> bool:
+    return True
+
+
+async def _ended(result: Awaitable[PlanResult]) -> Ended:
+    try:
+        made = (await result).plan
+    except ReconcilerError as error:
+        return _failed(error)
+    return Ended(exit_code_of_plan(made, detailed=True), json.loads(encode(made)))
+
+
+def _failed(error: ReconcilerError) -> Ended:
+    text = str(error)
+    if isinstance(error, InvalidConfiguration):
+        text = "; ".join(f"{item.code}: {item.message}" for item in error.diagnostics)
+    return Ended(error.exit_code, error=type(error).__name__, text=text)
+
+
+@asynccontextmanager
+async def clone_of(world: World, folder: Path) -> AsyncIterator[Clone]:
+    """Yield a clone of a world with its own service."""
+    ids = written(world, folder)
+    async with running_service(seed_of(world, ORGANIZATION, KEY), world.dialect) as service:
+        yield Clone(world, folder, ids, service, await service.line())
+
+
+__all__ = ["START", "Clone", "Ended", "clone_of"]

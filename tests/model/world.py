@@ -1,0 +1,178 @@
+"""A world of the model: live state, versions of the files as commits, and what a user runs there.
+
+Everything is plain data. `written` makes a clone of it, as a user would have one.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.cli import write
+from tests.support.git import Git
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Writes values that occur twice without anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - called so
+        return True
+
+
+Files = dict[str, Any]
+"""The values of the files by name; `reconciler.yaml` is one of them."""
+SECRETS = {f"RECONCILER_SECRET_{name}": f"the-secret-{name}" for name in ("A", "B", "C")}
+
+
+@dataclass
+class Commit:
+    """The files at a commit. `parents` are numbers of earlier commits, the first parent first."""
+
+    files: Files
+    parents: tuple[int, ...] = ()
+
+
+@dataclass
+class World:
+    """Live state, a clone and options.
+
+    projects
+        The live projects with their exports, as the embedded service is planted with them.
+    commits, head, branch
+        The commits, and what is checked out.
+    default, upstream, mark, base
+        The commits of origin/main and of the upstream, the applied commit, and `--base`.
+    work
+        The files of the checkout.
+    sparse
+        The files that the checkout leaves out.
+    pull
+        Whether a CI job plans the merge of HEAD into origin/main.
+    """
+
+    seed: int
+    dialect: str
+    projects: list[dict[str, Any]]
+    commits: list[Commit]
+    head: int
+    work: Files
+    branch: str = "main"
+    default: int | None = None
+    upstream: int | None = None
+    mark: int | None = None
+    base: int | None = None
+    no_base: bool = False
+    sparse: tuple[str, ...] = ()
+    pull: bool = False
+    environment: str = "one"
+    targets: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    rotate: tuple[str, ...] = ()
+    allow_replace: bool = False
+    log: list[str] = field(default_factory=list)
+
+    def environ(self) -> dict[str, str]:
+        """Return the variables of the command, without those of the connection."""
+        job = {"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_BASE_REF": "main"}
+        return {**SECRETS, **(job if self.pull else {})}
+
+    def ancestors(self, commit: int) -> set[int]:
+        """Return a commit and everything before it."""
+        found: set[int] = set()
+        left = [commit]
+        while left:
+            number = left.pop()
+            if number not in found:
+                found.add(number)
+                left += self.commits[number].parents
+        return found
+
+    def merge_base(self, one: int, two: int) -> int:
+        """Return the newest common ancestor. Histories of worlds have one."""
+        return max(self.ancestors(one) & self.ancestors(two))
+
+
+def written(world: World, folder: Path) -> list[str]:
+    """Write the clone of a world; return the ids of the commits."""
+    git = Git.init(folder)
+    marks = folder / ".git/marks"
+    stream = "".join(_stream(world)).encode()
+    subprocess.run(
+        ["git", "fast-import", "--quiet", f"--export-marks={marks}"],
+        cwd=folder,
+        input=stream,
+        check=True,
+    )
+    lines = (line.split() for line in marks.read_text(encoding="utf-8").splitlines())
+    ids = {int(mark[1:]) - 1: commit for mark, commit in lines}
+    refs = [
+        ("refs/heads/" + world.branch, world.head),
+        ("refs/remotes/origin/main", world.default),
+        (f"refs/remotes/origin/{world.branch}", world.upstream),
+        (f"refs/reconciler/{world.environment}", world.mark),
+    ]
+    config = ""
+    if world.default is not None or world.upstream is not None:
+        config += (
+            '[remote "origin"]\n\turl = /none\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
+        )
+    if world.upstream is not None:
+        config += f'[branch "{world.branch}"]\n\tremote = origin\n'
+        config += f"\tmerge = refs/heads/{world.branch}\n"
+    with (folder / ".git/config").open("a", encoding="utf-8") as file:
+        file.write(config)
+    (folder / ".git/HEAD").write_text(f"ref: refs/heads/{world.branch}\n", encoding="utf-8")
+    for name, number in refs:
+        if number is not None:
+            write(folder, {f".git/{name}": ids[number] + "\n"})
+    if world.default is not None:
+        write(folder, {".git/refs/remotes/origin/HEAD": "ref: refs/remotes/origin/main\n"})
+    git.run("read-tree", "HEAD")
+    left_out = [name for name in world.sparse if name in world.commits[world.head].files]
+    if left_out:
+        git.run("update-index", "--skip-worktree", *left_out)
+    checkout(world, folder, world.work)
+    return [ids[number] for number in range(len(world.commits))]
+
+
+def checkout(world: World, folder: Path, files: Files) -> None:
+    """Write files into the checkout in place of those that are there."""
+    for path in folder.glob("*.yaml"):
+        path.unlink()
+    write(folder, {name: text_of(files[name]) for name in files if name not in world.sparse})
+
+
+def text_of(value: Any) -> str:
+    """Return the text of a file."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=False)
+
+
+def _stream(world: World) -> Iterator[str]:
+    for number, commit in enumerate(world.commits):
+        yield f"commit refs/heads/c{number}\nmark :{number + 1}\n"
+        yield f"committer T <t@t.example> {1_770_000_000 + number * 3600} +0000\ndata 1\nx\n"
+        for place, parent in enumerate(commit.parents):
+            yield f"{'merge' if place else 'from'} :{parent + 1}\n"
+        yield "deleteall\n"
+        for name, value in commit.files.items():
+            text = text_of(value)
+            yield f"M 644 inline {name}\ndata {len(text.encode())}\n{text}\n"
+        yield "\n"
+
+
+def seed_of(world: World, organization: str, key: str) -> Mapping[str, Any]:
+    """Return what the embedded service is planted with."""
+    integrations = [
+        {"id": 100 + project["id"], "project": project["id"], "kind": "aws-s3", "keyless": False}
+        for project in world.projects
+    ]
+    return {
+        "organizations": [{"id": organization, "name": "Acme", "projects": world.projects}],
+        "keys": [{"value": key}],
+        "integrations": integrations if world.dialect == "2026" else [],
+    }
