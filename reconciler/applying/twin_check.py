@@ -17,7 +17,7 @@ from reconciler.model.live import LiveObject
 from reconciler.model.wording import printable
 from reconciler.reading import live_object
 
-PAUSES = (1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0)
+LOOK_PAUSES = (1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0)
 """Seconds between the looks at the lists, while ours is not shown or the twin may still go."""
 SHOWN_WITHIN = 10.0
 """Seconds in which a list must show what this run created."""
@@ -45,7 +45,7 @@ class TwinCheck(Struct, frozen=True):
         """
         left, results, waited = list(runs), dict[str, Withdrawn | Twins | None](), 0.0
         with suppress(Interrupted):
-            for pause in (*PAUSES, None):
+            for pause in (*LOOK_PAUSES, None):
                 looks = await self._look(left, waited)
                 for run, look in zip(left, looks, strict=True):
                     results[run.change.id] = look.result

@@ -14,7 +14,7 @@ from reconciler.client import Transport, together
 from reconciler.errors import ServiceError
 from reconciler.model.wording import printable, several
 
-PAUSES = (0.5, 1.5, 3.0, 5.0, 8.0, 12.0)
+SEARCH_PAUSES = (0.5, 1.5, 3.0, 5.0, 8.0, 12.0)
 """Seconds before the searches: a server or a proxy may give up long before the work is done."""
 NOT_SEARCHED = "it was not searched for"
 
@@ -34,7 +34,7 @@ class Search(Struct, frozen=True):
         Raises Interrupted.
         """
         left, problems = list(runs), {run.change.id: NOT_SEARCHED for run in runs}
-        for seconds in PAUSES:
+        for seconds in SEARCH_PAUSES:
             objects = several(len(left), "object")
             await self.transport.pause(
                 seconds, f"search for {objects} whose creation was not confirmed"
@@ -74,7 +74,7 @@ class Search(Struct, frozen=True):
         except ServiceError as error:
             return f"it can't be searched for: {error.message}"
         if not full:
-            return f"no object of this name appeared in {sum(PAUSES):g} s"
+            return f"no object of this name appeared in {sum(SEARCH_PAUSES):g} s"
         ids = printable(", ".join(sorted(item.id for item in full)))
         if len(full) > 1:
             return f"there are {len(full)} new objects of this name (ids {ids})"

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import yaml
 from msgspec import Struct
+from yaml.nodes import Node
 
 from reconciler.authoring.formatting import Schema, file_schema, schema_below
 from reconciler.authoring.layout import (
@@ -40,7 +41,7 @@ from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.kind import Kind
 from reconciler.model.values import JSON, MISSING, Path
 from reconciler.model.wording import COMMAND
-from reconciler.workspace.yaml.document import Document, Node
+from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 from reconciler.workspace.yaml.nodes import MERGE_TAG, is_block_text, nodes_in
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import yaml
+from yaml.nodes import Node
 
 from reconciler.authoring.layout import STEP, Block, block_of, content_end, line_end
 from reconciler.authoring.yaml_text import yaml_item
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.schema_files import common_properties
 from reconciler.model.values import Path
-from reconciler.workspace.yaml.document import Node
 from reconciler.workspace.yaml.loader import parse
 from reconciler.workspace.yaml.nodes import is_block_list
 

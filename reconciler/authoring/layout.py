@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import yaml
 from msgspec import Struct
+from yaml.nodes import Node
 
-from reconciler.workspace.yaml.document import Document, Node
+from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.nodes import is_block_list, is_block_text, nodes_in
 
 STEP = 2

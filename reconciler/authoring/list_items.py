@@ -9,11 +9,11 @@ from typing import TypeAlias
 import orjson
 import yaml
 from msgspec import Struct
+from yaml.nodes import Node
 
 from reconciler.authoring.splices import Splice, comments_in
 from reconciler.authoring.yaml_text import flow_text, yaml_text
 from reconciler.model.values import JSON
-from reconciler.workspace.yaml.document import Node
 from reconciler.workspace.yaml.nodes import is_block_text, nodes_in
 
 _OPTIONS = orjson.OPT_SORT_KEYS

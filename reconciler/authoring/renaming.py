@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from reconciler.authoring.former_name import with_former_name
+from reconciler.authoring.former_name import _LIFECYCLE, _RENAMED_FROM, with_former_name
 from reconciler.authoring.safety import check_text, copied, unsafe
 from reconciler.authoring.yaml_text import yaml_item
 from reconciler.diagnostics import DiagnosticCollector, Mark
@@ -24,7 +24,6 @@ from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 
 _SCALAR = re.compile(r"""(?P<anchor>(?:&\S+\s+)?)(?P<quote>['"]?)(?P<text>.*)(?P=quote)""")
-_LIFECYCLE, _RENAMED_FROM = "lifecycle", "renamed_from"
 
 
 class Renaming(Struct, frozen=True):

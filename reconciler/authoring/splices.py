@@ -8,8 +8,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 import yaml
+from yaml.nodes import Node
 
-from reconciler.workspace.yaml.document import Node
 from reconciler.workspace.yaml.nodes import is_block_text
 
 _ALIAS = re.compile(r"\s*:\s*(\*[\w-]+)")

@@ -15,7 +15,7 @@ from reconciler.model.wording import quoted
 
 _TOKEN = re.compile(r"\*\*/|\*\*|.", re.DOTALL)
 _FOLDERS, _ANYTHING, _IN_NAME, _CHARACTER = "**/", "**", "*", "?"
-_LONGEST = 500
+_LONGEST_GLOB = 500
 _MOST_STEPS = 20_000
 """Steps to remember. Ordinary patterns have some hundreds."""
 
@@ -24,7 +24,7 @@ class TooComplex(ReconcilerError):
     """A pattern of paths is too long, or has too many ways to match."""
 
     def __init__(self, glob: str) -> None:
-        super().__init__(f"pattern {quoted(glob[:_LONGEST])} is too long or too complex")
+        super().__init__(f"pattern {quoted(glob[:_LONGEST_GLOB])} is too long or too complex")
 
 
 def fits_any(text: str, globs: Iterable[str]) -> bool:
@@ -60,7 +60,7 @@ class PathGlob(Struct):
     _LOOPS: ClassVar[tuple[str, ...]] = (_FOLDERS, _ANYTHING, _IN_NAME)
 
     def __post_init__(self) -> None:
-        if len(self.glob) > _LONGEST:
+        if len(self.glob) > _LONGEST_GLOB:
             raise TooComplex(self.glob)
         self._tokens = tuple(_TOKEN.findall(self.glob))
         after_wildcards = max(self.glob.rfind(_IN_NAME), self.glob.rfind(_CHARACTER)) + 1

@@ -66,7 +66,7 @@ def with_default(argument: str) -> tuple[str, str | None]:
     return name, default if sign else None
 
 
-def parts_of(text: str) -> Iterator[str | Reference]:
+def text_parts(text: str) -> Iterator[str | Reference]:
     """Yield the plain text and the references of a text, in order; `$${` is the plain text `${`.
 
     An unclosed reference is the last part.

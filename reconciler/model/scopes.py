@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 ALL = "*"
-_READ, _WRITE = ":read", ":write"
+_READ, _WRITES = ":read", ":write"
 
 
 def read_scope(kind: str) -> str:
@@ -15,7 +15,7 @@ def read_scope(kind: str) -> str:
 
 def write_scope(kind: str) -> str:
     """Return the least scope that changes the objects of a kind."""
-    return f"{kind}{_WRITE}"
+    return f"{kind}{_WRITES}"
 
 
 def missing_scopes(scopes: Collection[str], needed: Iterable[str]) -> tuple[str, ...]:
@@ -24,5 +24,5 @@ def missing_scopes(scopes: Collection[str], needed: Iterable[str]) -> tuple[str,
 
 
 def _allows(scopes: Collection[str], needed: str) -> bool:
-    wider = needed.removesuffix(_READ) + _WRITE if needed.endswith(_READ) else needed
+    wider = needed.removesuffix(_READ) + _WRITES if needed.endswith(_READ) else needed
     return not {ALL, needed, wider}.isdisjoint(scopes)

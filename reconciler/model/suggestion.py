@@ -15,7 +15,7 @@ from reconciler.model.values import JSON
 _MOST_LISTED = 16
 _MANY = 100
 """Names from which only similar ones are compared: comparing takes about 30 microseconds."""
-_LONGEST = 60
+_LONGEST_NAME = 60
 _SHORTEST = 5
 
 _Known: TypeAlias = tuple[str, ...] | frozenset[str]
@@ -82,7 +82,7 @@ def _names(known: _Known) -> _Names:
 
 def _without_a_character(name: str) -> set[str]:
     """Return a name and what is left without one of its characters."""
-    name = name[:_LONGEST]
+    name = name[:_LONGEST_NAME]
     return {name, *(name[:index] + name[index + 1 :] for index in range(len(name)))}
 
 
@@ -97,7 +97,7 @@ def near_miss(given: JSON, known: Sequence[str]) -> str | None:
     """
     if not isinstance(given, str) or not given.isalpha() or given in known:
         return None
-    fits = _SHORTEST <= len(given) <= _LONGEST
+    fits = _SHORTEST <= len(given) <= _LONGEST_NAME
     pairs = ((name, most) for most in (1, 2) for name in known if fits)
     return next((name for name, most in pairs if _are_near(given, name, most)), None)
 

@@ -49,11 +49,11 @@ def safe_output(text: str) -> str:
     """
     if isinstance(text, Annotations):
         return text
-    text = re.sub(_CONTROL, _escaped, text)
+    text = re.sub(_CONTROL, _shown, text)
     return re.sub(_AT_START, r"\1\\x3a", _broken(text)) if "::" in text else _broken(text)
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _shown(match: re.Match[str]) -> str:
     return match[0] if len(match[0]) > 1 else printable(match[0])
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import yaml
+from yaml.nodes import Node
 
 from reconciler.model.file_change import Side
 from reconciler.model.redaction import MASK, redact_line
 from reconciler.model.reference import is_reference_without_default
 from reconciler.model.secret_names import looks_secret
-from reconciler.workspace.yaml.document import Document, Node
+from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.nodes import NULL_TAG, is_block_text, nodes_in
 
 _LONG = 6

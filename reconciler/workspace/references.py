@@ -20,7 +20,7 @@ from reconciler.model.reference import (
     UNSET,
     Reference,
     escaped_text,
-    parts_of,
+    text_parts,
     with_default,
 )
 from reconciler.model.suggestion import nearest
@@ -228,7 +228,7 @@ class References(Struct):
         parts: list[JSON] = []
         contexts: list[FillContext | None] = []
         length = 0
-        for part in parts_of(text):
+        for part in text_parts(text):
             length += len(parts[-1]) if parts and isinstance(parts[-1], str) else 0
             if length > MAX_TEXT:
                 return self._too_large(

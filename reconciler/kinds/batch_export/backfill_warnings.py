@@ -8,7 +8,7 @@ from reconciler.model.change import Consequence, Severity
 from reconciler.model.values import JSONObject, value_at
 
 _TABLES = frozenset({"BigQuery", "Databricks", "Postgres", "Redshift", "Snowflake"})
-_EVENTS = "events"
+_DEFAULT_MODEL = "events"
 
 
 def backfill_warnings(body: JSONObject) -> tuple[Consequence, ...]:
@@ -17,7 +17,7 @@ def backfill_warnings(body: JSONObject) -> tuple[Consequence, ...]:
 
 
 def _warnings(body: JSONObject) -> Iterator[Consequence]:
-    if (body.get("model") or _EVENTS) != _EVENTS:
+    if (body.get("model") or _DEFAULT_MODEL) != _DEFAULT_MODEL:
         return
     yield Consequence(
         "selects-by-event-time",

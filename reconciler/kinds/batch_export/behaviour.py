@@ -12,7 +12,7 @@ from reconciler.kinds.batch_export.refusals import REFUSALS
 from reconciler.model.behaviour import Behaviour, Overlap
 from reconciler.model.values import JSONObject
 
-_EVENTS = ("include_events", "exclude_events")
+_EVENT_LISTS = ("include_events", "exclude_events")
 
 
 def _has_ended(body: JSONObject, now: datetime) -> bool:
@@ -25,7 +25,7 @@ _OVERLAP = Overlap(
     source=(("model",),),
     selection=(
         *(("sql_query",), ("filters",)),
-        *(("destination", "config", name) for name in _EVENTS),
+        *(("destination", "config", name) for name in _EVENT_LISTS),
     ),
     has_ended=_has_ended,
 )

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from reconciler.errors import GitUnavailable
 from reconciler.model.wording import quoted
+from reconciler.workspace.git.branches import _REMOTES
 from reconciler.workspace.git.ci import before_push_of, is_job, target_of
 from reconciler.workspace.git.repository import HEAD, Repository
 
 _UPSTREAM = "@{upstream}"
-_REMOTES = "refs/remotes/"
 _REVISION = frozenset("~^@{}:")
 """Characters of expressions such as origin/main~3, which cannot be fetched."""
 

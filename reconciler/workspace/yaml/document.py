@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import yaml
 from msgspec import Struct
+from yaml.nodes import Node
 
 from reconciler.diagnostics import Mark
 from reconciler.model.json_tree import leaves, walk
@@ -16,7 +17,6 @@ from reconciler.model.reference import UNSET
 from reconciler.model.values import JSON, MISSING, Path, value_at
 from reconciler.workspace.yaml.nodes import MERGE_TAG, compose
 
-Node: TypeAlias = yaml.nodes.Node
 Members: TypeAlias = Mapping[str, tuple[Node, Node]]
 
 
