@@ -30,7 +30,7 @@ from reconciler.model.wording import printable, several
 from reconciler.render.formats import DEFAULT, writer_of
 
 if TYPE_CHECKING:
-    from reconciler.client.estimate import Estimate
+    from reconciler.client.limits import Estimate
     from reconciler.commands.backfills import Backfilled, BackfillRequest
     from reconciler.commands.runtime import Runtime
     from reconciler.model.backfill_plan import BackfillPlan

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from reconciler.client.tasks import together
 from reconciler.client.transport import Transport
+from reconciler.client.waits import together
 from reconciler.errors import IncompleteList, Invalid, InvalidResponse
 from reconciler.model.live import id_text
 from reconciler.model.request import Repeat, Request

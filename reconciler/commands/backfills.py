@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.client import Transport
-from reconciler.client.estimate import Estimate
+from reconciler.client.limits import Estimate
 from reconciler.commands.gaps import gaps_in, rows_of_a_run
 from reconciler.commands.lock import only_apply
 from reconciler.commands.options import WorkspaceOptions

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import Transport
-from reconciler.client.estimate import Estimate
+from reconciler.client.limits import Estimate
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session

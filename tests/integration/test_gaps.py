@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
-from reconciler.client.estimate import Estimate
+from reconciler.client.limits import Estimate
 from reconciler.commands.gaps import GapRequest, gaps
 from reconciler.commands.runtime import Reported
 from reconciler.model.client_options import ClientOptions, Window

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.client.errors import service_error
+from reconciler.client.failures import service_error
 from reconciler.model.action import Action
 from reconciler.model.codec.plan import encode
 from reconciler.model.plan_redaction import redact_plan
