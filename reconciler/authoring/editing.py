@@ -1,8 +1,4 @@
-"""Edit values in the text of a YAML file: everything else stays byte for byte, comments too.
-
-The edits of one pass are what differs between the values of the file and those that are wanted.
-What an edit changes elsewhere, through an anchor, is set back by the next pass.
-"""
+"""Edit values in the text of a YAML file: everything else stays byte for byte, comments too."""
 
 from __future__ import annotations
 
@@ -15,19 +11,20 @@ import yaml
 from msgspec import Struct
 from yaml.nodes import Node
 
-from reconciler.authoring.formatting import Schema, file_schema, schema_below
-from reconciler.authoring.layout import (
+from reconciler.authoring.formatting import (
     STEP,
     Block,
     Entry,
+    Schema,
     block_of,
     content_end,
+    file_schema,
     indent_of,
     line_end,
+    schema_below,
 )
-from reconciler.authoring.list_items import ListText
-from reconciler.authoring.safety import check_text, copied, unsafe
-from reconciler.authoring.splices import (
+from reconciler.authoring.list_items import (
+    ListText,
     Span,
     Splice,
     alias_of,
@@ -38,8 +35,10 @@ from reconciler.authoring.splices import (
 )
 from reconciler.authoring.yaml_text import flow_text, yaml_text
 from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.errors import ReconcilerError
+from reconciler.model.json_tree import walk
 from reconciler.model.kind import Kind
-from reconciler.model.values import JSON, MISSING, Path
+from reconciler.model.values import JSON, MISSING, Path, value_at
 from reconciler.model.wording import COMMAND
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
@@ -376,3 +375,33 @@ def _column(entry: Entry) -> int:
 def _indent(entry: Entry) -> int:
     """Return the column of what is below a key."""
     return _column(entry) + STEP
+
+
+def copied(value: JSON) -> Any:
+    """Return a copy in which aliases share nothing."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value
+
+
+def check_text(document: Document, text: str, expected: JSON) -> None:
+    """Raise ReconcilerError if a new text of a file has other values than expected."""
+    problems = DiagnosticCollector()
+    after = parse(text.encode(), document.file, problems)
+    if not problems.failed and after.value == expected:
+        return
+    places = [diagnostic.at for diagnostic in problems.diagnostics]
+    places += [
+        after.mark(path)
+        for path, value in walk(after.value)
+        if not isinstance(value, (dict, list)) and value_at(expected, path) != value
+    ]
+    raise unsafe(next(filter(None, places), Mark(document.file)))
+
+
+def unsafe(mark: Mark) -> ReconcilerError:
+    """Return the error for a place that cannot be edited."""
+    return ReconcilerError(
+        f"{mark}: cannot edit this place safely; nothing was written",
+        hint="write the key here without an anchor, a merge key or escapes, or edit it manually",
+    )

@@ -17,7 +17,7 @@ from reconciler.model.wording import printable
 
 if TYPE_CHECKING:
     from reconciler.commands.initialising import InitOptions
-    from reconciler.importing.placing import Layout
+    from reconciler.importing.texts import Layout
 
 EXAMPLES = (
     (

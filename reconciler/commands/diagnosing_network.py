@@ -14,7 +14,7 @@ from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
 from reconciler.model.health import Check
 from reconciler.model.wording import listed
-from reconciler.reading.key import KEY
+from reconciler.reading.access import KEY
 
 _SECONDS = 5.0
 _MOST = 4

@@ -17,7 +17,7 @@ from reconciler.kinds import all_kinds
 from reconciler.model.plan import Note, Plan
 from reconciler.model.plan_redaction import redact_plan
 from reconciler.planning.estimate import calls_of
-from reconciler.reading.key import key_may_write
+from reconciler.reading.access import key_may_write
 from reconciler.workspace.git.ci import is_job
 
 _KEY_MAY_WRITE = Note(

@@ -18,7 +18,7 @@ from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
-from reconciler.importing.writable import doubtful_paths
+from reconciler.importing.drafting import doubtful_paths
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.change import FieldChange
