@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.applying import execute
-from reconciler.applying.bus import Bus
+from reconciler.applying.events import Bus
 from reconciler.client import Transport
 from reconciler.commands.lock import only_apply
 from reconciler.commands.marking import check_before, mark, record

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.applying.staleness import modifications
+from reconciler.applying.checks import modifications
 from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.address import Address

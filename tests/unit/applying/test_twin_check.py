@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.applying.twin_check import LOOK_PAUSES
+from reconciler.applying.twins import LOOK_PAUSES
 from reconciler.model.event import (
     Done,
     Event,
