@@ -1,4 +1,9 @@
-"""Compare live objects with the plan before a write, and with what was sent after it."""
+"""Compare live objects with the plan before a write, and with what was sent after it.
+
+Only what the plan depends on counts: an export that ran, or a field that is not managed, makes no
+change stale. Servers ignore unknown fields and overwrite some at creation (docs/service.md, 1.1 and
+4.1).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Apply a plan level by level, and account for every change."""
+"""Apply a plan level by level, and account for every change.
+
+A failure skips only the changes that depend on it. A run always ends with a report.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Edit values in the text of a YAML file: everything else stays byte for byte, comments too."""
+"""Edit values in the text of a YAML file: everything else stays byte for byte, comments too.
+
+The edits of one pass are what differs between the values of the file and those that are wanted.
+What an edit changes elsewhere, through an anchor, is set back by the next pass.
+"""
 
 from __future__ import annotations
 

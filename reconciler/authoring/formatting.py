@@ -1,4 +1,9 @@
-"""Format a file: keys in the order of the schemas, indentation in steps of two."""
+"""Format a file: keys in the order of the schemas, indentation in steps of two.
+
+Files are edited as text, so that unchanged lines stay byte for byte. Comments stay with the key
+below them: an entry of a block mapping is the comment lines above its key, and all lines down to
+the next entry. The result is read again and compared with the original.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rename the key of a resource in the text of files: only the places that mention it change."""
+"""Rename the key of a resource in the text of files: only the places that mention it change.
+
+An edit is used only if the new text has the expected values when it is read again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Write values and resources as YAML text that the strict loader reads back unchanged."""
+"""Write values and resources as YAML text that the strict loader reads back unchanged.
+
+PyYAML quotes text that is ambiguous in YAML 1.1. Text that is ambiguous in 1.2 is quoted here. An
+existing file is extended line by line, and only if it contains all of its values afterwards.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which live objects are imported, and which resources they become. Pure."""
+"""Which live objects are imported, and which resources they become. Pure.
+
+The planner compares the same fields, so that the plan of the imported files is empty.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The files that import writes: their texts, checked by a plan, and what they replace."""
+"""The files that import writes: their texts, checked by a plan, and what they replace.
+
+The texts are planned before they are written. A field whose plan is not empty is left out and
+reported.
+"""
 
 from __future__ import annotations
 

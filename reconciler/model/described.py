@@ -93,8 +93,8 @@ def _fields(
     *,
     leave_out: Sequence[str | None] = (),
 ) -> tuple[Field, ...]:
-    for field in special:
-        _check_special(field)
+    for own in special:
+        _check_special(own)
     known = {field.name: field for field in special}
     aliases = {alias for field in special for alias in field.aliases}
     needed = {*node.get("required", ()), *node.get("x-required-unless", ())}

@@ -1,4 +1,11 @@
-"""Read live state with as few calls as possible, and refuse objects of an unknown form."""
+"""Read live state with as few calls as possible, and refuse objects of an unknown form.
+
+One list per kind covers the organization. Where a list has a short form, `read_details` completes
+the objects that a plan depends on. A key that is limited to projects may not list the organization
+(docs/service.md, 15.41): then projects are read by id, and exports by project.
+
+An odd answer is never passed on as "does not exist": the object would be created a second time.
+"""
 
 from __future__ import annotations
 
