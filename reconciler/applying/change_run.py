@@ -12,10 +12,10 @@ from reconciler.applying.scopes import Scope
 from reconciler.model.action import Action
 from reconciler.model.change import Change
 from reconciler.model.event import Done
-from reconciler.model.replacement import marked_name
-from reconciler.model.routes import Routes
+from reconciler.model.live import marked_name
+from reconciler.model.request import Routes
+from reconciler.model.text import printable
 from reconciler.model.values import JSONObject
-from reconciler.model.wording import printable
 
 
 class Check(Struct, frozen=True):

@@ -16,16 +16,14 @@ from reconciler.client import Permit, Transport
 from reconciler.errors import NotFound, StalePlan
 from reconciler.model.action import Action
 from reconciler.model.change import Change
-from reconciler.model.comparison import is_equal, live_values, stamp_of
+from reconciler.model.comparison import field_leaves, is_equal, live_values, stamp_of
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
-from reconciler.model.leaves import field_leaves
-from reconciler.model.live import LiveObject
+from reconciler.model.live import LiveObject, parse_marked_name
 from reconciler.model.redaction import Mask, redact_value
-from reconciler.model.replacement import parse_marked_name
-from reconciler.model.routes import Routes
+from reconciler.model.request import Routes
+from reconciler.model.text import listed, printable
 from reconciler.model.values import JSON, MISSING, JSONObject, Path
-from reconciler.model.wording import listed, printable
 from reconciler.reading import list_scope, live_object
 
 LONGEST_AGE = 5.0

@@ -156,7 +156,7 @@ class AuditLog:
 def write_line(stream: ByteStream, record: Record) -> None:
     """Write the line of an event and flush it. Raises OSError."""
     # Every command imports this package, and few need the codec.
-    from reconciler.model.codec.event import encode_line
+    from reconciler.model.codec.log import encode_line
 
     line = encode_line(record)
     while line:

@@ -19,8 +19,8 @@ from reconciler.model.comparison import live_values
 from reconciler.model.event import Listener, Twins, Withdrawing, Withdrawn
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
+from reconciler.model.text import printable, several
 from reconciler.model.values import MISSING, JSONObject, value_at
-from reconciler.model.wording import printable, several
 from reconciler.reading import live_object
 
 SEARCH_PAUSES = (0.5, 1.5, 3.0, 5.0, 8.0, 12.0)

@@ -47,10 +47,9 @@ from reconciler.model.change import Change
 from reconciler.model.kind import Kind
 from reconciler.model.live import id_text
 from reconciler.model.redaction import Mask
-from reconciler.model.request import Answer, Repeat, Request
-from reconciler.model.routes import Routes
+from reconciler.model.request import Answer, Repeat, Request, Routes
+from reconciler.model.text import printable, quoted
 from reconciler.model.values import JSON, JSONObject, Path, path_text, secret_refs
-from reconciler.model.wording import printable, quoted
 
 _TRIES = 5
 """How often what a write relies on is read, if the write has to wait. Then it is sent late."""

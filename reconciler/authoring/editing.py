@@ -40,10 +40,9 @@ from reconciler.authoring.list_items import (
 from reconciler.authoring.yaml_text import flow_text, yaml_text
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import ReconcilerError
-from reconciler.model.json_tree import walk
 from reconciler.model.kind import Kind
-from reconciler.model.values import JSON, MISSING, Path, value_at
-from reconciler.model.wording import COMMAND
+from reconciler.model.text import COMMAND
+from reconciler.model.values import JSON, MISSING, Path, value_at, walk
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 from reconciler.workspace.yaml.nodes import MERGE_TAG, is_block_text, nodes_in

@@ -20,7 +20,7 @@ from yaml.nodes import Node
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.kind import Kind
-from reconciler.model.schema_files import schema, variant_schema
+from reconciler.model.schemas import schema, variant_schema
 from reconciler.model.values import MISSING, Path, value_at
 from reconciler.workspace.sources import WORKSPACE_FILE
 from reconciler.workspace.yaml.document import Document

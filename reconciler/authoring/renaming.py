@@ -19,7 +19,7 @@ from reconciler.authoring.yaml_text import yaml_item
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
-from reconciler.model.schema_files import common_properties
+from reconciler.model.schemas import common_properties
 from reconciler.model.values import JSON, MISSING, Path, put_at, value_at
 from reconciler.workspace.references import escaped
 from reconciler.workspace.sources import WORKSPACE_FILE

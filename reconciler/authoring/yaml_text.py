@@ -17,10 +17,8 @@ from msgspec import Struct
 
 from reconciler.authoring.formatting import STEP, Entry, block_of, content_end, line_end
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.model.json_tree import map_leaves, walk
-from reconciler.model.values import JSON, JSONObject, SecretRef
-from reconciler.model.wording import COMMAND
-from reconciler.model.workflow import safe_output
+from reconciler.model.text import COMMAND, safe_output
+from reconciler.model.values import JSON, JSONObject, SecretRef, map_leaves, walk
 from reconciler.workspace.references import escaped
 from reconciler.workspace.sources import Source
 from reconciler.workspace.yaml.loader import parse

@@ -19,8 +19,8 @@ from reconciler.errors import ReconcilerError, ServiceError, Unavailable
 from reconciler.model.connection import is_loopback
 from reconciler.model.redaction import Mask
 from reconciler.model.request import Request
+from reconciler.model.text import printable
 from reconciler.model.values import JSON
-from reconciler.model.wording import printable
 from reconciler.version import __version__
 
 if TYPE_CHECKING:

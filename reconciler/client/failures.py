@@ -28,7 +28,7 @@ from reconciler.errors import (
 )
 from reconciler.model.redaction import Mask
 from reconciler.model.request import Repeat, Request
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 
 _SECONDS = re.compile(r"\d{1,9}(\.\d*)?")
 _LONGEST = 256

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.model.client_options import ClientOptions, Window
-from reconciler.model.connection import is_loopback
+from reconciler.model.connection import ClientOptions, Window, is_loopback
 
 _FULL_SPEED = 8
 """Calls at once after which a limiter that slowed down has no limit of its own again."""

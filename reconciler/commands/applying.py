@@ -37,7 +37,7 @@ from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.plan_redaction import redact_report
 from reconciler.model.policy import Prune
-from reconciler.model.wording import listed, several
+from reconciler.model.text import listed, several
 
 MakePlan: TypeAlias = Callable[[Session, Transport], Awaitable[tuple[Plan, Live]]]
 """Reads live state, and returns a plan and the live state that it is made from."""

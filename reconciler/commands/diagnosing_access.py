@@ -10,9 +10,9 @@ from reconciler.client import Transport
 from reconciler.commands.session import Session
 from reconciler.errors import Forbidden, ReconcilerError, Unauthorized
 from reconciler.kinds import all_kinds
-from reconciler.model.dialect import Dialect
 from reconciler.model.health import Check
-from reconciler.model.wording import listed, printable, quoted
+from reconciler.model.kind import Dialect
+from reconciler.model.text import listed, printable, quoted
 from reconciler.reading.access import (
     ALL,
     KeyAccess,

@@ -16,7 +16,7 @@ from reconciler.model.address import Address
 from reconciler.model.plan import Note
 from reconciler.model.policy import Prune
 from reconciler.model.resource import Desired
-from reconciler.model.wording import listed, printable, several, shortened
+from reconciler.model.text import listed, printable, several, shortened
 from reconciler.planning.base import Base
 from reconciler.workspace.git.applied import Applied, applied_commit, applied_ref, local_ref
 from reconciler.workspace.git.base import BaseCommit, base_of_ref, default_base

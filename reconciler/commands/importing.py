@@ -31,9 +31,8 @@ from reconciler.importing.texts import Layout, Placing, attempt_of, siblings_of
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.imported import Adopted, Imported, Left, Lost, NeededSecret
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import Live, LiveObject, other_tool_of
 from reconciler.model.naming import kinds_named, parts
-from reconciler.model.other_tools import other_tool_of
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
 from reconciler.planning.duplicates import duplicates_of

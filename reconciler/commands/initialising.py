@@ -18,7 +18,7 @@ from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.importing.texts import SCHEMA_FILE
-from reconciler.model.schema_files import schema
+from reconciler.model.schemas import schema
 from reconciler.workspace.sources import WORKSPACE_FILE
 
 _WORKSPACE_SCHEMA_FILE = ".reconciler/workspace.schema.json"

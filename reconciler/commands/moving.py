@@ -17,7 +17,7 @@ from reconciler.model.address import Address
 from reconciler.model.file_change import FileChange, Moved
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names
-from reconciler.model.wording import quoted
+from reconciler.model.text import quoted
 from reconciler.workspace.declarations import Declaration, declarations, is_key
 from reconciler.workspace.foreign import Recognition
 from reconciler.workspace.loading import load_all

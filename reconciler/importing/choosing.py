@@ -17,13 +17,11 @@ from msgspec import Struct
 
 from reconciler.errors import BadUsage
 from reconciler.model.address import Address
-from reconciler.model.comparison import comparable, is_default, with_default
+from reconciler.model.comparison import comparable, field_leaves, is_default, with_default
 from reconciler.model.field_types import MergedObject, OpenObject
 from reconciler.model.kind import Field, Kind
-from reconciler.model.leaves import field_leaves
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import Live, LiveObject, plain_name
 from reconciler.model.naming import Named, Names
-from reconciler.model.other_tools import plain_name
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef, Resource
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, put_at, value_at

@@ -20,19 +20,24 @@ from reconciler.importing.choosing import Adoption, declared_values, is_given, m
 from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.imported import Left
-from reconciler.model.json_tree import leaves
 from reconciler.model.kind import Kind
 from reconciler.model.policy import UNKNOWN_VALUE
 from reconciler.model.redaction import Mask
 from reconciler.model.resource import ParentRef, Resource, State
-from reconciler.model.schema_files import member_schema, schema, variant_schema
-from reconciler.model.secret_names import holds_secret, looks_secret
+from reconciler.model.schemas import (
+    holds_secret,
+    looks_secret,
+    member_schema,
+    schema,
+    variant_schema,
+)
 from reconciler.model.values import (
     JSON,
     MISSING,
     JSONObject,
     Path,
     SecretRef,
+    leaves,
     path_text,
     put_at,
     secret_refs,

@@ -22,18 +22,15 @@ from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.importing.choosing import Adoption, ImportContext, key_of
 from reconciler.importing.drafting import Drafting
 from reconciler.model.action import Action
-from reconciler.model.address import Address
+from reconciler.model.address import Address, matching
 from reconciler.model.change import Change
 from reconciler.model.file_change import FileChange, Side
-from reconciler.model.globs import matching
 from reconciler.model.imported import Left, Namesake
-from reconciler.model.json_tree import leaves
 from reconciler.model.kind import Kind
 from reconciler.model.plan import Plan
 from reconciler.model.redaction import redact_line
-from reconciler.model.reference import references_in
 from reconciler.model.resource import ParentRef, Resource
-from reconciler.model.values import JSON, Path, path_text, secret_refs
+from reconciler.model.values import JSON, Path, leaves, path_text, references_in, secret_refs
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.redact_file import redact_file
 from reconciler.workspace.sources import WORKSPACE_FILE, Source, is_passed_over, leaves_workspace

@@ -8,10 +8,8 @@ from msgspec import Struct
 
 from reconciler.client import Transport
 from reconciler.errors import InvalidResponse, NotFound, ServiceError
-from reconciler.model.dialect import Dialect
-from reconciler.model.kind import Kind
-from reconciler.model.request import Repeat, Request
-from reconciler.model.routes import Routes
+from reconciler.model.kind import Dialect, Kind
+from reconciler.model.request import Repeat, Request, Routes
 from reconciler.model.values import JSON
 
 _ORGANIZATIONS = "/api/organizations/"

@@ -17,14 +17,13 @@ from msgspec.structs import replace
 
 from reconciler.client import Transport, complete_list, together
 from reconciler.errors import Forbidden, InvalidResponse, NotFound
-from reconciler.model.dialect import Dialect
 from reconciler.model.event import Reading
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Dialect, Kind
 from reconciler.model.live import Live, LiveObject, id_text
+from reconciler.model.request import Routes
 from reconciler.model.resource import Desired, Resource, State
-from reconciler.model.routes import Routes
+from reconciler.model.text import json_shown, printable
 from reconciler.model.values import JSON, JSONObject
-from reconciler.model.wording import json_shown, printable
 from reconciler.reading.access import dialect_of_key
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.model.client_options import DURATIONS, ClientOptions, duration, how_to_write, rate
+from reconciler.model.connection import DURATIONS, ClientOptions, duration, how_to_write, rate
 from reconciler.model.values import JSON
 from reconciler.workspace.hints import shown
 from reconciler.workspace.workspace_file import Workspace

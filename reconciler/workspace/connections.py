@@ -15,8 +15,8 @@ from msgspec import Struct, field
 
 from reconciler.diagnostics import Mark
 from reconciler.model.connection import Connection, is_loopback
+from reconciler.model.text import quoted
 from reconciler.model.values import JSON, SecretRef, value_at
-from reconciler.model.wording import quoted
 from reconciler.workspace.references import References
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Unknown

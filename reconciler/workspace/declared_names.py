@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reconciler.model.reference import references_in
-from reconciler.model.trust import Trusted
-from reconciler.model.values import JSON
+from reconciler.model.connection import Trusted
+from reconciler.model.values import JSON, references_in
 from reconciler.providers.env import API_KEY
 
 

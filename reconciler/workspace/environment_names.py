@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconciler.model.json_tree import leaves
-from reconciler.model.reference import references_in
-from reconciler.model.values import JSON
+from reconciler.model.values import JSON, leaves, references_in
 from reconciler.providers.env import PROVIDER as ENVIRONMENT
 from reconciler.providers.var import PROVIDER as VARIABLES
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconciler.model.reference import holds_reference, references_in
-from reconciler.model.values import JSON, SecretRef
+from reconciler.model.values import JSON, SecretRef, holds_reference, references_in
 from reconciler.workspace.inputs import converts_to
 from reconciler.workspace.yaml.document import Input, UnknownText
 

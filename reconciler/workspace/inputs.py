@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from reconciler.model.schema_files import member_schema, schema
+from reconciler.model.schemas import member_schema, schema
 from reconciler.model.values import JSON
 from reconciler.workspace.yaml.document import Input
 

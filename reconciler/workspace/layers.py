@@ -10,9 +10,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
-from reconciler.model.address import Address
+from reconciler.model.address import Address, choice
 from reconciler.model.kind import Kind
-from reconciler.model.reference import holds_reference
 from reconciler.model.resource import (
     DEFAULT_LIFECYCLE,
     Desired,
@@ -21,8 +20,7 @@ from reconciler.model.resource import (
     Resource,
     State,
 )
-from reconciler.model.suggestion import choice
-from reconciler.model.values import JSON, MISSING, Path, value_at
+from reconciler.model.values import JSON, MISSING, Path, holds_reference, value_at
 from reconciler.workspace.checks.values import check_fields
 from reconciler.workspace.declarations import Declaration, Undetermined
 from reconciler.workspace.environment_names import reads_environment

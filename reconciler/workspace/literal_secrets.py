@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.model.reference import holds_reference
-from reconciler.model.secret_names import holds_secret
-from reconciler.model.values import JSON, Path, SecretRef, path_text, value_at
+from reconciler.model.schemas import holds_secret
+from reconciler.model.values import JSON, Path, SecretRef, holds_reference, path_text, value_at
 from reconciler.workspace.managed_fields import ManagedFields
 from reconciler.workspace.references import References
 from reconciler.workspace.schema.validation import CheckContext

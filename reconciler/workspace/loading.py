@@ -13,12 +13,10 @@ from msgspec.structs import replace
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import LoadingStopped, ReconcilerError
 from reconciler.model.address import Address
-from reconciler.model.client_options import ClientOptions
-from reconciler.model.connection import Connection, SecretSettings
+from reconciler.model.connection import ClientOptions, Connection, SecretSettings, Trusted
 from reconciler.model.kind import Kind
 from reconciler.model.policy import UNKNOWN_VALUE, Policy
 from reconciler.model.resource import Desired
-from reconciler.model.trust import Trusted
 from reconciler.model.values import JSONObject, value_at
 from reconciler.workspace.checks.consistency import check_consistency
 from reconciler.workspace.checks.relations import ResolvedWorkspace, check_shared

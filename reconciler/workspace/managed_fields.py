@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from reconciler.model.kind import Kind
-from reconciler.model.schema_files import common_properties
+from reconciler.model.schemas import common_properties
 from reconciler.model.values import Path
 from reconciler.workspace.checks.values import ANNOTATIONS, relevant
 from reconciler.workspace.schema.annotations import Carriers, carriers_of

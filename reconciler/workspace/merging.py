@@ -8,8 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from reconciler.model.kind import Kind
-from reconciler.model.reference import UNSET, holds_reference
-from reconciler.model.values import JSON, MISSING
+from reconciler.model.values import JSON, MISSING, UNSET, holds_reference
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.managed_fields import ManagedFields, managed_in
 from reconciler.workspace.schema.annotations import annotations_of

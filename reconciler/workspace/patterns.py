@@ -8,8 +8,7 @@ from pathlib import PurePosixPath
 
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import UnreadableFile
-from reconciler.model.globs import PathGlob, TooComplex, has_wildcard
-from reconciler.model.suggestion import nearest
+from reconciler.model.address import PathGlob, TooComplex, has_wildcard, nearest
 from reconciler.workspace.limits import MAX_FILES, MAX_PATTERNS, MAX_WILDCARD_PATTERNS
 from reconciler.workspace.sources import WORKSPACE_FILE, Source, is_passed_over, leaves_workspace
 from reconciler.workspace.workspace_file import Workspace

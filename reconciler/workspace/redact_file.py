@@ -12,8 +12,8 @@ from yaml.nodes import Node
 
 from reconciler.model.file_change import Side
 from reconciler.model.redaction import MASK, redact_line
-from reconciler.model.reference import is_reference_without_default
-from reconciler.model.secret_names import looks_secret
+from reconciler.model.schemas import looks_secret
+from reconciler.model.values import is_reference_without_default
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.nodes import NULL_TAG, is_block_text, nodes_in
 

@@ -13,13 +13,7 @@ from msgspec.structs import replace
 
 from reconciler.codes import meaning
 from reconciler.diagnostics import Diagnostic
-from reconciler.model.redaction import (
-    MASK,
-    masked,
-    secret_spans,
-    starts_plain_field,
-    starts_secret,
-)
+from reconciler.model.redaction import MASK, masked, secret_spans, starts_plain_field, starts_secret
 from reconciler.workspace.redact_file import literal_secrets
 from reconciler.workspace.yaml.document import Document
 

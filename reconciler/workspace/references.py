@@ -14,18 +14,23 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import LoadingStopped
-from reconciler.model.json_tree import PLAIN, map_leaves
-from reconciler.model.reference import (
+from reconciler.model.address import nearest
+from reconciler.model.connection import Trusted
+from reconciler.model.values import (
+    JSON,
+    PLAIN,
     SECRET,
     UNSET,
+    Path,
     Reference,
+    SecretRef,
+    SecretSource,
+    SecretValue,
     escaped_text,
+    map_leaves,
     text_parts,
     with_default,
 )
-from reconciler.model.suggestion import nearest
-from reconciler.model.trust import Trusted
-from reconciler.model.values import JSON, Path, SecretRef, SecretSource, SecretValue
 from reconciler.providers import FillContext, plain_names, plain_usage, providers, secret_usage
 from reconciler.providers.env import NAME as ENV_NAME
 from reconciler.providers.var import PROVIDER as VARIABLES

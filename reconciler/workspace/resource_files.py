@@ -8,8 +8,8 @@ from msgspec import Struct, field
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import UnreadableFile
-from reconciler.model.globs import has_wildcard
-from reconciler.model.wording import listed
+from reconciler.model.address import has_wildcard
+from reconciler.model.text import listed
 from reconciler.workspace.foreign import Recognition, is_misnamed
 from reconciler.workspace.limits import MAX_TOTAL_BYTES, MAX_TOTAL_NODES
 from reconciler.workspace.patterns import resource_globs, selected_files

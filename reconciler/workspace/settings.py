@@ -10,13 +10,12 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.model.address import Address
-from reconciler.model.client_options import ClientOptions
+from reconciler.model.connection import ClientOptions, Trusted, untrusted
 from reconciler.model.kind import Kind
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired
-from reconciler.model.trust import Trusted, untrusted
+from reconciler.model.text import listed, several
 from reconciler.model.values import SecretSource, SecretValue
-from reconciler.model.wording import listed, several
 from reconciler.providers.env import SECRET_PREFIX
 from reconciler.workspace.client_settings import client_options_of
 from reconciler.workspace.connections import (

@@ -14,7 +14,7 @@ from posixpath import normpath
 from typing import Protocol
 
 from reconciler.errors import FilesChanged, ReconcilerError, UnreadableFile
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 from reconciler.providers.file import is_hidden
 from reconciler.workspace.journal import settle
 from reconciler.workspace.limits import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FOLDER_DEPTH

@@ -13,10 +13,9 @@ from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import BadUsage, UnreadableFile
+from reconciler.model.address import choice
 from reconciler.model.kind import Kind
-from reconciler.model.policy import Policy
-from reconciler.model.policy_rule import RULE_PREFIX
-from reconciler.model.suggestion import choice
+from reconciler.model.policy import RULE_PREFIX, Policy
 from reconciler.model.values import JSON, Path, value_at
 from reconciler.workspace.checks.rules import check_rules
 from reconciler.workspace.limits import MAX_ENVIRONMENTS

@@ -33,7 +33,7 @@ from reconciler.model.field_types import (
     SetOf,
 )
 from reconciler.model.kind import Field, Kind
-from reconciler.model.schema_files import schema
+from reconciler.model.schemas import schema
 from tests.conftest import LONG
 from tests.support.emulator import DIALECTS, RunningEmulator, start_emulator
 

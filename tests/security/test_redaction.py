@@ -22,7 +22,7 @@ from reconciler.model.plan_redaction import redact_plan
 from reconciler.model.redaction import HIDDEN, Redactor, redact_line, redact_value
 from reconciler.model.request import Repeat, Request
 from reconciler.model.resource import State
-from reconciler.model.secret_names import looks_secret
+from reconciler.model.schemas import looks_secret
 from reconciler.model.values import SecretValue
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_markdown import plan_as_markdown

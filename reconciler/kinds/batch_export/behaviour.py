@@ -11,9 +11,8 @@ from reconciler.kinds.batch_export.facts import moment
 from reconciler.kinds.batch_export.refusals import REFUSALS
 from reconciler.model.behaviour import Behaviour, Overlap
 from reconciler.model.change import Consequence, Severity
-from reconciler.model.dialect import Dialect
-from reconciler.model.operation import Operation, Paging
-from reconciler.model.request import Repeat
+from reconciler.model.kind import Dialect
+from reconciler.model.request import Operation, Paging, Repeat
 from reconciler.model.values import JSONObject, value_at
 
 _READ, _WRITE = "batch_export:read", "batch_export:write"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconciler.model.described import variant_of
-from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import OpenObject, SetOf, Text
-from reconciler.model.kind import Field
+from reconciler.model.kind import Dialect, Field, variant_of
 
 _BUCKET = {"bucket_name": "bucket", "prefix": "prefix", "endpoint_url": "endpoint"}
 _SERVER = {"host": "host", "port": "port"}

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from reconciler.diagnostics import DiagnosticCollector
-from reconciler.model.address import Address
+from reconciler.model.address import Address, choice
 from reconciler.model.kind import Kind
 from reconciler.model.policy import POSSIBLE_DUPLICATE, UNKNOWN_VALUE
 from reconciler.model.resource import Resource
-from reconciler.model.schema_files import schema
-from reconciler.model.suggestion import choice
+from reconciler.model.schemas import schema
 from reconciler.model.values import Path, path_text
 from reconciler.workspace.checks.default_values import check_default_values
 from reconciler.workspace.checks.relations import ResolvedWorkspace, check_relations

@@ -9,11 +9,10 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
-from reconciler.model.address import Address
+from reconciler.model.address import Address, joined, nearest
 from reconciler.model.kind import Kind, containers
 from reconciler.model.resource import Desired, ParentRef, Resource, State
-from reconciler.model.schema_files import known_schema
-from reconciler.model.suggestion import joined, nearest
+from reconciler.model.schemas import known_schema
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.layers import EnvironmentContext
 from reconciler.workspace.workspace_file import Workspace

@@ -7,11 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from reconciler.model.globs import fits_any
-from reconciler.model.json_tree import leaves
-from reconciler.model.reference import holds_reference
-from reconciler.model.suggestion import choice
-from reconciler.model.values import JSON, Path
+from reconciler.model.address import choice, fits_any
+from reconciler.model.values import JSON, Path, holds_reference, leaves
 from reconciler.workspace.hints import NOT_FILLED, shortened
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.yaml.document import Unknown

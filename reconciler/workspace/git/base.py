@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from reconciler.errors import GitUnavailable
-from reconciler.model.wording import quoted
+from reconciler.model.text import quoted
 from reconciler.workspace.git.branches import _REMOTES
 from reconciler.workspace.git.ci import before_push_of, is_job, target_of
 from reconciler.workspace.git.repository import HEAD, Repository

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from reconciler.errors import BadUsage, GitUnavailable
-from reconciler.model.wording import quoted
+from reconciler.model.text import quoted
 from reconciler.workspace.git.ci import TRUST_VARIABLE, default_branch_of
 from reconciler.workspace.git.repository import HEAD, Repository
 

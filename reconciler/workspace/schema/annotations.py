@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.model.schema_files import schema, schema_names
-from reconciler.model.secret_names import looks_secret
+from reconciler.model.schemas import looks_secret, schema, schema_names
 from reconciler.model.values import JSON, MISSING, Path
 from reconciler.workspace.schema.shapes import (
     MOST_SHAPES,

@@ -8,9 +8,8 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.model.json_tree import PLAIN
-from reconciler.model.schema_files import schema
-from reconciler.model.values import Path, SecretRef
+from reconciler.model.schemas import schema
+from reconciler.model.values import PLAIN, Path, SecretRef
 from reconciler.workspace.schema.annotations import (
     FREE,
     HOLDS_SECRETS,

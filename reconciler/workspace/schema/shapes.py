@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
-from reconciler.model.json_tree import PLAIN, form_of
-from reconciler.model.values import JSON, MISSING, Path
+from reconciler.model.values import JSON, MISSING, PLAIN, Path, form_of
 
 Shape: TypeAlias = Any
 """The class of a leaf, the text of a tag, or a tuple for a container.

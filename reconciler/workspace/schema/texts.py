@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from reconciler.model.address import choice, joined, near_miss
 from reconciler.model.policy import to_send_anyway
-from reconciler.model.suggestion import choice, joined, near_miss
 from reconciler.workspace.schema.annotations import Annotated, OpenEnumeration
 
 _URL = re.compile(r"\s*https?://[^/\s]", re.IGNORECASE)

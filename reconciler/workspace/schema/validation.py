@@ -12,9 +12,8 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
-from reconciler.model.address import Address
-from reconciler.model.schema_files import member_schema, schema
-from reconciler.model.suggestion import choice, nearest
+from reconciler.model.address import Address, choice, nearest
+from reconciler.model.schemas import member_schema, schema
 from reconciler.model.values import JSON, MISSING, Path, SecretRef, path_text, value_at
 from reconciler.workspace.hints import PLACEHOLDER, range_words, shown, type_hint, type_words, word
 from reconciler.workspace.inputs import converts_to

@@ -12,9 +12,7 @@ from msgspec import Struct, field
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from reconciler.diagnostics import Details, DiagnosticCollector
-from reconciler.model.json_tree import walk
-from reconciler.model.reference import holds_reference
-from reconciler.model.values import JSON, MISSING
+from reconciler.model.values import JSON, MISSING, holds_reference, walk
 from reconciler.workspace.limits import MAX_DEPTH, MAX_NODES
 from reconciler.workspace.yaml.document import Document, Nodes, Unknown
 from reconciler.workspace.yaml.nodes import MERGE_TAG, PREFIX, TEXT_TAG, TOO_DEEP, TOO_MANY

@@ -12,9 +12,7 @@ from msgspec import Struct
 from yaml.nodes import Node
 
 from reconciler.diagnostics import Mark
-from reconciler.model.json_tree import leaves, walk
-from reconciler.model.reference import UNSET
-from reconciler.model.values import JSON, MISSING, Path, value_at
+from reconciler.model.values import JSON, MISSING, UNSET, Path, leaves, value_at, walk
 from reconciler.workspace.yaml.nodes import MERGE_TAG, compose
 
 Members: TypeAlias = Mapping[str, tuple[Node, Node]]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reconciler.client import ClientSettings, Transport
 from reconciler.client.limits import DEFAULT_WINDOWS, Limiters
-from reconciler.model.client_options import Window
+from reconciler.model.connection import Window
 from reconciler.model.event import Event, Waiting
 from reconciler.model.request import Repeat, Request
 from tests.support.transport import VirtualClock, mocked
