@@ -43,9 +43,8 @@ from reconciler.errors import ReconcilerError
 from reconciler.model.kind import Kind
 from reconciler.model.text import COMMAND
 from reconciler.model.values import JSON, MISSING, Path, value_at, walk
-from reconciler.workspace.yaml.document import Document
+from reconciler.workspace.yaml.document import MERGE_TAG, Document, is_block_text, nodes_in
 from reconciler.workspace.yaml.loader import parse
-from reconciler.workspace.yaml.nodes import MERGE_TAG, is_block_text, nodes_in
 
 _PASSES = 4
 _ANCHOR = re.compile(r"&\S+\s+")

@@ -23,9 +23,14 @@ from reconciler.model.kind import Kind
 from reconciler.model.schemas import schema, variant_schema
 from reconciler.model.values import MISSING, Path, value_at
 from reconciler.workspace.sources import WORKSPACE_FILE
-from reconciler.workspace.yaml.document import Document
+from reconciler.workspace.yaml.document import (
+    MERGE_TAG,
+    Document,
+    is_block_list,
+    is_block_text,
+    nodes_in,
+)
 from reconciler.workspace.yaml.loader import parse
-from reconciler.workspace.yaml.nodes import MERGE_TAG, is_block_list, is_block_text, nodes_in
 
 Schema: TypeAlias = Mapping[str, Any]
 NOT_FORMATTED = "not-formatted"

@@ -15,7 +15,7 @@ from yaml.nodes import Node
 
 from reconciler.authoring.yaml_text import flow_text, yaml_text
 from reconciler.model.values import JSON
-from reconciler.workspace.yaml.nodes import is_block_text, nodes_in
+from reconciler.workspace.yaml.document import is_block_text, nodes_in
 
 _ALIAS = re.compile(r"\s*:\s*(\*[\w-]+)")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)

@@ -23,9 +23,8 @@ from reconciler.model.schemas import common_properties
 from reconciler.model.values import JSON, MISSING, Path, put_at, value_at
 from reconciler.workspace.references import escaped
 from reconciler.workspace.sources import WORKSPACE_FILE
-from reconciler.workspace.yaml.document import Document
+from reconciler.workspace.yaml.document import Document, is_block_list
 from reconciler.workspace.yaml.loader import parse
-from reconciler.workspace.yaml.nodes import is_block_list
 
 _SCALAR = re.compile(r"""(?P<anchor>(?:&\S+\s+)?)(?P<quote>['"]?)(?P<text>.*)(?P=quote)""")
 _LIFECYCLE, _RENAMED_FROM = "lifecycle", "renamed_from"

@@ -21,8 +21,8 @@ from reconciler.model.text import COMMAND, safe_output
 from reconciler.model.values import JSON, JSONObject, SecretRef, map_leaves, walk
 from reconciler.workspace.references import escaped
 from reconciler.workspace.sources import Source
+from reconciler.workspace.yaml.document import MAPPING_TAG, SEQUENCE_TAG, TEXT_TAG
 from reconciler.workspace.yaml.loader import parse
-from reconciler.workspace.yaml.nodes import MAPPING_TAG, SEQUENCE_TAG, TEXT_TAG
 
 _WIDEST_LIST = 70
 _SHORT = 1000

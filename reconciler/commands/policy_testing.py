@@ -26,12 +26,17 @@ from reconciler.model.policy import (
 )
 from reconciler.model.text import listed
 from reconciler.planning.rules import breaches, message_of
-from reconciler.workspace.checks.rules import check_rule_words, check_rules
+from reconciler.workspace.resource_files import with_lines
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.settings import Deciding
-from reconciler.workspace.source_lines import with_lines
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
-from reconciler.workspace.workspace_file import Workspace, policy_of, read_workspace
+from reconciler.workspace.workspace_file import (
+    Workspace,
+    check_rule_words,
+    check_rules,
+    policy_of,
+    read_workspace,
+)
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 

@@ -45,8 +45,7 @@ from reconciler.model.values import (
 )
 from reconciler.providers.env import SECRET_PREFIX
 from reconciler.workspace.checks.values import check_fields
-from reconciler.workspace.managed_fields import COMMON
-from reconciler.workspace.merging import laid_over
+from reconciler.workspace.layers import COMMON, laid_over
 from reconciler.workspace.schema.validation import CheckContext, check
 
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")

@@ -264,7 +264,7 @@ class Field(Struct, frozen=True):
 
 
 class Paths(Struct, frozen=True):
-    """The URL paths of a kind. `model.routes` fills in `{organization}` and `{parent}`.
+    """The URL paths of a kind. `model/request.py` fills in `{organization}` and `{parent}`.
 
     `collection` lists and creates; an object is `<collection><id>/`. `survey` lists all objects of
     an organization, and is used for those without a parent.
