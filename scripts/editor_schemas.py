@@ -13,9 +13,8 @@ from zoneinfo import available_timezones
 
 from reconciler.model.action import Action
 from reconciler.model.change import Severity
-from reconciler.model.dialect import Dialect
-from reconciler.model.kind import Kind, Variant
-from reconciler.model.schema_files import known_schema
+from reconciler.model.kind import Dialect, Kind, Variant
+from reconciler.model.schemas import known_schema
 
 Schema = dict[str, Any]
 

@@ -20,10 +20,10 @@ sys.path.insert(0, str(ROOT))
 
 from reconciler.codes import codes  # noqa: E402
 from reconciler.kinds import all_kinds  # noqa: E402
+from reconciler.model.behaviour import Rule  # noqa: E402
 from reconciler.model.change import Effect, Severity  # noqa: E402
 from reconciler.model.kind import Kind, Variant  # noqa: E402
-from reconciler.model.rule import Rule  # noqa: E402
-from reconciler.model.schema_files import known_schema  # noqa: E402 - found beside this folder
+from reconciler.model.schemas import known_schema  # noqa: E402 - found beside this folder
 from scripts.command_pages import command_pages  # noqa: E402
 from scripts.editor_schemas import dialects_of, editor_files  # noqa: E402
 from tests.corpus.cases import CASES  # noqa: E402

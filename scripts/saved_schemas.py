@@ -31,15 +31,15 @@ from reconciler import model  # noqa: E402 - not installed
 from reconciler.diagnostics import Mark  # noqa: E402 - not installed
 from reconciler.model.address import Address  # noqa: E402 - not installed
 from reconciler.model.codec.backfill_plan import BackfillPlanForm  # noqa: E402 - not installed
-from reconciler.model.codec.base import (  # noqa: E402
-    AddressText,
-    PathForm,
-    PlaceForm,
-)
+from reconciler.model.codec.base import AddressText, PathForm, PlaceForm  # noqa: E402
 from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm  # noqa: E402 - not installed
-from reconciler.model.codec.lines import AnyLine  # noqa: E402
-from reconciler.model.public import Public, derived, names  # noqa: E402
-from reconciler.model.term import Term  # noqa: E402
+from reconciler.model.codec.log import AnyLine  # noqa: E402
+from reconciler.model.public import (  # noqa: E402
+    Public,
+    Term,
+    derived,
+    names,
+)
 from reconciler.model.values import Path  # noqa: E402
 
 Schema = dict[str, Any]

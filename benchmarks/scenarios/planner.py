@@ -17,7 +17,7 @@ from benchmarks.measuring import Settings
 from benchmarks.results import Result, ratio_of
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource

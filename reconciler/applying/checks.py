@@ -1,23 +1,29 @@
-"""Read what a write relies on just before it is sent, and refuse what the plan does not know."""
+"""Compare live objects with the plan before a write, and with what was sent after it.
+
+Only what the plan depends on counts: an export that ran, or a field that is not managed, makes no
+change stale. Servers ignore unknown fields and overwrite some at creation (docs/service.md, 1.1 and
+4.1).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
 from reconciler.applying.change_run import ChangeRun
-from reconciler.applying.staleness import modifications
 from reconciler.client import Permit, Transport
 from reconciler.errors import NotFound, StalePlan
 from reconciler.model.action import Action
 from reconciler.model.change import Change
+from reconciler.model.comparison import field_leaves, is_equal, live_values, stamp_of
+from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
-from reconciler.model.live import LiveObject
-from reconciler.model.redaction import Mask
-from reconciler.model.replacement import parse_marked_name
-from reconciler.model.routes import Routes
-from reconciler.model.wording import listed, printable
+from reconciler.model.live import LiveObject, parse_marked_name
+from reconciler.model.redaction import Mask, redact_value
+from reconciler.model.request import Routes
+from reconciler.model.text import listed, printable
+from reconciler.model.values import JSON, MISSING, JSONObject, Path
 from reconciler.reading import list_scope, live_object
 
 LONGEST_AGE = 5.0
@@ -119,3 +125,51 @@ def _may_be_gone(run: ChangeRun) -> bool:
     return change.action is Action.DELETE or (
         change.action is Action.REPLACE and (change.new_id is not None or bool(run.made))
     )
+
+
+def modifications(kind: Kind, change: Change, body: JSONObject, *, mask: Mask) -> str:
+    """Return `prefix: "a/" -> "b/"` for each modified field, empty if there is none."""
+    if not change.seen:
+        return ""
+    live = live_values(kind, body) | stamp_of(kind, body)
+    texts = []
+    for path, value in sorted(change.seen.items()):
+        before, after = (
+            canonical_text(redact_value(item, mask)) for item in (value, live.get(path))
+        )
+        if before != after:
+            texts.append(f"{path}: {before} -> {after}")
+    return printable("; ".join(texts))
+
+
+def altered_paths(kind: Kind, sent: JSONObject, stored: JSONObject) -> tuple[Path, ...]:
+    """Return the paths of sent fields that read back different, without secrets and toggles."""
+    values = {leaf.path: leaf.value for leaf in field_leaves(kind.fields, stored, live=True)}
+    named = {_field_name(kind, name): value for name, value in sent.items()}
+    return tuple(
+        leaf.path
+        for leaf in field_leaves(kind.fields, named, live=False)
+        if not leaf.field.secret
+        and leaf.field.toggle is None
+        and not is_equal(leaf.field, leaf.value, values.get(leaf.path, MISSING))
+    )
+
+
+def body_of_altered(kind: Kind, sent: JSONObject, altered: Collection[Path]) -> dict[str, JSON]:
+    """Return the top-level fields of a body that read back different, to send them again."""
+    names = {path[0] for path in altered}
+    return {name: value for name, value in sent.items() if _field_name(kind, name) in names}
+
+
+def lacks_fields(kind: Kind, stored: JSONObject, altered: Collection[Path]) -> bool:
+    """Return whether a body lacks an altered field: then it is not the whole object."""
+    if not altered:
+        return False
+    shown = {leaf.path for leaf in field_leaves(kind.fields, stored, live=True)}
+    return any(path not in shown for path in altered)
+
+
+def _field_name(kind: Kind, name: str) -> str:
+    """Return the kind's own name of a field that a dialect may call otherwise."""
+    field = kind.field_named(name)
+    return field.name if field is not None else name

@@ -15,7 +15,7 @@ from reconciler.client import Permit, Transport, together
 from reconciler.errors import Forbidden, NotFound, ServiceError
 from reconciler.model.kind import Kind, containers
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.routes import Routes
+from reconciler.model.request import Routes
 from reconciler.reading import list_scope, live_object
 
 LONGEST_AGE = 30.0

@@ -13,20 +13,22 @@ from typing import Any
 import orjson
 import yaml
 from msgspec import Struct
+from yaml.nodes import Node
 
-from reconciler.authoring.formatting import Schema, file_schema, schema_below
-from reconciler.authoring.layout import (
+from reconciler.authoring.formatting import (
     STEP,
     Block,
     Entry,
+    Schema,
     block_of,
     content_end,
+    file_schema,
     indent_of,
     line_end,
+    schema_below,
 )
-from reconciler.authoring.list_items import ListText
-from reconciler.authoring.safety import check_text, copied, unsafe
-from reconciler.authoring.splices import (
+from reconciler.authoring.list_items import (
+    ListText,
     Span,
     Splice,
     alias_of,
@@ -37,12 +39,12 @@ from reconciler.authoring.splices import (
 )
 from reconciler.authoring.yaml_text import flow_text, yaml_text
 from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.errors import ReconcilerError
 from reconciler.model.kind import Kind
-from reconciler.model.values import JSON, MISSING, Path
-from reconciler.model.wording import COMMAND
-from reconciler.workspace.yaml.document import Document, Node
+from reconciler.model.text import COMMAND
+from reconciler.model.values import JSON, MISSING, Path, value_at, walk
+from reconciler.workspace.yaml.document import MERGE_TAG, Document, is_block_text, nodes_in
 from reconciler.workspace.yaml.loader import parse
-from reconciler.workspace.yaml.nodes import MERGE_TAG, is_block_text, nodes_in
 
 _PASSES = 4
 _ANCHOR = re.compile(r"&\S+\s+")
@@ -375,3 +377,33 @@ def _column(entry: Entry) -> int:
 def _indent(entry: Entry) -> int:
     """Return the column of what is below a key."""
     return _column(entry) + STEP
+
+
+def copied(value: JSON) -> Any:
+    """Return a copy in which aliases share nothing."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value
+
+
+def check_text(document: Document, text: str, expected: JSON) -> None:
+    """Raise ReconcilerError if a new text of a file has other values than expected."""
+    problems = DiagnosticCollector()
+    after = parse(text.encode(), document.file, problems)
+    if not problems.failed and after.value == expected:
+        return
+    places = [diagnostic.at for diagnostic in problems.diagnostics]
+    places += [
+        after.mark(path)
+        for path, value in walk(after.value)
+        if not isinstance(value, (dict, list)) and value_at(expected, path) != value
+    ]
+    raise unsafe(next(filter(None, places), Mark(document.file)))
+
+
+def unsafe(mark: Mark) -> ReconcilerError:
+    """Return the error for a place that cannot be edited."""
+    return ReconcilerError(
+        f"{mark}: cannot edit this place safely; nothing was written",
+        hint="write the key here without an anchor, a merge key or escapes, or edit it manually",
+    )

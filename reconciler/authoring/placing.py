@@ -8,9 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.authoring.editing import Edit
-from reconciler.model.json_tree import leaves
-from reconciler.model.reference import UNSET, references_in
-from reconciler.model.values import JSON, MISSING, Path, value_at
+from reconciler.model.values import JSON, MISSING, UNSET, Path, leaves, references_in, value_at
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.references import escaped
 from reconciler.workspace.yaml.document import Document, Layer, Places

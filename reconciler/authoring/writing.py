@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath
 
 from reconciler.errors import ReconcilerError
-from reconciler.model.wording import quoted
+from reconciler.model.text import quoted
 from reconciler.workspace.journal import NAME, draft_beside, journal
 from reconciler.workspace.sources import leaves_workspace
 

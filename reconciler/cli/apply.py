@@ -30,7 +30,7 @@ from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.signals import run, stop_on_signals
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_plan, write_report
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.model.wording import quoted
+from reconciler.model.text import quoted
 from reconciler.render.options import RenderOptions
 
 if TYPE_CHECKING:

@@ -26,11 +26,11 @@ from reconciler.cli.signals import run, stop_on_signals
 from reconciler.cli.streams import write_message, write_note, write_plan, write_report, write_result
 from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.moments import duration_of
-from reconciler.model.wording import printable, several
+from reconciler.model.text import printable, several
 from reconciler.render.formats import DEFAULT, writer_of
 
 if TYPE_CHECKING:
-    from reconciler.client.estimate import Estimate
+    from reconciler.client.limits import Estimate
     from reconciler.commands.backfills import Backfilled, BackfillRequest
     from reconciler.commands.runtime import Runtime
     from reconciler.model.backfill_plan import BackfillPlan

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reconciler.model.imported import Imported
     from reconciler.model.logged_run import Audit
     from reconciler.model.plan import Plan
-    from reconciler.model.policy_report import PolicyReport
+    from reconciler.model.policy import PolicyReport
 
 
 _WORST_FIRST = (

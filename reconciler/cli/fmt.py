@@ -45,7 +45,7 @@ def execute(
     """
     from reconciler.commands.formatting import format_text, format_workspace
     from reconciler.render.difference import format_summary, formatted_as_text
-    from reconciler.workspace.limits import MAX_FILE_BYTES
+    from reconciler.workspace.sources import MAX_FILE_BYTES
 
     write = not (check or diff)
     if STDIN in files:

@@ -15,7 +15,7 @@ from reconciler.errors import BadUsage, ExitCode
 from reconciler.model.moments import duration_of, moment_of
 
 if TYPE_CHECKING:
-    from reconciler.client.estimate import Estimate
+    from reconciler.client.limits import Estimate
 
 EXAMPLES = (
     ("gaps", "Look for gaps of the last seven days in every export"),

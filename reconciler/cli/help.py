@@ -8,7 +8,7 @@ from reconciler.cli.command import command
 from reconciler.cli.group import COMMANDS, command_of
 from reconciler.cli.streams import write_result
 from reconciler.errors import BadUsage
-from reconciler.model.suggestion import choice
+from reconciler.model.address import choice
 
 EXAMPLES = (
     ("help", "List the commands"),

@@ -20,7 +20,7 @@ from reconciler.cli.options import (
 )
 from reconciler.cli.output import render_options
 from reconciler.cli.streams import write_message, write_result
-from reconciler.importing.placing import Layout
+from reconciler.importing.texts import Layout
 from reconciler.kinds import all_kinds
 from reconciler.render.formats import DEFAULT, writer_of
 

@@ -13,11 +13,11 @@ from reconciler.cli.streams import write_note, write_result
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.pipelines import RECIPES
 from reconciler.errors import ExitCode
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 
 if TYPE_CHECKING:
     from reconciler.commands.initialising import InitOptions
-    from reconciler.importing.placing import Layout
+    from reconciler.importing.texts import Layout
 
 EXAMPLES = (
     (

@@ -15,7 +15,7 @@ from reconciler.cli.command import OUTPUT, GroupedOption, option
 from reconciler.cli.streams import write_note
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.errors import BadUsage
-from reconciler.model.client_options import ClientOptions, duration, how_to_write, rate
+from reconciler.model.connection import ClientOptions, duration, how_to_write, rate
 from reconciler.render.formats import DEFAULT, formats_of
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.sources import WORKSPACE_FILE, workspace_above

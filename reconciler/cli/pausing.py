@@ -18,7 +18,7 @@ from reconciler.cli.output import render_options, style_of
 from reconciler.cli.signals import run
 from reconciler.cli.streams import ByteOutput, write_note, write_report
 from reconciler.errors import BadUsage
-from reconciler.model.wording import listed, printable
+from reconciler.model.text import listed, printable
 
 if TYPE_CHECKING:
     from reconciler.commands.pausing import Paused, PauseRequest

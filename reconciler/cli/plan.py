@@ -31,7 +31,7 @@ from reconciler.cli.streams import ByteOutput, write_message, write_note, write_
 from reconciler.commands.options import are_several
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.errors import BadUsage
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 

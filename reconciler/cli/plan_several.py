@@ -15,7 +15,7 @@ from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import ExitCode, system_error
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 

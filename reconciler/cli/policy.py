@@ -21,7 +21,7 @@ from reconciler.cli.options import (
 from reconciler.cli.output import render_options
 from reconciler.cli.streams import write_note, write_result
 from reconciler.errors import BadUsage
-from reconciler.model.wording import listed, several
+from reconciler.model.text import listed, several
 from reconciler.render.formats import writer_of
 
 EXAMPLES = (

@@ -12,7 +12,7 @@ from reconciler.cli.command import command, option
 from reconciler.cli.options import client_options, format_option, workspace_of, workspace_options
 from reconciler.cli.streams import write_message
 from reconciler.errors import BadUsage, ExitCode
-from reconciler.model.wording import several
+from reconciler.model.text import several
 
 EXAMPLES = (
     ("preflight lake", "Test the destination of one export"),

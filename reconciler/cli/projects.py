@@ -25,7 +25,7 @@ from reconciler.cli.signals import stop_on_signals
 from reconciler.cli.streams import write_message, write_report
 from reconciler.commands.projects import project, project_activity, project_demo_data
 from reconciler.errors import BadUsage
-from reconciler.model.wording import printable, quoted
+from reconciler.model.text import printable, quoted
 from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:

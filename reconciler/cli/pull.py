@@ -17,7 +17,7 @@ from reconciler.cli.streams import write_message, write_note, write_result
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.errors import ExitCode
 from reconciler.model.public import as_json
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 
 EXAMPLES = (
     ("pull --diff", "Show what would change in the files"),

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from reconciler.cli.streams import write_message
 from reconciler.errors import ReconcilerError
 from reconciler.model.identity import plan_id
-from reconciler.model.workflow import safe_output
+from reconciler.model.text import safe_output
 from reconciler.render.formats import writer_of
 from reconciler.render.options import RenderOptions
 

@@ -8,8 +8,8 @@ import orjson
 from reconciler.cli.command import command
 from reconciler.cli.streams import write_result
 from reconciler.errors import BadUsage
-from reconciler.model.schema_files import nearest_schema, schema, schema_names
-from reconciler.model.wording import plain_json
+from reconciler.model.schemas import nearest_schema, schema, schema_names
+from reconciler.model.text import plain_json
 
 EXAMPLES = (
     ("schema", "List the schemas"),

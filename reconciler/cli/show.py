@@ -70,7 +70,7 @@ def execute(
     from reconciler.cli.running import runtime
     from reconciler.commands.files import path_in_repository
     from reconciler.commands.showing import show
-    from reconciler.model.resolved import ResolvedResource
+    from reconciler.model.resource import ResolvedResource
 
     if address is not None:
         # An unsupported format is an error before those of the files.

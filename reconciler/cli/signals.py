@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     # asyncio takes 50 ms to import, and every command imports this module.
     import asyncio
 
-    from reconciler.client.stop import Stop
+    from reconciler.client.waits import Stop
 
 _T = TypeVar("_T")
 

@@ -32,7 +32,7 @@ from reconciler.cli.streams import (
     write_update,
 )
 from reconciler.errors import BadUsage, ExitCode, ServiceError
-from reconciler.model.wording import quoted
+from reconciler.model.text import quoted
 from reconciler.render.formats import DEFAULT, writer_of
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ EXAMPLES = (
 
 def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) -> frozenset[State]:
     """Return the states that comma lists name. Raises BadUsage for an unknown one."""
+    from reconciler.model.address import choice
     from reconciler.model.naming import parts
     from reconciler.model.status import State
-    from reconciler.model.suggestion import choice
 
     words = [part for text in written for part in parts(text)]
     for word in words:

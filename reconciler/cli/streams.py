@@ -12,8 +12,7 @@ import click
 
 from reconciler.cli.settings import current
 from reconciler.errors import ReconcilerError
-from reconciler.model.wording import printable
-from reconciler.model.workflow import safe_output
+from reconciler.model.text import printable, safe_output
 
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 _CLEAR = "\x1b[H\x1b[2J"

@@ -9,9 +9,8 @@ from math import inf, isinf
 
 from msgspec import Struct, field
 
-from reconciler.client.limiter import Delay, Limiter
-from reconciler.client.retry import Failure, pause
-from reconciler.client.settings import ClientSettings
+from reconciler.client.failures import Failure, pause
+from reconciler.client.limits import ClientSettings, Delay, Limiter
 from reconciler.client.waits import Waits
 from reconciler.errors import Throttled
 from reconciler.model.event import Waiting

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from reconciler.client.tasks import together
 from reconciler.client.transport import Transport
+from reconciler.client.waits import together
 from reconciler.errors import IncompleteList, Invalid, InvalidResponse
 from reconciler.model.live import id_text
 from reconciler.model.request import Repeat, Request
+from reconciler.model.text import json_shown
 from reconciler.model.values import JSON, JSONObject
-from reconciler.model.wording import json_shown
 
 PAGE = 100
 """The service's own page size: a proxy in front of it may cap larger ones."""

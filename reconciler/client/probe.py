@@ -15,9 +15,9 @@ from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined
 
 from msgspec import Struct, field
 
-from reconciler.client.network import no_response, open_http
-from reconciler.client.settings import ClientSettings
-from reconciler.client.tasks import together
+from reconciler.client.exchange import no_response, open_http
+from reconciler.client.limits import ClientSettings
+from reconciler.client.waits import together
 from reconciler.errors import ServiceError
 from reconciler.model.connection import is_loopback
 

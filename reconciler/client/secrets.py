@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from reconciler.errors import SecretUnavailable
 from reconciler.model.connection import SecretSettings
-from reconciler.model.json_tree import map_leaves
 from reconciler.model.redaction import Redactor
-from reconciler.model.values import JSON, SecretRef, SecretSource, SecretValue
+from reconciler.model.values import JSON, SecretRef, SecretSource, SecretValue, map_leaves
 from reconciler.providers import SecretContext, providers
 
 

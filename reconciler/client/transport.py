@@ -14,16 +14,19 @@ import orjson
 from msgspec import Struct, field
 
 from reconciler.client.admission import Admission, Permit, Turn
-from reconciler.client.breaker import Breaker
-from reconciler.client.errors import note_path
-from reconciler.client.estimate import Estimate, estimate
-from reconciler.client.exchange import Exchange, Received
-from reconciler.client.network import open_http
-from reconciler.client.retry import Attempts, Failure, concerns_all, may_repeat, pause
+from reconciler.client.exchange import Exchange, Received, open_http
+from reconciler.client.failures import (
+    Attempts,
+    Breaker,
+    Failure,
+    concerns_all,
+    may_repeat,
+    note_path,
+    pause,
+)
+from reconciler.client.limits import ClientSettings, Estimate, estimate
 from reconciler.client.secrets import SecretResolver
-from reconciler.client.settings import ClientSettings
-from reconciler.client.stop import Stop
-from reconciler.client.waits import Waits
+from reconciler.client.waits import Stop, Waits
 from reconciler.errors import (
     Expired,
     GivenUp,

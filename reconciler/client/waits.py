@@ -1,16 +1,15 @@
-"""Wait, until a stop at most. Requests in flight get a few seconds more."""
+"""Wait, run calls at the same time, and stop them when a command is asked to stop."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from reconciler.client.settings import ClientSettings
-from reconciler.client.stop import Stop
+from reconciler.client.limits import ClientSettings
 from reconciler.errors import Interrupted
 from reconciler.model.event import Event, Waiting
 
@@ -18,6 +17,26 @@ _SHOWN = 2.0
 """Waits of more seconds are reported."""
 GRACE = 5.0
 """Seconds that a stop leaves to requests in flight."""
+_Result = TypeVar("_Result")
+
+
+class Stop(Struct, frozen=True):
+    """Whether to stop.
+
+    requested
+        Nothing new is sent and waits end; requests in flight get a few seconds.
+    forced
+        Requests in flight are abandoned.
+    """
+
+    requested: asyncio.Event = field(default_factory=asyncio.Event)
+    forced: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def request(self) -> None:
+        """Request a stop; the second time force it."""
+        if self.requested.is_set():
+            self.forced.set()
+        self.requested.set()
 
 
 class Waits(Struct):
@@ -96,3 +115,16 @@ class Waits(Struct):
 
 async def _slept(settings: ClientSettings, seconds: float) -> None:
     await settings.sleep(seconds)
+
+
+async def together(calls: Iterable[Coroutine[Any, Any, _Result]]) -> list[_Result]:
+    """Return the results of calls, in their order.
+
+    The first exception cancels the calls that still run, and is raised.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(call) for call in calls]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.applying import execute
-from reconciler.applying.bus import Bus
+from reconciler.applying.events import Bus
 from reconciler.client import Transport
 from reconciler.commands.lock import only_apply
 from reconciler.commands.marking import check_before, mark, record
@@ -37,7 +37,7 @@ from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.plan_redaction import redact_report
 from reconciler.model.policy import Prune
-from reconciler.model.wording import listed, several
+from reconciler.model.text import listed, several
 
 MakePlan: TypeAlias = Callable[[Session, Transport], Awaitable[tuple[Plan, Live]]]
 """Reads live state, and returns a plan and the live state that it is made from."""

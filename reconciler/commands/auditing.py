@@ -8,7 +8,7 @@ from reconciler.commands.files import read_file
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.codec.log import read_log
 from reconciler.model.logged_run import Audit
-from reconciler.model.wording import listed
+from reconciler.model.text import listed
 
 _LISTED = 10
 

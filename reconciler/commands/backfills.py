@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.client import Transport
-from reconciler.client.estimate import Estimate
+from reconciler.client.limits import Estimate
 from reconciler.commands.gaps import gaps_in, rows_of_a_run
 from reconciler.commands.lock import only_apply
 from reconciler.commands.options import WorkspaceOptions
@@ -30,7 +30,7 @@ from reconciler.model.gaps import Gap, GapState
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
 from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.run import Run
-from reconciler.model.wording import several
+from reconciler.model.text import several
 from reconciler.operations.backfilling import Backfiller, rows_of
 from reconciler.operations.run_history import latest_runs, read_backfills, read_runs
 from reconciler.planning.backfills import (

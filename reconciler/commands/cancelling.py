@@ -11,7 +11,7 @@ from reconciler.commands.targets import read_targets
 from reconciler.errors import BadUsage, Invalid, ReconcilerError
 from reconciler.model.live import id_text
 from reconciler.model.run import BackfillRow
-from reconciler.model.wording import printable, quoted
+from reconciler.model.text import printable, quoted
 from reconciler.operations.calls import NotOffered, ObjectCalls
 from reconciler.operations.run_history import read_backfills
 

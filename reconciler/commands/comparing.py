@@ -22,10 +22,9 @@ from reconciler.model.compared import (
     OnlyIn,
     ResourceDifference,
 )
-from reconciler.model.json_tree import map_leaves
 from reconciler.model.naming import Named, Names
 from reconciler.model.resource import Resource
-from reconciler.model.values import JSON, Path, SecretRef, value_at
+from reconciler.model.values import JSON, Path, SecretRef, map_leaves, value_at
 from reconciler.planning.comparison import EnvironmentSide, field_differences
 from reconciler.planning.live_comparison import LiveSide, compare_live, needed_in_full
 from reconciler.planning.matcher import match

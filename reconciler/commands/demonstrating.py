@@ -26,8 +26,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
-from reconciler.model.request import Repeat
-from reconciler.model.routes import Routes
+from reconciler.model.request import Repeat, Routes
 from reconciler.packaged import packaged
 
 _EXAMPLE = "acme"

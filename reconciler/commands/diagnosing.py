@@ -23,9 +23,9 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import GitUnavailable, ReconcilerError
-from reconciler.model.client_options import ClientOptions
+from reconciler.model.connection import ClientOptions
 from reconciler.model.health import Check, HealthReport
-from reconciler.model.wording import several
+from reconciler.model.text import several
 from reconciler.version import __version__
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.sources import WORKSPACE_FILE

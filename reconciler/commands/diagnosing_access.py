@@ -10,12 +10,20 @@ from reconciler.client import Transport
 from reconciler.commands.session import Session
 from reconciler.errors import Forbidden, ReconcilerError, Unauthorized
 from reconciler.kinds import all_kinds
-from reconciler.model.dialect import Dialect
 from reconciler.model.health import Check
-from reconciler.model.scopes import ALL, missing_scopes, read_scope, write_scope
-from reconciler.model.wording import listed, printable, quoted
-from reconciler.reading.access import KeyAccess, read_key, read_organizations, read_visible
-from reconciler.reading.key import dialect_of_key
+from reconciler.model.kind import Dialect
+from reconciler.model.text import listed, printable, quoted
+from reconciler.reading.access import (
+    ALL,
+    KeyAccess,
+    dialect_of_key,
+    missing_scopes,
+    read_key,
+    read_organizations,
+    read_scope,
+    read_visible,
+    write_scope,
+)
 
 _MOST = 5
 _NEW_KEY = "create a personal API key in the settings of the service"

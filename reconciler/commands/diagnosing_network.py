@@ -13,8 +13,8 @@ from reconciler.client.probe import PROXY_VARIABLES, Probed, addresses_of, probe
 from reconciler.commands.session import Session
 from reconciler.errors import ReconcilerError
 from reconciler.model.health import Check
-from reconciler.model.wording import listed
-from reconciler.reading.key import KEY
+from reconciler.model.text import listed
+from reconciler.reading.access import KEY
 
 _SECONDS = 5.0
 _MOST = 4

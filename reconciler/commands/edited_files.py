@@ -13,7 +13,7 @@ from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.file_change import FileChange
 from reconciler.workspace.loading import Loaded
-from reconciler.workspace.redact_file import side_of
+from reconciler.workspace.redaction import side_of
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse

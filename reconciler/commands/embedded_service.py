@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from reconciler.errors import ReconcilerError
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
-from reconciler.model.schema_files import known_schema
-from reconciler.model.suggestion import nearest
+from reconciler.model.address import nearest
+from reconciler.model.schemas import known_schema
 from reconciler.packaged import packaged
 
 _ROW = re.compile(r"\| `(?P<name>[^`]+)`(?P<must>[^|]*)\| (?P<facts>.*) \|")

@@ -12,10 +12,8 @@ from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
 from reconciler.model.file_change import FileChange, Formatted
-from reconciler.workspace.foreign import Recognition
-from reconciler.workspace.redact_file import side_of
-from reconciler.workspace.resource_files import ResourceFiles
-from reconciler.workspace.source_lines import with_lines
+from reconciler.workspace.redaction import side_of
+from reconciler.workspace.resource_files import Recognition, ResourceFiles, with_lines
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
 from reconciler.workspace.workspace_file import read_workspace
 from reconciler.workspace.yaml.document import Document

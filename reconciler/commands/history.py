@@ -16,19 +16,25 @@ from reconciler.model.address import Address
 from reconciler.model.plan import Note
 from reconciler.model.policy import Prune
 from reconciler.model.resource import Desired
-from reconciler.model.wording import listed, printable, several, shortened
+from reconciler.model.text import listed, printable, several, shortened
 from reconciler.planning.base import Base
-from reconciler.workspace.git.applied import Applied, applied_commit, applied_ref, local_ref
-from reconciler.workspace.git.base import BaseCommit, base_of_ref, default_base
-from reconciler.workspace.git.branches import base_branches
+from reconciler.workspace.git.base import (
+    Applied,
+    BaseCommit,
+    Range,
+    applied_commit,
+    applied_ref,
+    base_branches,
+    base_of_ref,
+    default_base,
+    local_ref,
+)
 from reconciler.workspace.git.ci import head_branch_of, target_of
-from reconciler.workspace.git.range import Range
 from reconciler.workspace.git.repository import HEAD, Commit, Repository
 from reconciler.workspace.git.source import Blobs, GitSource
 from reconciler.workspace.loading import Loaded, load_at
-from reconciler.workspace.parsed_files import ParsedFiles
-from reconciler.workspace.patterns import files_by_glob
-from reconciler.workspace.snapshots import Snapshots
+from reconciler.workspace.parsed_files import ParsedFiles, Snapshots
+from reconciler.workspace.resource_files import files_by_glob
 
 _MOST_LISTED = 5
 _LONGEST_REF = 80
@@ -272,7 +278,7 @@ class WorkspaceHistory(Struct, frozen=True, dict=True):
         }
         if not removed:
             return
-        from reconciler.workspace.unloaded import keys_in_unloaded
+        from reconciler.workspace.parsed_files import keys_in_unloaded
 
         unloaded = keys_in_unloaded(self.folder, read)
         for address, file in removed.items():

@@ -16,18 +16,23 @@ from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.errors import GitUnavailable
-from reconciler.importing import effects
-from reconciler.importing.adopting import Adoption, adoptions
-from reconciler.importing.attempting import attempt_of
-from reconciler.importing.choosing import Choice, chosen, may_choose
-from reconciler.importing.context import Identity, ImportContext, identity_of
-from reconciler.importing.placing import Layout, Placing, siblings_of
+from reconciler.importing import texts as effects
+from reconciler.importing.choosing import (
+    Adoption,
+    Choice,
+    Identity,
+    ImportContext,
+    adoptions,
+    chosen,
+    identity_of,
+    may_choose,
+)
+from reconciler.importing.texts import Layout, Placing, attempt_of, siblings_of
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.imported import Adopted, Imported, Left, Lost, NeededSecret
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import Live, LiveObject, other_tool_of
 from reconciler.model.naming import kinds_named, parts
-from reconciler.model.other_tools import other_tool_of
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
 from reconciler.planning.duplicates import duplicates_of

@@ -17,8 +17,8 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.importing.placing import SCHEMA_FILE
-from reconciler.model.schema_files import schema
+from reconciler.importing.texts import SCHEMA_FILE
+from reconciler.model.schemas import schema
 from reconciler.workspace.sources import WORKSPACE_FILE
 
 _WORKSPACE_SCHEMA_FILE = ".reconciler/workspace.schema.json"

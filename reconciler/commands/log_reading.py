@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.running import POLL, Opened, opened, read_run
 from reconciler.commands.runtime import Runtime
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.run import LogEntry, Run
 from reconciler.model.run_report import LogReport, Matched
 from reconciler.operations.calls import NotOffered

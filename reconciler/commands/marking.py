@@ -9,8 +9,8 @@ from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.session import Session
 from reconciler.errors import BadUsage, GitUnavailable, ReconcilerError, StalePlan
 from reconciler.model.plan_options import Selection
-from reconciler.model.wording import listed
-from reconciler.workspace.git.branches import REMOTE, trusted_branch
+from reconciler.model.text import listed
+from reconciler.workspace.git.base import REMOTE, trusted_branch
 
 _MOST_LISTED = 5
 

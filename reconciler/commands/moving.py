@@ -17,12 +17,11 @@ from reconciler.model.address import Address
 from reconciler.model.file_change import FileChange, Moved
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names
-from reconciler.model.wording import quoted
+from reconciler.model.text import quoted
 from reconciler.workspace.declarations import Declaration, declarations, is_key
-from reconciler.workspace.foreign import Recognition
 from reconciler.workspace.loading import load_all
-from reconciler.workspace.redact_file import side_of
-from reconciler.workspace.resource_files import ResourceFiles
+from reconciler.workspace.redaction import side_of
+from reconciler.workspace.resource_files import Recognition, ResourceFiles
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.workspace_file import read_workspace
 from reconciler.workspace.yaml.document import Document

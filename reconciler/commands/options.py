@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from reconciler.model.client_options import ClientOptions
+from reconciler.model.connection import ClientOptions
 from reconciler.model.policy import UNKNOWN_VALUE
 
 

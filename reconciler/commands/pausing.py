@@ -23,7 +23,7 @@ from reconciler.model.action import Action
 from reconciler.model.file_change import FileChange
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
-from reconciler.model.wording import listed
+from reconciler.model.text import listed
 from reconciler.planning.pausing import Toggling
 
 _MOST_LISTED = 5

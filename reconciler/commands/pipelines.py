@@ -11,7 +11,7 @@ from msgspec import Struct
 from reconciler.authoring.writing import write_files
 from reconciler.commands.files import path_in_repository
 from reconciler.errors import BadUsage
-from reconciler.model.wording import quoted
+from reconciler.model.text import quoted
 from reconciler.packaged import packaged
 from reconciler.version import __version__
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import Transport
-from reconciler.client.estimate import Estimate
+from reconciler.client.limits import Estimate
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
@@ -17,7 +17,7 @@ from reconciler.kinds import all_kinds
 from reconciler.model.plan import Note, Plan
 from reconciler.model.plan_redaction import redact_plan
 from reconciler.planning.estimate import calls_of
-from reconciler.reading.key import key_may_write
+from reconciler.reading.access import key_may_write
 from reconciler.workspace.git.ci import is_job
 
 _KEY_MAY_WRITE = Note(

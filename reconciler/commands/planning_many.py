@@ -15,11 +15,10 @@ from reconciler.commands.planning import PlanResult, plan
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import BadUsage, Interrupted, ReconcilerError
+from reconciler.model.address import choice, fits_any
 from reconciler.model.event import Event, Listener, Noted, Reading
-from reconciler.model.globs import fits_any
-from reconciler.model.suggestion import choice
 from reconciler.workspace.parsed_files import ParsedFiles
-from reconciler.workspace.source_lines import with_lines
+from reconciler.workspace.resource_files import with_lines
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.workspace_file import IMPLICIT_ENVIRONMENT, read_workspace
 

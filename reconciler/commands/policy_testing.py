@@ -16,17 +16,27 @@ from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration, Ma
 from reconciler.kinds import all_kinds
 from reconciler.model.codec.plan import decode
 from reconciler.model.plan import Plan
-from reconciler.model.policy import Policy
-from reconciler.model.policy_report import PolicyReport
-from reconciler.model.policy_rule import RULE_PREFIX, PolicyRule, RuleBreach, rules_of
-from reconciler.model.wording import listed
+from reconciler.model.policy import (
+    RULE_PREFIX,
+    Policy,
+    PolicyReport,
+    PolicyRule,
+    RuleBreach,
+    rules_of,
+)
+from reconciler.model.text import listed
 from reconciler.planning.rules import breaches, message_of
-from reconciler.workspace.checks.rules import check_rule_words, check_rules
+from reconciler.workspace.resource_files import with_lines
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.settings import Deciding
-from reconciler.workspace.source_lines import with_lines
 from reconciler.workspace.sources import WORKSPACE_FILE, FolderSource
-from reconciler.workspace.workspace_file import Workspace, policy_of, read_workspace
+from reconciler.workspace.workspace_file import (
+    Workspace,
+    check_rule_words,
+    check_rules,
+    policy_of,
+    read_workspace,
+)
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import parse
 

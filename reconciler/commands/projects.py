@@ -28,11 +28,10 @@ from reconciler.kinds import all_kinds
 from reconciler.model.live import LiveObject
 from reconciler.model.project_report import ProjectDetails, ProjectLine, ProjectReport
 from reconciler.model.redaction import Revealed
+from reconciler.model.text import json_shown
 from reconciler.model.values import JSON
-from reconciler.model.wording import json_shown
 from reconciler.operations.calls import NotOffered, ObjectCalls
-from reconciler.reading.objects import read_object
-from reconciler.reading.typed import live_object
+from reconciler.reading.live import live_object, read_object
 
 RESET = "reset_token"
 TOKEN = "api_token"  # noqa: S105 - the name of a field

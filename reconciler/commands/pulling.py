@@ -18,16 +18,15 @@ from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
-from reconciler.importing.writable import doubtful_paths
+from reconciler.importing.drafting import doubtful_paths
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.change import FieldChange
+from reconciler.model.comparison import field_leaves
 from reconciler.model.drift import Drift, DriftedField, DriftedObject, LeftOut, Placed, Pulled
-from reconciler.model.json_tree import map_leaves
 from reconciler.model.kind import Kind
-from reconciler.model.leaves import field_leaves
 from reconciler.model.live import Live, LiveObject
-from reconciler.model.values import JSON, MISSING, Path, path_text, put_at
+from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at
 from reconciler.planning.base import Base
 from reconciler.planning.drift import drift_of
 

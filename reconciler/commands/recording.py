@@ -13,8 +13,7 @@ from uuid import uuid4
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.applying.audit_log import AuditLog, ByteStream, write_line
-from reconciler.applying.bus import Bus, Output
+from reconciler.applying.events import AuditLog, Bus, ByteStream, Output, write_line
 from reconciler.commands.runtime import Runtime
 from reconciler.model.event import RunInfo
 from reconciler.model.redaction import Mask

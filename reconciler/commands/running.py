@@ -16,8 +16,8 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import Target, read_targets
 from reconciler.errors import BadUsage, NotFound
-from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import Instant
+from reconciler.model.kind import Dialect
 from reconciler.model.live import id_text
 from reconciler.model.request import Query
 from reconciler.model.run import Run
@@ -29,7 +29,7 @@ from reconciler.model.run_report import (
     changes,
     oldest_pending,
 )
-from reconciler.model.wording import printable, quoted
+from reconciler.model.text import printable, quoted
 from reconciler.operations.calls import ObjectCalls
 from reconciler.operations.run_history import valid
 

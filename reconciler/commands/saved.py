@@ -19,7 +19,7 @@ from reconciler.model.change import SecretUse
 from reconciler.model.codec.plan import decode
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
-from reconciler.model.wording import printable, several
+from reconciler.model.text import printable, several
 from reconciler.planning.base import Base
 from reconciler.planning.details import touched_by
 from reconciler.planning.saved import compare

@@ -33,7 +33,7 @@ from reconciler.model.plan_options import PlanOptions
 from reconciler.model.plan_redaction import redact_event
 from reconciler.model.policy import POSSIBLE_DUPLICATE, Policy, Prune
 from reconciler.model.redaction import Mask
-from reconciler.model.wording import several
+from reconciler.model.text import several
 from reconciler.planning.base import Base
 from reconciler.planning.details import Identity, needed_details, short_forms
 from reconciler.planning.matcher import match

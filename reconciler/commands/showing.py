@@ -20,8 +20,7 @@ from reconciler.model.codec.plan import decode
 from reconciler.model.kind import Kind
 from reconciler.model.naming import Named, Names
 from reconciler.model.plan import Plan
-from reconciler.model.resolved import ResolvedParent, ResolvedResource
-from reconciler.model.resource import Resource
+from reconciler.model.resource import ResolvedParent, ResolvedResource, Resource
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.origins import OriginContext, fields_with_origin

@@ -10,9 +10,8 @@ from graphlib import TopologicalSorter
 from importlib import import_module
 from pkgutil import iter_modules
 
-from reconciler.model.described import kind_of
-from reconciler.model.kind import Kind
-from reconciler.model.schema_files import kind_names
+from reconciler.model.kind import Kind, kind_of
+from reconciler.model.schemas import kind_names
 
 
 @cache

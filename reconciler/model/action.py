@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.model.term import Term
+from reconciler.model.public import Term
 
 
 class Action(Term):

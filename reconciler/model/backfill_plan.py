@@ -12,7 +12,7 @@ from reconciler.model.address import Address
 from reconciler.model.change import Consequence
 from reconciler.model.intervals import Interval
 from reconciler.model.plan import PlanSource
-from reconciler.model.term import Term
+from reconciler.model.public import Term
 
 
 class PlannedBackfill(Struct, frozen=True):

@@ -1,16 +1,25 @@
-"""What a kind does besides its fields: rules and operations."""
+"""What a kind does besides its fields: consequences, known refusals and operations.
+
+Each rule is declared once, on a function: `@RULES.rule("id", Severity.WARNING)` or
+`@RULES.refusal("id")`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.model.change import Consequence
-from reconciler.model.operation import Operation
-from reconciler.model.rule import KnownRefusal, Rule
-from reconciler.model.values import JSONObject, Path
+from reconciler.model.action import Action
+from reconciler.model.address import Address
+from reconciler.model.change import Change, Consequence, Effect, FieldChange, Severity
+from reconciler.model.kind import Dialect
+from reconciler.model.live import LiveObject
+from reconciler.model.request import Operation
+from reconciler.model.resource import Resource
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
 
 
 def _is_unending(*_: object) -> bool:
@@ -51,3 +60,152 @@ class Behaviour(Struct, frozen=True):
     refusals: tuple[KnownRefusal, ...] = ()
     backfill_warnings: Callable[[JSONObject], tuple[Consequence, ...]] = _no_warnings
     overlap: Overlap = field(default_factory=Overlap)
+
+
+class RuleContext(Struct, frozen=True):
+    """What a rule depends on: one change and its surroundings.
+
+    `desired` is None for a deletion, `live` for a creation. `children` are the live objects
+    below a deleted one, managed or not. `siblings` are the live objects in the same parent, with
+    the names that the plan gives them, for refusals only. `now` is when live state was read.
+    """
+
+    change: Change
+    desired: Resource | None
+    live: LiveObject | None
+    now: datetime
+    dialect: Dialect | None = None
+    children: Sequence[LiveObject] = ()
+    siblings: Sequence[LiveObject] = ()
+
+    @property
+    def action(self) -> Action:
+        """The action of the change."""
+        return self.change.action
+
+    @property
+    def address(self) -> Address:
+        """The address of the change."""
+        return self.change.address
+
+    @property
+    def fields(self) -> tuple[FieldChange, ...]:
+        """The fields that change."""
+        return self.change.fields
+
+    def field(self, *path: str) -> FieldChange | None:
+        """Return the change of the field at a path, None where it does not change."""
+        return next((change for change in self.fields if change.path == path), None)
+
+    def sides(self, *path: str) -> tuple[JSON, JSON]:
+        """Return the values at a path before and after the change, MISSING if absent."""
+        change = self.field(*path)
+        if change is not None:
+            return change.before, change.after
+        value = value_at(self.live.body, path) if self.live is not None else MISSING
+        return value, value
+
+    def sent(self, *path: str) -> JSON:
+        """Return the value at a path of the bodies that are sent, or MISSING."""
+        bodies = (self.change.body or {}, self.change.after_create or {})
+        values = (value_at(body, path) for body in bodies)
+        return next((value for value in values if value is not MISSING), MISSING)
+
+    @property
+    def creates(self) -> bool:
+        """Whether a new object is created."""
+        return self.action is Action.CREATE or (
+            self.action is Action.REPLACE and self.change.new_id is None
+        )
+
+
+Outcome: TypeAlias = str | tuple[Severity | Effect, str] | None
+"""A message, a message with another severity or effect, or None."""
+
+
+class Rule(Struct, frozen=True):
+    """A rule with its stable id, which `policy.deny` names.
+
+    The first of `severities` is the default. `meaning` is the docstring of its function: when it
+    applies, what it means, and what to do. `judge` is called for changes with one of the `actions`.
+    """
+
+    id: str
+    severities: tuple[Severity, ...]
+    meaning: str
+    judge: Callable[[RuleContext], Outcome]
+    actions: tuple[Action, ...]
+    effect: Effect = Effect.OTHER
+
+    def __call__(self, context: RuleContext) -> Consequence | None:
+        """Return the consequence of a change, if there is one."""
+        outcome = self.judge(context) if context.action in self.actions else None
+        if outcome is None:
+            return None
+        other, message = (None, outcome) if isinstance(outcome, str) else outcome
+        severity = other if isinstance(other, Severity) else self.severities[0]
+        effect = other if isinstance(other, Effect) else self.effect
+        return Consequence(self.id, severity, message, effect)
+
+
+class Objection(Struct, frozen=True):
+    """What the server objects to, the field of the resource that it is about, and the fix.
+
+    `because_of` is the live object that is the reason, if there is one.
+    """
+
+    message: str
+    fix: str
+    path: Path = ()
+    because_of: LiveObject | None = None
+
+
+class KnownRefusal(Struct, frozen=True):
+    """A change that the server is known to refuse, with a stable id, which `policy.attempt` names.
+
+    `meaning` is the docstring of its function.
+    """
+
+    id: str
+    meaning: str
+    judge: Callable[[RuleContext], Objection | None]
+    actions: tuple[Action, ...]
+
+    def __call__(self, context: RuleContext) -> Objection | None:
+        """Return what the server objects to in a change, if anything."""
+        return self.judge(context) if context.action in self.actions else None
+
+
+class Rules(Struct):
+    """The rules of a kind, in the order of their definition."""
+
+    consequences: list[Rule] = field(default_factory=list)
+    refusals: list[KnownRefusal] = field(default_factory=list)
+
+    def rule(
+        self,
+        rule_id: str,
+        *severities: Severity,
+        effect: Effect = Effect.OTHER,
+        on: tuple[Action, ...] = tuple(Action),
+    ) -> Callable[[Callable[[RuleContext], Outcome]], Rule]:
+        """Add the decorated function as a rule for changes with one of the actions."""
+
+        def add(judge: Callable[[RuleContext], Outcome]) -> Rule:
+            rule = Rule(rule_id, severities, str(judge.__doc__), judge, on, effect)
+            self.consequences.append(rule)
+            return rule
+
+        return add
+
+    def refusal(
+        self, rule_id: str, *, on: tuple[Action, ...]
+    ) -> Callable[[Callable[[RuleContext], Objection | None]], KnownRefusal]:
+        """Add the decorated function as a known refusal of changes with one of the actions."""
+
+        def add(judge: Callable[[RuleContext], Objection | None]) -> KnownRefusal:
+            refusal = KnownRefusal(rule_id, str(judge.__doc__), judge, on)
+            self.refusals.append(refusal)
+            return refusal
+
+        return add

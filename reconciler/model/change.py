@@ -7,8 +7,8 @@ from msgspec import Struct
 from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address
+from reconciler.model.public import Term
 from reconciler.model.resource import ParentRef
-from reconciler.model.term import Term
 from reconciler.model.values import JSON, JSONObject, Path, SecretRef
 
 

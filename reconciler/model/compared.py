@@ -8,7 +8,7 @@ from msgspec import UnsetType, field
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
-from reconciler.model.codec.values import encode_value
+from reconciler.model.codec.base import encode_value
 from reconciler.model.public import Count, Public, derived
 from reconciler.model.values import JSON, Path, path_text
 

@@ -6,8 +6,7 @@ from datetime import datetime
 
 from reconciler.model.address import Address
 from reconciler.model.intervals import Interval
-from reconciler.model.public import Count, Public, derived
-from reconciler.model.term import Term
+from reconciler.model.public import Count, Public, Term, derived
 
 
 class GapState(Term):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.model.public import Public, derived
-from reconciler.model.term import Term
+from reconciler.model.public import Public, Term, derived
 
 
 class Health(Term):

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct
 
-from reconciler.model.dialect import Dialect
-from reconciler.model.interval_step import step_of
+from reconciler.model.kind import Dialect
+from reconciler.model.moments import step_of
 from reconciler.model.values import JSONObject
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

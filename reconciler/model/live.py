@@ -1,4 +1,8 @@
-"""Live state: objects as the API returns them."""
+"""Live state: objects as the API returns them, and the marks in their names.
+
+Another as-code tool, posthog-definitions, pairs its files with live objects by a marker in their
+names (docs/service.md 22): without it, its next run creates a second object.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,19 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from reconciler.model.address import Address
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.values import JSON
 
 _ID = re.compile(r"[A-Za-z0-9_-]+")
+OTHER_TOOL = "posthog-definitions"
+"""Its name, which is the code of notes and violations about it, too."""
+_MARKER = re.compile(
+    r"(?P<name>.*?)\s*"
+    r"(?:<!--\s*iac:[\w-]+:(?P<key>\S+)\s+iac:hash:\S+\s*-->"
+    r"|\[iac:[\w-]+:(?P<fork>\S+)\s+iac:hash:[0-9a-f]+\])\s*",
+    re.DOTALL,
+)
+_MARKED = re.compile(r"(?P<name>.*) \(replaces (?P<old_id>[A-Za-z0-9-]+)\)", re.DOTALL)
 
 
 def id_text(value: JSON) -> str | None:
@@ -68,3 +81,40 @@ class Live(Struct, frozen=True):
     def of(self, kind: str) -> tuple[LiveObject, ...]:
         """Return the objects of one kind, in the order of reading."""
         return self.objects.get(kind, ())
+
+
+class OtherTool(Struct, frozen=True):
+    """The name of an object without the marker, and its key in the other tool."""
+
+    name: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{OTHER_TOOL} (key {self.key})"
+
+
+def other_tool_of(name: str) -> OtherTool | None:
+    """Return what the marker of a live name says, None without one at its end."""
+    if "iac:" not in name:
+        return None
+    match = _MARKER.fullmatch(name)
+    return OtherTool(match["name"].strip(), match["key"] or match["fork"]) if match else None
+
+
+def plain_name(name: str) -> str:
+    """Return a live name without whitespace around it and without the marker."""
+    other = other_tool_of(name)
+    return other.name if other is not None else name.strip()
+
+
+def marked_name(name: str, old_id: str) -> str:
+    """Return `NAME (replaces OLD-ID)`, which a new object has until the old one is deleted."""
+    return f"{name} (replaces {old_id})"
+
+
+def parse_marked_name(text: str) -> tuple[str, str] | None:
+    """Return the name and the id of the old object, None if a name has no mark."""
+    if not text.rstrip().endswith(")"):
+        return None
+    match = _MARKED.fullmatch(text.strip())
+    return (match["name"], match["old_id"]) if match else None

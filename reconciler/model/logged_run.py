@@ -11,7 +11,7 @@ from reconciler.errors import ExitCode
 from reconciler.model.change import Change
 from reconciler.model.event import RunInfo
 from reconciler.model.plan import Plan
-from reconciler.model.term import Term
+from reconciler.model.public import Term
 
 
 class Ending(Term):

@@ -1,4 +1,4 @@
-"""Times and durations as people write them in options."""
+"""Times and durations: as people write them in options, and the intervals of schedules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from reconciler.errors import BadUsage
-from reconciler.model.wording import quoted
+from reconciler.model.text import quoted
+from reconciler.model.values import JSON
 
 _DURATION = re.compile(r"([0-9]{1,5})(m|h|d|w)")
 _UNITS = {
@@ -16,6 +17,9 @@ _UNITS = {
     "w": timedelta(weeks=1),
 }
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DAY = timedelta(days=1)
+_STEPS = {"hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY}
+_MINUTES = re.compile(r"every ([1-9][0-9]{0,3}) minutes")
 
 
 def duration_of(text: str, *, option: str) -> timedelta:
@@ -49,3 +53,9 @@ def moment_or_ago(text: str, now: datetime, *, option: str) -> datetime:
 def is_date(text: str) -> bool:
     """Return whether a text is a date without a time."""
     return _DATE.fullmatch(text) is not None
+
+
+def step_of(interval: JSON) -> timedelta | None:
+    """Return the nominal length of an interval, None if it is unknown."""
+    minutes = _MINUTES.fullmatch(str(interval))
+    return timedelta(minutes=int(minutes[1])) if minutes else _STEPS.get(str(interval))

@@ -10,13 +10,11 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from msgspec import Struct
 
 from reconciler.errors import BadUsage
-from reconciler.model.address import UNMANAGED_PREFIX, Address
-from reconciler.model.globs import fits_any
+from reconciler.model.address import UNMANAGED_PREFIX, Address, choice, fits_any, nearest
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Resource
-from reconciler.model.suggestion import choice, nearest
-from reconciler.model.wording import listed, printable, quoted
+from reconciler.model.text import listed, printable, quoted
 
 _MOST_LISTED = 10
 _HOW = "write an address (kind.key), an id, a key, a name or a glob"

@@ -12,10 +12,10 @@ from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, Severity
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan_options import Selection
-from reconciler.model.wording import listed, printable
+from reconciler.model.text import listed, printable
 
 _MOST_DANGERS = 8
 

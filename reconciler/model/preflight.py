@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from reconciler.model.address import Address
-from reconciler.model.public import Public, derived
-from reconciler.model.term import Term
+from reconciler.model.public import Public, Term, derived
 
 
 class StepStatus(Term):

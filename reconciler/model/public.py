@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import orjson
 from msgspec import UNSET, Meta, Struct
@@ -14,10 +15,23 @@ from msgspec.structs import asdict, fields
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
 from reconciler.model.field_types import time_text
-from reconciler.model.wording import plain_json
+from reconciler.model.text import plain_json
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_NON_STR_KEYS
+
+
+class Term(StrEnum):
+    """A word of the public JSON with its meaning, for the schemas and for printed plans."""
+
+    meaning: str
+
+    def __new__(cls, word: str, meaning: str = "") -> Self:
+        """Create a member from its word and its meaning."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.meaning = meaning
+        return member
 
 
 class derived(property):  # noqa: N801 - used as property is

@@ -1,4 +1,4 @@
-"""A call as a value: what is sent, and whether it may be repeated."""
+"""Calls as values, and the routes and operations of a kind that they are made from."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
+from reconciler.model.kind import Dialect, Kind
+from reconciler.model.text import printable
 from reconciler.model.values import JSON, JSONObject
-from reconciler.model.wording import printable
 
 Query: TypeAlias = Mapping[str, str | tuple[str, ...]]
 """Parameters. One with several values is repeated."""
@@ -50,3 +51,125 @@ class Answer(Struct, frozen=True):
     body: JSON
     attempts: int = 1
     unclear: bool = False
+
+
+class Paging(StrEnum):
+    """What an operation returns."""
+
+    ONE = "one"
+    """One object."""
+    PAGES = "pages"
+    """A list with `limit` and `offset`."""
+    CURSOR = "cursor"
+    """A list whose `next` is the address of the next page; it has no count."""
+
+
+class Operation(Struct, frozen=True):
+    """One operation of the API.
+
+    name
+        Unique in its kind: `pause`, `runs`, `run_logs`.
+    path
+        Below the path of the object, such as `runs/{run}/logs/`, or absolute if it begins with a
+        slash, with `{organization}`, `{parent}` and `{id}`.
+    scope
+        The least scope of an API key, None if it is not documented.
+    below_parent
+        Whether only the path of the parent has it, not the path of the organization.
+    since, until
+        The first and the last dialect that have it, None for an open end.
+    refused_to_keys
+        The dialects that have it, and refuse it to API keys.
+    query
+        Parameters that are always sent.
+    source
+        Where docs/service.md describes it.
+    """
+
+    name: str
+    method: str
+    path: str
+    scope: str | None
+    paging: Paging = Paging.ONE
+    repeat: Repeat = Repeat.SAFE
+    below_parent: bool = False
+    since: Dialect | None = None
+    until: Dialect | None = None
+    refused_to_keys: frozenset[Dialect] = frozenset()
+    query: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+
+    def offered_by(self, dialect: Dialect | None) -> bool:
+        """Return whether servers of a dialect offer it to API keys; True if unknown."""
+        if dialect is None:
+            return True
+        offered = dialect in Dialect.between(self.since, self.until)
+        return offered and dialect not in self.refused_to_keys
+
+
+class Routes(Struct, frozen=True):
+    """Paths and requests for the objects of one kind, below one parent.
+
+    Without `parent_id` they are those of the whole organization, where the kind has such paths.
+    """
+
+    kind: Kind
+    organization: str
+    parent_id: str | None = None
+
+    @property
+    def collection(self) -> str:
+        """The path that lists objects and creates them."""
+        paths = self.kind.paths
+        survey = paths.survey if self.parent_id is None else None
+        template = survey or paths.collection
+        return template.format(organization=self.organization, parent=self.parent_id)
+
+    def read(self, live_id: str) -> Request:
+        """Return the request that reads one object."""
+        return Request("GET", self._object(live_id), Repeat.SAFE)
+
+    def create(self, body: JSONObject) -> Request:
+        """Return the request that creates an object. A repeat may create a second one."""
+        return Request("POST", self.collection, Repeat.AFTER_LOOKING, body=body)
+
+    def patch(self, live_id: str, body: JSONObject) -> Request:
+        """Return the request that sets fields. A repeat has the same effect."""
+        return Request("PATCH", self._object(live_id), Repeat.SAFE, body=body)
+
+    def delete(self, live_id: str) -> Request:
+        """Return the request that deletes an object. A repeat is a 404."""
+        return Request("DELETE", self._object(live_id), Repeat.SAFE)
+
+    def action(
+        self, live_id: str, name: str, *, body: JSONObject | None = None, repeat: Repeat
+    ) -> Request:
+        """Return the request of an action on an object, such as `pause`."""
+        return Request("POST", f"{self._object(live_id)}{name}/", repeat, body=body or {})
+
+    def operation(
+        self,
+        operation: Operation,
+        live_id: str = "",
+        *,
+        body: JSONObject | None = None,
+        query: Query | None = None,
+        **names: str,
+    ) -> Request:
+        """Return the request of an operation. `names` are ids that its path contains."""
+        path = operation.path.format(
+            organization=self.organization, parent=self.parent_id, id=live_id, **names
+        )
+        if not path.startswith("/"):
+            path = f"{self._object(live_id)}{path}"
+        sent = (body or {}) if operation.method != "GET" else None
+        return Request(
+            operation.method,
+            path,
+            operation.repeat,
+            body=sent,
+            query={**operation.query, **(query or {})},
+        )
+
+    def _object(self, live_id: str) -> str:
+        return f"{self.collection}{live_id}/"

@@ -11,8 +11,8 @@ from msgspec import Struct
 from reconciler.model.live import id_text
 from reconciler.model.public import Public
 from reconciler.model.run_status import BILLING, COMPLETED
+from reconciler.model.text import json_shown
 from reconciler.model.values import JSON, JSONObject
-from reconciler.model.wording import json_shown
 
 _PENDING = frozenset({"Starting", "Running"})
 FAILED = frozenset({"Failed", "FailedRetryable", BILLING, "TimedOut", "Terminated"})

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from reconciler.model.address import Address
-from reconciler.model.public import Count, Public, derived
+from reconciler.model.public import Count, Public, Term, derived
 from reconciler.model.run import Run
-from reconciler.model.term import Term
 
 
 class State(Term):

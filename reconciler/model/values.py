@@ -1,15 +1,33 @@
-"""JSON values, absent values and secrets."""
+"""JSON values, the references and secrets in them, and where they were set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from enum import Enum
-from typing import Final, Literal, NoReturn
+from functools import cache
+from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from reconciler.model.json_tree import JSON, PLAIN, JSONObject, Path, leaves
-from reconciler.model.reference import Reference
+from reconciler.diagnostics import Mark
+
+SECRET = "secret"  # noqa: S105 - a word of the syntax
+UNSET = "${unset}"
+"""The value that removes a field of a lower layer."""
+_PART = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
+_START = re.compile(r"[^{}\r\n]*[{}]?")
+_DEFAULT = ":-"
+JSON: TypeAlias = Any
+"""A JSON value, with `SecretRef` in place of secrets."""
+
+JSONObject: TypeAlias = Mapping[str, Any]
+
+_Leaf = TypeVar("_Leaf")
+
+Path: TypeAlias = tuple[str | int, ...]
+"""The path of a value inside a resource, for example ("destination", "config", "prefix")."""
 
 
 class Missing(Enum):
@@ -23,21 +41,6 @@ class Missing(Enum):
     def __bool__(self) -> Literal[False]:
         return False
 
-
-__all__ = [
-    "JSON",
-    "MISSING",
-    "JSONObject",
-    "Missing",
-    "Path",
-    "SecretRef",
-    "SecretSource",
-    "SecretValue",
-    "path_text",
-    "put_at",
-    "secret_refs",
-    "value_at",
-]
 
 MISSING: Final = Missing.MISSING
 """An absent field, which is not managed. Null is a value."""
@@ -168,3 +171,216 @@ def secret_refs(value: JSON, path: Path = ()) -> tuple[tuple[Path, SecretRef], .
     others = leaves(value, path, skip=PLAIN)
     refs = [(place, leaf) for place, leaf in others if isinstance(leaf, SecretRef)]
     return tuple(sorted(refs, key=lambda ref: ref[0]))
+
+
+class Reference(Struct, frozen=True):
+    """The text between `${` and `}`.
+
+    An unclosed one has all the text after `${`.
+    """
+
+    inside: str
+    closed: bool = True
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether it is written `${secret:…}`."""
+        return self.inside.partition(":")[0] == SECRET
+
+    @property
+    def provider(self) -> str:
+        """The name before the argument, for example `env`."""
+        text = self.inside.partition(":")[2] if self.is_secret else self.inside
+        return text.partition(":")[0]
+
+    @property
+    def argument(self) -> str:
+        """The argument: a name, a path or a command. Empty without one."""
+        text = self.inside.partition(":")[2] if self.is_secret else self.inside
+        return text.partition(":")[2]
+
+    @property
+    def start(self) -> str:
+        """The reference as it is written, up to a brace or a line break in an unclosed one."""
+        return str(self) if self.closed else "${" + (_START.match(self.inside) or [""])[0]
+
+    @property
+    def has_default(self) -> bool:
+        """Whether a default follows the argument: `${env:NAME:-default}`."""
+        return _DEFAULT in self.inside
+
+    def without_default(self, mask: str) -> str:
+        """Return the reference as text, with a mask in place of its default."""
+        name, sign, _ = self.inside.partition(_DEFAULT)
+        return f"${{{name}{sign}{mask}}}" if sign else str(self)
+
+    def __str__(self) -> str:
+        return f"${{{self.inside}}}" if self.closed else f"${{{self.inside}"
+
+
+def with_default(argument: str) -> tuple[str, str | None]:
+    """Split `NAME:-default` into the name and the default, None where there is none."""
+    name, sign, default = argument.partition(_DEFAULT)
+    return name, default if sign else None
+
+
+def text_parts(text: str) -> Iterator[str | Reference]:
+    """Yield the plain text and the references of a text, in order; `$${` is the plain text `${`.
+
+    An unclosed reference is the last part.
+    """
+    end = 0
+    for match in _PART.finditer(text):
+        if match.start() > end:
+            yield text[end : match.start()]
+        end = match.end()
+        if match[0] == "$${":
+            yield "${"
+        elif match[2]:
+            yield Reference(match[1])
+        else:
+            yield Reference(text[match.start() + 2 :], closed=False)
+            return
+    if end < len(text):
+        yield text[end:]
+
+
+def references_in(text: str) -> tuple[Reference, ...]:
+    """Return the closed references of a text, in order."""
+    return tuple(Reference(match[1]) for match in _PART.finditer(text) if match[2])
+
+
+def is_only_references(text: str) -> bool:
+    """Return whether a text consists of references without defaults."""
+    references = references_in(text)
+    plain = "".join(map(str, references)) == text != ""
+    return plain and not any(reference.has_default for reference in references)
+
+
+def is_reference_without_default(text: str) -> bool:
+    """Return whether a text is one reference without a default, which may be a secret."""
+    match references_in(text):
+        case (only,):
+            return str(only) == text and not only.has_default
+    return False
+
+
+def holds_reference(text: str) -> bool:
+    """Return whether a reference begins in a text."""
+    return "${" in text.replace("$${", "")
+
+
+def escaped_text(text: str) -> str:
+    """Return a text with `$${` in place of `${`."""
+    return text.replace("${", "$${")
+
+
+@cache
+def form_of(kind: type) -> type | None:
+    """Return dict or list for a container's class, None for that of a leaf.
+
+    Cached, since abstract classes are slow.
+    """
+    if issubclass(kind, Mapping):
+        return dict
+    return list if issubclass(kind, (list, tuple)) else None
+
+
+PLAIN: AbstractSet[type] = frozenset({str, int, bool, float, type(None)})
+"""The classes of plain JSON leaves: neither secret nor unknown."""
+
+
+def _items(value: JSON) -> Iterable[tuple[str | int, JSON]] | None:
+    """Return the parts of a container with their names or positions, None for a leaf."""
+    form = None if value.__class__ in PLAIN else form_of(value.__class__)
+    if form is None:
+        return None
+    items: Iterable[tuple[str | int, JSON]] = value.items() if form is dict else enumerate(value)
+    return items
+
+
+def parts_of(value: JSON) -> Iterable[JSON]:
+    """Return the values directly inside a container, nothing for a leaf."""
+    return (item for _, item in _items(value) or ())
+
+
+def walk(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
+    """Yield a value and everything inside it with its path, containers before their content."""
+    yield path, value
+    for name, item in _items(value) or ():
+        yield from walk(item, (*path, name))
+
+
+def leaves(
+    value: JSON, path: Path = (), *, skip: AbstractSet[type] = frozenset()
+) -> Iterator[tuple[Path, JSON]]:
+    """Yield every value that is neither a mapping nor a list, with its path.
+
+    Leaves whose class is in `skip` are left out, which saves most of the time.
+    """
+    if value.__class__ in skip:
+        return
+    items = _items(value)
+    if items is None:
+        yield path, value
+        return
+    for name, item in items:
+        if item.__class__ not in skip:
+            yield from leaves(item, (*path, name), skip=skip)
+
+
+def leaves_of(value: JSON, wanted: type[_Leaf]) -> Iterator[_Leaf]:
+    """Yield the leaves of one class inside a container, in any order: their paths cost most."""
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        for item in value.values() if form_of(value.__class__) is dict else value:
+            kind = item.__class__
+            if kind is wanted:
+                yield item
+            elif kind not in PLAIN and form_of(kind) is not None:
+                pending.append(item)
+
+
+def mapped_leaves(value: JSON, path: Path = ()) -> Iterator[tuple[Path, JSON]]:
+    """Yield every value that is not a mapping, and empty mappings, with their paths."""
+    if isinstance(value, Mapping) and value:
+        for name, item in value.items():
+            yield from mapped_leaves(item, (*path, name))
+    else:
+        yield path, value
+
+
+def map_leaves(
+    value: JSON, change: Callable[[JSON], JSON], *, keep: AbstractSet[type] = frozenset()
+) -> JSON:
+    """Return the value with `change` applied to all leaves.
+
+    Leaves whose class is in `keep` never change, which saves most of the time. Unchanged parts are
+    shared with the value, not copied.
+    """
+    form = form_of(value.__class__)
+    if form is None:
+        return change(value)
+    items: Any = value.items() if form is dict else enumerate(value)
+    changed: Any = None
+    for key, item in items:
+        if item.__class__ in keep:
+            continue
+        new = map_leaves(item, change, keep=keep)
+        if new is not item:
+            if changed is None:
+                changed = form(value)
+            changed[key] = new
+    return value if changed is None else changed
+
+
+class FieldOrigin(Struct, frozen=True):
+    """A place that sets a field.
+
+    `layer` is "resource", "override <environment>" or "defaults"; for a reference, it is the
+    mapping of the variables, "environment", "default" or "file". `at` is None outside of files.
+    """
+
+    layer: str
+    at: Mark | None

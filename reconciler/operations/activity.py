@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.client.tasks import together
+from reconciler.client.waits import together
 from reconciler.errors import ServiceError
 from reconciler.model.comparison import comparable
 from reconciler.model.drift import Attribution, Drift, DriftedField, DriftedObject

@@ -20,9 +20,9 @@ from reconciler.errors import (
     Unavailable,
 )
 from reconciler.model.backfill_plan import BackfillEnd, BackfillState, PlannedBackfill
-from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import Instant
 from reconciler.model.intervals import Schedule
+from reconciler.model.kind import Dialect
 from reconciler.model.run import BackfillRow, Run
 from reconciler.model.run_status import COMPLETED
 from reconciler.model.values import JSONObject

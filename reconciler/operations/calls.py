@@ -9,12 +9,9 @@ from msgspec import Struct
 
 from reconciler.client import Transport
 from reconciler.errors import InvalidResponse, ReconcilerError
-from reconciler.model.dialect import Dialect
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Dialect, Kind
 from reconciler.model.live import LiveObject
-from reconciler.model.operation import Operation, Paging
-from reconciler.model.request import Query, Request
-from reconciler.model.routes import Routes
+from reconciler.model.request import Operation, Paging, Query, Request, Routes
 from reconciler.model.values import JSON, JSONObject
 
 MOST_PAGES = 2_000

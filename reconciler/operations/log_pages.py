@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from reconciler.errors import Forbidden, InvalidResponse
-from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import Instant
+from reconciler.model.kind import Dialect
 from reconciler.model.request import Query
 from reconciler.model.run import LogEntry
 from reconciler.operations.calls import NotOffered, ObjectCalls

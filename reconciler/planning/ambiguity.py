@@ -10,8 +10,8 @@ from reconciler.errors import AmbiguousIdentity
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
+from reconciler.model.text import printable, quoted
 from reconciler.model.values import MISSING, value_at
-from reconciler.model.wording import printable, quoted
 
 
 class Ambiguities(Struct):

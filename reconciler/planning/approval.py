@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan
-from reconciler.model.wording import printable, quoted
+from reconciler.model.text import printable, quoted
 
 
 class Approval(Struct, frozen=True):

@@ -15,7 +15,7 @@ from reconciler.model.intervals import Interval, Schedule
 from reconciler.model.moments import is_date, moment_of
 from reconciler.model.run import Run
 from reconciler.model.run_status import BILLING
-from reconciler.model.wording import printable, quoted, several
+from reconciler.model.text import printable, quoted, several
 from reconciler.planning.approval import Approval
 
 _SHOWN = "%Y-%m-%dT%H:%M:%SZ"

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from reconciler.model.change import FieldChange
-from reconciler.model.dialect import Dialect
+from reconciler.model.comparison import unknown_field
 from reconciler.model.field_types import Boolean, DecimalText, Instant, Integer, MergedObject, Text
-from reconciler.model.kind import Field, Kind, Variant
-from reconciler.model.leaves import unknown_field
+from reconciler.model.kind import Dialect, Field, Kind, Variant
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Resource
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef

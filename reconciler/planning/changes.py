@@ -8,16 +8,14 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 
 from reconciler.model.action import Action
+from reconciler.model.behaviour import RuleContext
 from reconciler.model.change import Change, FieldChange, Origin, Reason, SecretNote, SecretUse
-from reconciler.model.comparison import display_value, is_default, is_identical
-from reconciler.model.leaves import field_leaves
-from reconciler.model.live import LiveObject
+from reconciler.model.comparison import display_value, field_leaves, is_default, is_identical
+from reconciler.model.live import LiveObject, parse_marked_name
 from reconciler.model.plan import Note
-from reconciler.model.replacement import parse_marked_name
 from reconciler.model.resource import State
-from reconciler.model.rule import RuleContext
+from reconciler.model.text import printable, quoted
 from reconciler.model.values import JSON, MISSING, path_text
-from reconciler.model.wording import printable, quoted
 from reconciler.planning.ambiguity import interrupted
 from reconciler.planning.bodies import create_body, update_body
 from reconciler.planning.change_context import ChangeContext

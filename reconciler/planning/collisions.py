@@ -10,7 +10,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Note
 from reconciler.model.resource import Resource, State
-from reconciler.model.wording import listed, quoted
+from reconciler.model.text import listed, quoted
 from reconciler.planning.matcher import Matching
 from reconciler.planning.places import Parts, Place, Places
 

@@ -12,18 +12,10 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from reconciler.model.compared import FieldDifference, FieldSide, Intent
-from reconciler.model.comparison import is_same, with_default
+from reconciler.model.comparison import field_leaves, is_same, with_default
 from reconciler.model.kind import Field, Kind
-from reconciler.model.leaves import field_leaves
 from reconciler.model.resource import ParentRef, Resource, State
-from reconciler.model.values import (
-    JSON,
-    MISSING,
-    JSONObject,
-    Path,
-    SecretRef,
-    value_at,
-)
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, value_at
 
 _IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from"))
 """What an object is recognized by, which may differ between environments."""

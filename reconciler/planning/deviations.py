@@ -8,8 +8,8 @@ from typing import Final
 from reconciler.model.action import Action
 from reconciler.model.change import Change, FieldChange
 from reconciler.model.field_types import canonical_text
+from reconciler.model.text import printable, shortened
 from reconciler.model.values import JSON, MISSING, path_text
-from reconciler.model.wording import printable, shortened
 
 _LONGEST_VALUE: Final = 60
 _ABSENT = "(not set)"

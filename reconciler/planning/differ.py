@@ -13,16 +13,17 @@ from msgspec.structs import replace
 
 from reconciler.model.change import FieldChange, Origin
 from reconciler.model.comparison import (
+    Leaf,
     comparable,
     compared,
     display_value,
+    field_leaves,
     is_default,
     is_equal,
     is_same,
 )
 from reconciler.model.field_types import MergedObject
 from reconciler.model.kind import Kind
-from reconciler.model.leaves import Leaf, field_leaves
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Lifecycle, Resource
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, path_text, value_at

@@ -8,7 +8,7 @@ from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, FieldChange, Origin
 from reconciler.model.drift import Drift, DriftedField, DriftedObject
-from reconciler.model.other_tools import OTHER_TOOL
+from reconciler.model.live import OTHER_TOOL
 from reconciler.model.plan import Plan
 from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.planning.base import Base

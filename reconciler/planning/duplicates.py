@@ -17,17 +17,15 @@ from msgspec import Struct
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, Reason
-from reconciler.model.comparison import comparable
+from reconciler.model.comparison import comparable, field_leaves
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
-from reconciler.model.leaves import field_leaves
-from reconciler.model.live import LiveObject
-from reconciler.model.other_tools import other_tool_of, plain_name
+from reconciler.model.live import LiveObject, other_tool_of, plain_name
 from reconciler.model.plan import Refusal, Unmanaged
 from reconciler.model.policy import POSSIBLE_DUPLICATE
 from reconciler.model.resource import Resource, State
+from reconciler.model.text import printable, quoted, several, yaml_text
 from reconciler.model.values import MISSING, JSONObject, Path, SecretRef, value_at
-from reconciler.model.wording import printable, quoted, several, yaml_text
 from reconciler.planning.base import Base
 from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.places import Place, Places

@@ -15,20 +15,18 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import Mark
 from reconciler.model.action import Action
-from reconciler.model.address import Address
+from reconciler.model.address import Address, joined, near_miss
+from reconciler.model.behaviour import KnownRefusal, Objection, RuleContext
 from reconciler.model.change import Change
 from reconciler.model.kind import Kind
-from reconciler.model.live import Live, LiveObject
-from reconciler.model.other_tools import OTHER_TOOL, other_tool_of
+from reconciler.model.live import OTHER_TOOL, Live, LiveObject, other_tool_of
 from reconciler.model.plan import Refusal, Unmanaged
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import POSSIBLE_DUPLICATE, UNKNOWN_VALUE, Policy, to_send_anyway
 from reconciler.model.resource import Resource
-from reconciler.model.rule import KnownRefusal, Objection, RuleContext
-from reconciler.model.schema_files import known_schema, listed_values
-from reconciler.model.suggestion import joined, near_miss
+from reconciler.model.schemas import known_schema, listed_values
+from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import JSON, Path, path_text, value_at
-from reconciler.model.wording import listed, printable, quoted, several
 from reconciler.planning.base import Base
 from reconciler.planning.duplicates import Duplicate, refusal_of
 from reconciler.planning.inside import UNMANAGED, Obstacle, obstacles, of_declared

@@ -8,8 +8,8 @@ from reconciler.model.change import RecentRun
 from reconciler.model.kind import Kind
 from reconciler.model.live import LiveObject
 from reconciler.model.run import InvalidRun, moment_at
+from reconciler.model.text import printable, shortened
 from reconciler.model.values import JSON, value_at
-from reconciler.model.wording import printable, shortened
 
 _MOST = 10
 _LONGEST_STATUS = 40

@@ -21,9 +21,8 @@ from reconciler.model.compared import (
     OnlyIn,
     ResourceDifference,
 )
-from reconciler.model.comparison import comparable, is_default, is_same
+from reconciler.model.comparison import comparable, field_leaves, is_default, is_same
 from reconciler.model.kind import Kind
-from reconciler.model.leaves import field_leaves
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.values import JSON, MISSING, Path
 from reconciler.planning.details import Identity, short_forms

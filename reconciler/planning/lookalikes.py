@@ -14,15 +14,12 @@ from msgspec import Struct, field
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change
-from reconciler.model.comparison import is_default, is_equal
+from reconciler.model.comparison import field_leaves, is_default, is_equal
 from reconciler.model.kind import Kind
-from reconciler.model.leaves import field_leaves
-from reconciler.model.live import LiveObject
-from reconciler.model.other_tools import other_tool_of, plain_name
+from reconciler.model.live import LiveObject, other_tool_of, parse_marked_name, plain_name
 from reconciler.model.plan import Note
-from reconciler.model.replacement import parse_marked_name
 from reconciler.model.resource import Resource
-from reconciler.model.wording import printable, quoted, several, yaml_text
+from reconciler.model.text import printable, quoted, several, yaml_text
 from reconciler.planning.places import Place, Places
 
 _MOST_OBJECTS = 3

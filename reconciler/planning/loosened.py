@@ -8,7 +8,7 @@ from operator import attrgetter
 from reconciler.model.address import Address
 from reconciler.model.plan import Note
 from reconciler.model.resource import Desired, Resource
-from reconciler.model.wording import listed, printable, quoted, several
+from reconciler.model.text import listed, printable, quoted, several
 from reconciler.planning.base import Base
 from reconciler.planning.matcher import Matching
 

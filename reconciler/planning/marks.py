@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct, field
 
-from reconciler.model.live import LiveObject
-from reconciler.model.replacement import parse_marked_name
+from reconciler.model.live import LiveObject, parse_marked_name
 
 
 class MarkedObject(Struct, frozen=True):

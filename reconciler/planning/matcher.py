@@ -8,14 +8,12 @@ from functools import cached_property
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.model.address import Address
-from reconciler.model.globs import fits_any
+from reconciler.model.address import Address, fits_any
 from reconciler.model.kind import Kind, containers
-from reconciler.model.live import Live, LiveObject
-from reconciler.model.other_tools import other_tool_of
+from reconciler.model.live import Live, LiveObject, other_tool_of
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource, State
-from reconciler.model.wording import printable, quoted
+from reconciler.model.text import printable, quoted
 from reconciler.planning.ambiguity import Ambiguities
 from reconciler.planning.base import History
 from reconciler.planning.former import FormerObjects, Names, RemovedResource, candidates_of

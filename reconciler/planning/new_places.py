@@ -15,13 +15,7 @@ from reconciler.model.address import Address
 from reconciler.model.change import Change, NewPlace, Novelty
 from reconciler.model.kind import Kind
 from reconciler.model.resource import Resource
-from reconciler.model.values import (
-    JSON,
-    MISSING,
-    JSONObject,
-    SecretSource,
-    secret_refs,
-)
+from reconciler.model.values import JSON, MISSING, JSONObject, SecretSource, secret_refs
 from reconciler.planning.base import Base
 from reconciler.planning.matcher import Match
 from reconciler.planning.places import UNKNOWN, Places, Reach

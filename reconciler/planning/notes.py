@@ -12,12 +12,11 @@ from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, SecretUse
 from reconciler.model.kind import Kind
-from reconciler.model.live import LiveObject
-from reconciler.model.other_tools import OTHER_TOOL, other_tool_of, plain_name
+from reconciler.model.live import OTHER_TOOL, LiveObject, other_tool_of, plain_name
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy, Prune
+from reconciler.model.text import listed, printable, quoted
 from reconciler.model.values import value_at
-from reconciler.model.wording import listed, printable, quoted
 from reconciler.planning.base import Base
 from reconciler.planning.changes import interrupted_note
 from reconciler.planning.collisions import collision_notes

@@ -16,7 +16,7 @@ from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, ParentRef, Resource
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 from reconciler.planning.differ import is_ignored
 from reconciler.planning.planner import PlanContext, make_plan
 

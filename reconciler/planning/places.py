@@ -13,10 +13,9 @@ from msgspec.structs import replace
 from reconciler.model.change import Novelty
 from reconciler.model.comparison import comparable, is_default
 from reconciler.model.field_types import OpenObject, canonical_text
-from reconciler.model.json_tree import leaves
 from reconciler.model.kind import Field, Kind, Variant
-from reconciler.model.secret_names import looks_like_address, looks_secret
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, value_at
+from reconciler.model.schemas import looks_like_address, looks_secret
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, leaves, value_at
 
 _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
 UNKNOWN = "*"

@@ -13,8 +13,7 @@ from msgspec import Struct
 from reconciler.model.address import Address
 from reconciler.model.change import Reason
 from reconciler.model.kind import Kind
-from reconciler.model.live import LiveObject
-from reconciler.model.other_tools import other_tool_of
+from reconciler.model.live import LiveObject, other_tool_of
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Resource, State
 from reconciler.planning.matcher import Match, Matching

@@ -12,13 +12,11 @@ from msgspec.structs import replace
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, FieldChange, SecretUse
-from reconciler.model.comparison import is_equal
+from reconciler.model.comparison import Leaf, field_leaves, is_equal, unknown_field
 from reconciler.model.kind import Kind
-from reconciler.model.leaves import Leaf, field_leaves, unknown_field
-from reconciler.model.live import Live, LiveObject
+from reconciler.model.live import Live, LiveObject, parse_marked_name
 from reconciler.model.plan import Plan
 from reconciler.model.redaction import Mask, redact_value
-from reconciler.model.replacement import parse_marked_name
 from reconciler.model.resource import Desired
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, value_at
 

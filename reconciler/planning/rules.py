@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from reconciler.model.action import Action
+from reconciler.model.address import fits_any
 from reconciler.model.change import Change
-from reconciler.model.globs import fits_any
 from reconciler.model.kind import Kind
 from reconciler.model.plan import Note, Refusal
-from reconciler.model.policy import Policy
-from reconciler.model.policy_rule import PolicyRule, RuleBreach
+from reconciler.model.policy import Policy, PolicyRule, RuleBreach
+from reconciler.model.text import printable, several
 from reconciler.model.values import JSON, MISSING, JSONObject, path_text, value_at
-from reconciler.model.wording import printable, several
 
 
 def breaches(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from reconciler.model.change import FieldChange, SecretNote, SecretUse
 from reconciler.model.kind import Kind
 from reconciler.model.resource import Resource
-from reconciler.model.secret_names import looks_like_address
+from reconciler.model.schemas import looks_like_address
 from reconciler.model.values import JSON, Path, SecretRef, secret_refs, value_at
 
 

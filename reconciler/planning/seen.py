@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from reconciler.model.change import FieldChange
-from reconciler.model.comparison import live_values, stamp_of
+from reconciler.model.comparison import field_leaves, live_values, stamp_of
 from reconciler.model.kind import Kind
-from reconciler.model.leaves import field_leaves
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Lifecycle, Resource
 from reconciler.model.values import JSON, Path, path_text

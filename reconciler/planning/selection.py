@@ -19,8 +19,8 @@ from reconciler.model.naming import Named, Names, kinds_named
 from reconciler.model.plan import Note
 from reconciler.model.plan_options import Selection
 from reconciler.model.resource import State
+from reconciler.model.text import listed, printable
 from reconciler.model.values import secret_refs
-from reconciler.model.wording import listed, printable
 from reconciler.planning.matcher import Match, Matching
 from reconciler.planning.pruning import PrunedObject
 

@@ -13,14 +13,14 @@ from statistics import median
 from msgspec import Struct
 
 from reconciler.model.address import Address
-from reconciler.model.dialect import Dialect
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
+from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.run import InvalidRun, Run, moment_at
 from reconciler.model.run_status import BILLING, FAILURES_OF_A_PAUSE, failures_in_a_row
 from reconciler.model.status import ExportStatus, State, StatusNote, rough_duration
+from reconciler.model.text import several
 from reconciler.model.values import JSONObject
-from reconciler.model.wording import several
 
 _SHOWN = 10
 """Runs that an export carries: with fewer, these are all (docs/service.md, 1.1)."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.policy_rule import RULE_PREFIX
-from reconciler.model.wording import several
+from reconciler.model.policy import RULE_PREFIX
+from reconciler.model.text import several
 
 
 def with_violations(plan: Plan, trusted: Plan, others: Sequence[Refusal], *, hint: str) -> Plan:

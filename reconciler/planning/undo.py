@@ -17,19 +17,24 @@ from msgspec.structs import replace
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, FieldChange, Reason
-from reconciler.model.comparison import comparable, is_default, is_equal, live_values
-from reconciler.model.dialect import Dialect
+from reconciler.model.comparison import (
+    comparable,
+    field_leaves,
+    is_default,
+    is_equal,
+    live_values,
+    unknown_field,
+)
 from reconciler.model.field_types import MergedObject
 from reconciler.model.identity import plan_id
-from reconciler.model.kind import Field, Kind
-from reconciler.model.leaves import field_leaves, unknown_field
+from reconciler.model.kind import Dialect, Field, Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Note, Plan
 from reconciler.model.policy import Policy
 from reconciler.model.redaction import is_redacted
 from reconciler.model.resource import Desired, ParentRef, Resource, State
+from reconciler.model.text import listed, printable, quoted
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, path_text, put_at, value_at
-from reconciler.model.wording import listed, printable, quoted
 from reconciler.planning.declared import DeclaredObjects
 from reconciler.planning.differ import is_ignored
 from reconciler.planning.places import Places

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from reconciler.model.reference import SECRET
+from reconciler.model.values import SECRET
 from reconciler.providers.provider import FillContext, Provider, SecretContext
 
 __all__ = [

@@ -6,12 +6,10 @@ import re
 from collections.abc import Mapping
 
 from reconciler.errors import SecretUnavailable
-from reconciler.model.field_origin import FieldOrigin
-from reconciler.model.reference import with_default
-from reconciler.model.secret_names import looks_secret
-from reconciler.model.suggestion import nearest
-from reconciler.model.trust import untrusted
-from reconciler.model.values import JSON, SecretSource
+from reconciler.model.address import nearest
+from reconciler.model.connection import untrusted
+from reconciler.model.schemas import looks_secret
+from reconciler.model.values import JSON, FieldOrigin, SecretSource, with_default
 from reconciler.providers.provider import FillContext, Provider, SecretContext
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")

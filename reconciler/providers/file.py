@@ -10,8 +10,7 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from reconciler.diagnostics import Mark
 from reconciler.errors import SecretUnavailable, UnreadableFile
-from reconciler.model.field_origin import FieldOrigin
-from reconciler.model.values import JSON, SecretSource
+from reconciler.model.values import JSON, FieldOrigin, SecretSource
 from reconciler.providers.provider import FillContext, Provider, SecretContext, without_line_end
 
 MOST_BYTES = 2**20

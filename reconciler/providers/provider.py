@@ -7,10 +7,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from reconciler.model.connection import SecretSettings
-from reconciler.model.field_origin import FieldOrigin
-from reconciler.model.trust import Trusted
-from reconciler.model.values import JSON, SecretSource
+from reconciler.model.connection import SecretSettings, Trusted
+from reconciler.model.values import JSON, FieldOrigin, SecretSource
 
 
 class FillContext(Struct, frozen=True):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from reconciler.model.reference import with_default
-from reconciler.model.suggestion import choice
-from reconciler.model.values import JSON
+from reconciler.model.address import choice
+from reconciler.model.values import JSON, with_default
 from reconciler.providers.provider import FillContext, Provider
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
 from reconciler.client import Transport
-from reconciler.errors import InvalidResponse, NotFound
-from reconciler.model.dialect import Dialect
-from reconciler.model.kind import Kind
-from reconciler.model.request import Repeat, Request
-from reconciler.model.routes import Routes
+from reconciler.errors import InvalidResponse, NotFound, ServiceError
+from reconciler.model.kind import Dialect, Kind
+from reconciler.model.request import Repeat, Request, Routes
 from reconciler.model.values import JSON
-from reconciler.reading.key import KEY
 
 _ORGANIZATIONS = "/api/organizations/"
+KEY = Request("GET", "/api/personal_api_keys/@current/", Repeat.SAFE)
+_SINCE_2026 = frozenset({"description", "is_legacy_hashing"})
+"""Fields that only servers of autumn 2026 show (docs/service.md, 12)."""
+ALL, _READ, _WRITE = "*", ":read", ":write"
 
 
 class KeyAccess(Struct, frozen=True):
@@ -82,3 +83,50 @@ async def _page(
 
 def _texts(value: JSON) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list) else ()
+
+
+async def key_may_write(transport: Transport) -> bool | None:
+    """Return whether the API key may change anything, None if the service does not say."""
+    body = await _key(transport)
+    scopes = body.get("scopes") if isinstance(body, dict) else None
+    if not isinstance(scopes, list):
+        return None
+    return any(scope == ALL or str(scope).endswith(_WRITE) for scope in scopes)
+
+
+async def dialect_of_key(transport: Transport) -> Dialect | None:
+    """Return the dialect that the API key shows, None if it does not show one.
+
+    Every key may read itself, so this works in an organization without exports.
+    """
+    body = await _key(transport)
+    is_newest = isinstance(body, dict) and body.keys() >= _SINCE_2026
+    return Dialect.V2026 if is_newest else None
+
+
+async def _key(transport: Transport) -> JSON:
+    try:
+        return (await transport.send(KEY)).body
+    except ServiceError:
+        # Older versions do not have this resource.
+        return None
+
+
+def read_scope(kind: str) -> str:
+    """Return the least scope that reads the objects of a kind."""
+    return f"{kind}{_READ}"
+
+
+def write_scope(kind: str) -> str:
+    """Return the least scope that changes the objects of a kind."""
+    return f"{kind}{_WRITE}"
+
+
+def missing_scopes(scopes: Collection[str], needed: Iterable[str]) -> tuple[str, ...]:
+    """Return the needed scopes that a key with some scopes lacks."""
+    return tuple(scope for scope in needed if not _allows(scopes, scope))
+
+
+def _allows(scopes: Collection[str], needed: str) -> bool:
+    wider = needed.removesuffix(_READ) + _WRITE if needed.endswith(_READ) else needed
+    return not {ALL, needed, wider}.isdisjoint(scopes)

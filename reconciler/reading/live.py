@@ -1,26 +1,30 @@
-"""Read live state with as few calls as possible.
+"""Read live state with as few calls as possible, and refuse objects of an unknown form.
 
 One list per kind covers the organization. Where a list has a short form, `read_details` completes
 the objects that a plan depends on. A key that is limited to projects may not list the organization
 (docs/service.md, 15.41): then projects are read by id, and exports by project.
+
+An odd answer is never passed on as "does not exist": the object would be created a second time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from reconciler.client import Transport, together
-from reconciler.errors import Forbidden, NotFound
-from reconciler.model.dialect import Dialect
-from reconciler.model.kind import Kind
+from reconciler.client import Transport, complete_list, together
+from reconciler.errors import Forbidden, InvalidResponse, NotFound
+from reconciler.model.event import Reading
+from reconciler.model.kind import Dialect, Kind
 from reconciler.model.live import Live, LiveObject, id_text
+from reconciler.model.request import Routes
 from reconciler.model.resource import Desired, Resource, State
-from reconciler.reading.details import read_details
-from reconciler.reading.key import dialect_of_key
-from reconciler.reading.objects import Progress, list_scope, read_object
+from reconciler.model.text import json_shown, printable
+from reconciler.model.values import JSON, JSONObject
+from reconciler.reading.access import dialect_of_key
 
 
 class Depth(Struct, frozen=True):
@@ -180,4 +184,174 @@ def _depends_on_dialect(desired: Desired, kinds: Sequence[Kind]) -> bool:
     return any(
         resource.state is State.PRESENT and address.kind in differing
         for address, resource in desired.resources.items()
+    )
+
+
+async def read_details(
+    transport: Transport,
+    live: Live,
+    wanted: Collection[tuple[str, str]],
+    *,
+    desired: Desired,
+    kinds: Sequence[Kind],
+) -> Live:
+    """Return live state with some objects, given by kind and id, in full.
+
+    Objects that no longer exist or are pending deletion are left out, and what is in them.
+
+    Raises:
+        InvalidResponse: a list shows an object that cannot be read, or an answer is odd.
+        ServiceError.
+
+    """
+    objects, gone = dict(live.objects), set[tuple[str, str]]()
+    for kind in kinds:
+        items, left = live.of(kind.name), list[LiveObject]()
+        short = [item for item in items if not item.complete and (kind.name, item.id) in wanted]
+        read = await _in_full(transport, kind, desired.organization, short)
+        for item in items:
+            full, place = read.get(item.id, item), (kind.parent or "", item.parent_id or "")
+            if full is None or kind.pending_deletion(full.body) or place in gone:
+                gone.add((kind.name, item.id))
+            else:
+                left.append(full)
+        objects[kind.name] = tuple(left)
+    return replace(live, objects=objects)
+
+
+async def _in_full(
+    transport: Transport, kind: Kind, organization: str, short: Sequence[LiveObject]
+) -> dict[str, LiveObject | None]:
+    """Return objects in full by id, None for those that are gone."""
+    progress = Progress(transport, f"{kind.collection} in full")
+    read: dict[str, LiveObject | None] = {}
+    missing: list[LiveObject] = []
+
+    async def complete(item: LiveObject) -> None:
+        try:
+            read[item.id] = await read_object(
+                transport, kind, organization, item.id, parent_id=item.parent_id
+            )
+        except NotFound:
+            missing.append(item)
+            read[item.id] = None
+        progress.update(None, len(read), len(short))
+
+    await together(complete(item) for item in short)
+    await _check_gone(transport, kind, organization, missing)
+    return read
+
+
+async def _check_gone(
+    transport: Transport, kind: Kind, organization: str, missing: Sequence[LiveObject]
+) -> None:
+    """Raise InvalidResponse if a list still shows an object that was answered with 404."""
+    for parent_id in sorted({item.parent_id for item in missing}, key=str):
+        listed = {item.id for item in await list_scope(transport, kind, organization, parent_id)}
+        for item in missing:
+            if item.parent_id == parent_id and item.id in listed:
+                label = Routes(kind, organization, parent_id).read(item.id).label
+                raise InvalidResponse(
+                    f"{label}: 404 for an object that is in the list",
+                    hint="run it again; if it persists, check that the API key may read this "
+                    f"{kind.name}",
+                )
+
+
+class Progress(Struct, frozen=True):
+    """Reports how many objects of a collection are read, in all of its lists together."""
+
+    transport: Transport
+    collection: str
+    _lists: dict[str | None, tuple[int, int]] = field(default_factory=dict)
+
+    def update(self, parent_id: str | None, read: int, total: int) -> None:
+        """Report that `read` of `total` objects below a parent are read."""
+        self._lists[parent_id] = (read, total)
+        if self.transport.listen is not None:
+            reads, totals = zip(*self._lists.values(), strict=True)
+            self.transport.listen(Reading(self.collection, sum(reads), sum(totals)))
+
+
+async def list_scope(
+    transport: Transport,
+    kind: Kind,
+    organization: str,
+    parent_id: str | None,
+    *,
+    on_page: Callable[[int, int], None] = lambda *_: None,
+) -> list[LiveObject]:
+    """Return every object below a parent, or of the whole organization without one.
+
+    Raises:
+        IncompleteList: the list contradicts itself in three readings.
+        ServiceError.
+
+    """
+    path = Routes(kind, organization, parent_id).collection
+    label = printable(f"GET {path}")
+    items = await complete_list(transport, path, on_page=on_page)
+    return [
+        live_object(kind, item, expected_id=None, complete=not kind.detail, label=label)
+        for item in items
+    ]
+
+
+async def read_object(
+    transport: Transport,
+    kind: Kind,
+    organization: str,
+    live_id: str,
+    *,
+    parent_id: str | None = None,
+) -> LiveObject:
+    """Return one object in full. Without `parent_id` it is read below the organization.
+
+    Raises:
+        NotFound: there is no such object.
+        InvalidResponse: the answer is not this object.
+        ServiceError.
+
+    """
+    request = Routes(kind, organization, parent_id).read(live_id)
+    body = (await transport.send(request)).body
+    return live_object(kind, body, expected_id=live_id, complete=True, label=request.label)
+
+
+def live_object(
+    kind: Kind, body: JSON, *, expected_id: str | None, complete: bool, label: str
+) -> LiveObject:
+    """Return the object of an answer.
+
+    `expected_id` is the id that was requested, None for an object of a list or of a create.
+    `complete`: the answer has every field, unlike the short form of a list. `label` is the request,
+    for messages.
+
+    Raises InvalidResponse: the body is no object, or its id, name or parent is wrong.
+    """
+    if not isinstance(body, dict):
+        shown = "empty" if body is None else json_shown(body)
+        raise _invalid(label, f"the response is {shown}, an object was expected")
+    live_id, name = id_text(body.get("id")), body.get("name")
+    if live_id is None:
+        raise _invalid(label, f"id is {_field(body, 'id')}, a number or text was expected")
+    if expected_id is not None and live_id != expected_id:
+        raise _invalid(label, f"id is {live_id}, {printable(expected_id)} was expected")
+    if not isinstance(name, str):
+        raise _invalid(label, f"name is {_field(body, 'name')}, text was expected")
+    parent_id = id_text(body.get(kind.parent_field)) if kind.parent_field else None
+    if kind.parent_field and parent_id is None:
+        shown = _field(body, kind.parent_field)
+        raise _invalid(label, f"{kind.parent_field} is {shown}, a number was expected")
+    return LiveObject(kind.name, live_id, name, body, parent_id, complete)
+
+
+def _field(body: JSONObject, name: str) -> str:
+    return json_shown(body[name]) if name in body else "missing"
+
+
+def _invalid(label: str, problem: str) -> InvalidResponse:
+    return InvalidResponse(
+        f"{label}: {problem}",
+        hint="run it again; if it persists, check that `base_url` is the address of the API",
     )

@@ -9,8 +9,7 @@ from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan
-from reconciler.model.wording import shortened
-from reconciler.model.workflow import Annotations, Command
+from reconciler.model.text import Annotations, Command, shortened
 from reconciler.render.backfills import counts
 from reconciler.render.diagnostics import counted, first_of, message_of
 from reconciler.render.options import DEFAULTS, RenderOptions

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from reconciler.model.identity import plan_id
 from reconciler.model.logged_run import Audit, Ending, LoggedChange, LoggedRun
-from reconciler.model.wording import several
+from reconciler.model.text import several
 from reconciler.render.diagnostics import safe_json
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
 from reconciler.render.options import DEFAULTS, RenderOptions

@@ -11,7 +11,7 @@ from reconciler.model.backfill_plan import (
     PlannedBackfill,
 )
 from reconciler.model.change import Consequence, Severity
-from reconciler.model.wording import printable, quoted, several
+from reconciler.model.text import printable, quoted, several
 from reconciler.render.document import Cell, Column, Document, Facts, Row, Table
 from reconciler.render.durations import short_count
 from reconciler.render.gaps import moment

@@ -10,7 +10,7 @@ from typing import Any
 
 from reconciler.diagnostics import Diagnostic, Level
 from reconciler.model.plan import Plan
-from reconciler.model.wording import plain_json
+from reconciler.model.text import plain_json
 from reconciler.render.diagnostics import message_of, safe_json
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.totals import totals_of

@@ -14,8 +14,8 @@ from reconciler.model.compared import (
     OnlyIn,
     ResourceDifference,
 )
+from reconciler.model.text import quoted, several, shortened
 from reconciler.model.values import MISSING, path_text
-from reconciler.model.wording import quoted, several, shortened
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import RenderOptions

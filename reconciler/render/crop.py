@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 from reconciler.render.style import width_of
 
 _TAB = 4

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reconciler.diagnostics import Diagnostic, Level, Mark
-from reconciler.model.wording import listed, plain_json, printable, several
+from reconciler.model.text import listed, plain_json, printable, several
 from reconciler.render.crop import crop
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.style import NARROWEST, PLAIN, Colour, Style

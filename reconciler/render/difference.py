@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 
 from reconciler.model.file_change import FileChange, Formatted, Moved, Side
-from reconciler.model.wording import printable, quoted, several
+from reconciler.model.text import printable, quoted, several
 from reconciler.render.style import PLAIN, Colour, Style
 
 _CONTEXT = 3

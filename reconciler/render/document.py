@@ -13,7 +13,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconciler.model.wording import printable, shortened
+from reconciler.model.text import printable, shortened
 from reconciler.render.markup import code, inline, marked_up, within
 from reconciler.render.options import RenderOptions
 from reconciler.render.style import PLAIN, Colour, Style, padded, width_of

@@ -16,8 +16,8 @@ from reconciler.model.drift import (
     Placed,
     Pulled,
 )
+from reconciler.model.text import listed, printable, quoted, several
 from reconciler.model.values import path_text
-from reconciler.model.wording import listed, printable, quoted, several
 from reconciler.render.difference import differences_as_text
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import RenderOptions

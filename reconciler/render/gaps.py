@@ -8,7 +8,7 @@ from datetime import datetime
 
 from reconciler.model.field_types import Instant
 from reconciler.model.gaps import GapReport, GapState, ObjectGaps
-from reconciler.model.wording import printable, quoted, several, shortened
+from reconciler.model.text import printable, quoted, several, shortened
 from reconciler.render.document import Cell, Column, Document, Group, Lines, Row, Table
 from reconciler.render.durations import short_count
 from reconciler.render.options import RenderOptions

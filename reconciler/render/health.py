@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from reconciler.model.health import Check, Health, HealthReport
-from reconciler.model.wording import several
+from reconciler.model.text import several
 from reconciler.render.document import Cell, Column, Document, Row, Table
 from reconciler.render.options import RenderOptions
 from reconciler.render.style import Colour

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from reconciler.model.imported import Adopted, Imported, Left
-from reconciler.model.wording import listed, printable, several
+from reconciler.model.text import listed, printable, several
 from reconciler.render.difference import differences_as_text
 from reconciler.render.document import Cell, Column, Document, Lines, Row, Table
 from reconciler.render.options import RenderOptions

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from reconciler.model.wording import printable
-from reconciler.model.workflow import safe_output
+from reconciler.model.text import printable, safe_output
 
 _CODE = re.compile(r"`([^`]+)`")
 _SPECIAL = re.compile(

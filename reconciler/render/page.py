@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from html import escape
 
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 
 STYLE = """
 :root{color-scheme:light dark;--bg:#fff;--fg:#1c2024;--dim:#60646c;--line:#dfe2e6;--soft:#f4f5f7;

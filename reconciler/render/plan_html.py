@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from reconciler.model.change import Change, Severity
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.wording import shortened
+from reconciler.model.text import shortened
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.page import marked, page, text

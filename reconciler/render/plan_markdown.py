@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.planned import EnvironmentPlan
-from reconciler.model.wording import printable, several, shortened
+from reconciler.model.text import printable, several, shortened
 from reconciler.render.markup import code, inline, marked_up, within
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.document import Document, document_of, unmanaged_count

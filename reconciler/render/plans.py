@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.model.plan import Plan
 from reconciler.model.planned import EnvironmentPlan
-from reconciler.model.wording import plain_json, printable, several
+from reconciler.model.text import plain_json, printable, several
 from reconciler.render.diagnostics import diagnostic_as_json
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.text import plan_as_text

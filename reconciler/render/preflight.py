@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.model.preflight import Preflight, PreflightReport, StepStatus
-from reconciler.model.wording import quoted, several
+from reconciler.model.text import quoted, several
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import RenderOptions
 from reconciler.render.style import Colour

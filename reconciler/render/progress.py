@@ -27,7 +27,7 @@ from reconciler.model.event import (
     Waiting,
     Withdrawn,
 )
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 from reconciler.render.crop import crop
 from reconciler.render.diagnostics import diagnostics_as_text
 from reconciler.render.durations import duration_as_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from reconciler.model.project_report import ProjectDetails, ProjectLine, ProjectReport
+from reconciler.model.text import listed, quoted, several
 from reconciler.model.values import JSON
-from reconciler.model.wording import listed, quoted, several
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
 from reconciler.render.options import RenderOptions
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconciler.model.promoted import Promoted
-from reconciler.model.wording import listed, printable, several
+from reconciler.model.text import listed, printable, several
 
 _MOST_LISTED = 10
 

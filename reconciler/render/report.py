@@ -17,7 +17,7 @@ from reconciler.model.event import (
     Withdrawing,
     Withdrawn,
 )
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 from reconciler.render.plan.words import SIGNS, title
 
 _UNKNOWN = """\

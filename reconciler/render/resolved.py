@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from reconciler.model.field_origin import FieldOrigin
-from reconciler.model.reference import UNSET
-from reconciler.model.resolved import (
+from reconciler.model.resource import (
     FilledReference,
     ResolvedField,
     ResolvedParent,
     ResolvedResource,
 )
-from reconciler.model.values import JSON, MISSING, Path, path_text
-from reconciler.model.wording import printable, shortened
+from reconciler.model.text import printable, shortened
+from reconciler.model.values import JSON, MISSING, UNSET, FieldOrigin, Path, path_text
 from reconciler.render.diagnostics import place_as_json, place_as_text, safe_json
 from reconciler.render.document import Cell, Document, Lines
 from reconciler.render.options import DEFAULTS, RenderOptions

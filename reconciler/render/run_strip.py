@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from reconciler.model.change import RecentRun
 from reconciler.model.run import FAILED
 from reconciler.model.run_status import COMPLETED
-from reconciler.model.wording import printable, several, shortened
+from reconciler.model.text import printable, several, shortened
 from reconciler.render.page import text
 
 _STEP, _WIDTH, _HEIGHT = 9, 7, 14

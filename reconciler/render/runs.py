@@ -16,7 +16,7 @@ from reconciler.model.run_report import (
     duration_of_run,
 )
 from reconciler.model.run_status import BILLING
-from reconciler.model.wording import printable, quoted, several, shortened
+from reconciler.model.text import printable, quoted, several, shortened
 from reconciler.render.document import Cell, Column, Document, Facts, Line, Lines, Row, Table
 from reconciler.render.durations import duration_as_text, short_count
 from reconciler.render.options import RenderOptions

@@ -8,7 +8,7 @@ from functools import partial
 
 from reconciler.model.run import Run
 from reconciler.model.status import ExportStatus, State, StatusReport, rough_duration
-from reconciler.model.wording import listed, printable, several, shortened
+from reconciler.model.text import listed, printable, several, shortened
 from reconciler.render.document import Bar, Cell, Chart, Column, Document, Lines, Row, Table
 from reconciler.render.durations import duration_as_text, short_count
 from reconciler.render.options import RenderOptions

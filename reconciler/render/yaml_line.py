@@ -6,10 +6,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from reconciler.model.json_tree import map_leaves
-from reconciler.model.reference import escaped_text
-from reconciler.model.values import JSON
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
+from reconciler.model.values import JSON, escaped_text, map_leaves
 
 _PLAIN = re.compile(r"[^\W\d](?:[\w ./+-]*[\w/+-])?")
 _REFERENCE = re.compile(r"[\w./+-]*(?:\$\{[\w:./+-]*\}[\w./+-]*)+")

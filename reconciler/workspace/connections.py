@@ -1,4 +1,4 @@
-"""Find the connection of an environment: the address, the organization and the API key.
+"""The connection of an environment: the address, the organization, the API key, and `client:`.
 
 The variable of the API key has precedence over the file. The address of that key comes from its
 variable too, if it is set: the file may only agree.
@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from reconciler.diagnostics import Mark
-from reconciler.model.connection import Connection, is_loopback
+from reconciler.diagnostics import DiagnosticCollector, Mark
+from reconciler.model.connection import (
+    DURATIONS,
+    ClientOptions,
+    Connection,
+    duration,
+    how_to_write,
+    is_loopback,
+    rate,
+)
+from reconciler.model.text import quoted
 from reconciler.model.values import JSON, SecretRef, value_at
-from reconciler.model.wording import quoted
+from reconciler.workspace.hints import shown
 from reconciler.workspace.references import References
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Unknown
@@ -247,3 +256,48 @@ def _fix(base_url: str) -> str:
     if re.fullmatch(_HOST, base_url):
         return f"did you mean '{scheme}://{base_url}'?"
     return "use a URL such as https://eu.posthog.com"
+
+
+def client_options_of(
+    workspace: Workspace, environment: str, problems: DiagnosticCollector
+) -> ClientOptions:
+    """Return the options of an environment over those of the workspace, key by key.
+
+    Values of a wrong type were reported by the schema.
+    """
+    paths = (("environments", environment, "client"), ("client",))
+    own, common = (_options_at(workspace, path, problems) for path in paths)
+    return own.over(common)
+
+
+def _options_at(
+    workspace: Workspace, path: tuple[str, ...], problems: DiagnosticCollector
+) -> ClientOptions:
+    values: dict[str, Any] = {}
+    for name, written in workspace.section(*path).items():
+        values |= _read(name, written)
+        if values.get(name, ...) is None:
+            hint = how_to_write(name) + (", or false for no limit" if name == "rate" else "")
+            problems.error(
+                "bad-client-setting",
+                f"invalid {name} {shown(written)}",
+                at=workspace.mark((*path, name)),
+                hint=hint,
+            )
+    return ClientOptions(**values)
+
+
+def _read(name: str, written: JSON) -> dict[str, Any]:
+    """Return the value of a key, None for an invalid one; nothing if its type is wrong."""
+    if name == "parallelism":
+        valid = isinstance(written, int) and not isinstance(written, bool) and written > 0
+        return {name: written} if valid else {}
+    if name == "rate" and isinstance(written, str | bool):
+        return {name: () if written is False else rate(str(written))}
+    if (
+        name in DURATIONS
+        and isinstance(written, str | int | float)
+        and not isinstance(written, bool)
+    ):
+        return {name: duration(name, str(written))}
+    return {}

@@ -9,9 +9,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
-from reconciler.model.address import Address
+from reconciler.model.address import Address, choice
 from reconciler.model.kind import Kind
-from reconciler.model.suggestion import choice
 from reconciler.model.values import Path
 from reconciler.workspace.hints import shortened
 from reconciler.workspace.yaml.document import Document, Unknown

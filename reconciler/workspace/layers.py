@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +10,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
-from reconciler.model.address import Address
+from reconciler.model.address import Address, choice
 from reconciler.model.kind import Kind
-from reconciler.model.reference import holds_reference
 from reconciler.model.resource import (
     DEFAULT_LIFECYCLE,
     Desired,
@@ -21,25 +20,46 @@ from reconciler.model.resource import (
     Resource,
     State,
 )
-from reconciler.model.suggestion import choice
-from reconciler.model.values import JSON, MISSING, Path, value_at
-from reconciler.workspace.checks.values import check_fields
+from reconciler.model.schemas import common_properties, holds_secret
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    UNSET,
+    Path,
+    SecretRef,
+    holds_reference,
+    path_text,
+    value_at,
+)
+from reconciler.workspace.checks.values import ANNOTATIONS, check_fields, relevant
 from reconciler.workspace.declarations import Declaration, Undetermined
-from reconciler.workspace.environment_names import reads_environment
-from reconciler.workspace.hints import NOT_FILLED
-from reconciler.workspace.inputs import converted
-from reconciler.workspace.literal_secrets import replace_literals
-from reconciler.workspace.managed_fields import ManagedFields
-from reconciler.workspace.merging import KindLayers
-from reconciler.workspace.references import References
+from reconciler.workspace.hints import NOT_FILLED, converted
+from reconciler.workspace.references import References, reads_environment
+from reconciler.workspace.schema.annotations import (
+    MOST_SHAPES,
+    Carriers,
+    Outline,
+    Shape,
+    TextWithAt,
+    annotations_of,
+    carriers_of,
+    leaf_shapes,
+    members,
+    outline,
+    shape_of,
+)
 from reconciler.workspace.schema.validation import CheckContext, check
 from reconciler.workspace.workspace_file import Workspace, policy_of
-from reconciler.workspace.yaml.document import Places, Unknown
+from reconciler.workspace.yaml.document import Layer, Places, Unknown, is_misread
 
 if TYPE_CHECKING:
-    from reconciler.workspace.snapshots import Snapshots
+    from reconciler.workspace.parsed_files import Snapshots
 
 _PER_ENVIRONMENT = ("overrides", "environments")
+COMMON = frozenset(common_properties())
+"""The fields of all kinds, which are not sent."""
+_SECRET = "x-secret"  # noqa: S105 - a word of schemas
+_ANNOTATIONS = ANNOTATIONS | {_SECRET}
 
 
 class EnvironmentContext(Struct):
@@ -315,3 +335,245 @@ def _parent(value: JSON) -> ParentRef | None:
     if isinstance(value, dict):
         return ParentRef(id=_text(value.get("id")), name=_text(value.get("name")))
     return ParentRef(key=value) if isinstance(value, str) else None
+
+
+class KindLayers(Struct, frozen=True):
+    """What the resources of a kind share in one environment.
+
+    `defaults` is their lowest layer, None without defaults. `canonical` are the kind's own names of
+    fields by any name, `holders` the fields that have variants, and `tags` the keys that choose
+    one. `filled` returns a text with its references filled in. `_managed` remembers the managed
+    fields of each shape.
+    """
+
+    kind: Kind
+    environment: str
+    defaults: Layer | None
+    default_values: Mapping[str, Any]
+    canonical: Mapping[str, str]
+    holders: tuple[str, ...]
+    tags: frozenset[str]
+    filled: Callable[[str], JSON]
+    _managed: dict[Shape, ManagedFields] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, kind: Kind, workspace: Workspace, environment: str, filled: Callable[[str], JSON]
+    ) -> KindLayers:
+        """Return what the resources of a kind share. Of two fields the first one has a name."""
+        values = workspace.section("defaults", kind.name)
+        layer = Layer(workspace.document, ("defaults", kind.name), "defaults")
+        names = [(item.name, name) for item in kind.fields for name in (item.name, *item.aliases)]
+        return cls(
+            kind,
+            environment,
+            layer if values else None,
+            layer.value if values else {},
+            {name: own for own, name in reversed(names)},
+            tuple(item.name for item, _ in kind.variants),
+            annotations_of(kind.name).tags,
+            filled,
+        )
+
+    def layers_of(
+        self, declaration: Declaration, override: Mapping[str, Any] | None
+    ) -> tuple[Layer, ...]:
+        """Return the layers of a resource, topmost first."""
+        document, path = declaration.document, declaration.path
+        own = Layer(document, path, "resource")
+        below = (own,) if self.defaults is None else (own, self.defaults)
+        if override is None:
+            return below
+        inside = (*path, "overrides", self.environment)
+        return (Layer(document, inside, f"override {self.environment}"), *below)
+
+    def merged(
+        self, body: Mapping[str, Any], override: Mapping[str, Any] | None
+    ) -> Mapping[str, Any]:
+        """Return the layers of a resource as one. References are not filled in."""
+        merged = self._over(self.default_values, body) if self.defaults is not None else body
+        return self._over(merged, override) if override is not None else merged
+
+    def managed(self, fields: Mapping[str, Any]) -> ManagedFields:
+        """Return the managed fields of a resource, the same for all of its shape."""
+        shape = shape_of(fields, self.tags)
+        known = self._managed.get(shape)
+        if known is None:
+            if len(self._managed) >= MOST_SHAPES:
+                self._managed.clear()
+            known = self._managed[shape] = managed_in(
+                shape, kind=self.kind, canonical=self.canonical, holders=self.holders
+            )
+        return known
+
+    def override(self, declaration: Declaration) -> Mapping[str, Any] | None:
+        """Return the fields of a resource for this environment alone, None without any."""
+        overrides = declaration.body.get("overrides")
+        fields = overrides.get(self.environment) if isinstance(overrides, dict) else None
+        return fields if isinstance(fields, dict) else None
+
+    def _over(self, below: Mapping[str, Any], above: Mapping[str, Any]) -> Mapping[str, Any]:
+        merged: dict[str, Any] = laid_over(below, above)
+        for name in below.keys() & above.keys():
+            if isinstance(above[name], dict) and self._is_replaced(name, below[name], above[name]):
+                merged[name] = above[name]
+        return merged
+
+    def _is_replaced(self, name: str, below: Any, above: Mapping[str, Any]) -> bool:
+        """Return whether a mapping replaces the one below instead of being merged with it.
+
+        A parent does, since {name: …} and {id: …} exclude each other, and so does a variant with
+        another tag, since the fields of one type have no meaning in another.
+        """
+        if name == self.kind.parent_key:
+            return True
+        field = self.kind.field_named(name) if isinstance(below, dict) else None
+        if field is None or field.variant is None:
+            return False
+        tags = [side.get(field.variant.tag, MISSING) for side in (below, above)]
+        if MISSING in tags or tags[0] == tags[1]:
+            return False
+        if not any(isinstance(tag, str) and holds_reference(tag) for tag in tags):
+            return True
+        # ${var:type} may be the type of the other layer.
+        lower, upper = (self.filled(tag) if isinstance(tag, str) else tag for tag in tags)
+        return bool(lower != upper)
+
+
+def laid_over(below: Any, above: Any) -> Any:
+    """Return two layers merged: mappings key by key, anything else is replaced.
+
+    `${unset}` removes the value below.
+    """
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    merged = {**below, **above}
+    for key, lower in below.items():
+        if key not in above:
+            continue
+        value = above[key]
+        if isinstance(value, dict):
+            merged[key] = laid_over(lower, value)
+        elif value == UNSET:
+            del merged[key]
+    return merged
+
+
+class ManagedFields(Struct, frozen=True):
+    """The managed fields of resources of a shape.
+
+    outline
+        What the checks of the schema look at, in the whole resource.
+    names
+        The kind's own name of each field, with the name in the files.
+    repeated
+        The names in the files that set a field again, with its own name.
+    written
+        The names in the files that differ, by the kind's own names.
+    carriers
+        The fields with an annotation in their schema that matters here.
+    secret
+        The secret fields.
+    with_at
+        The texts that may be a URL with a password.
+    """
+
+    outline: Outline
+    names: tuple[tuple[str, str], ...]
+    repeated: tuple[tuple[str, str], ...]
+    written: Mapping[str, str]
+    carriers: Carriers
+    secret: tuple[Path, ...]
+    with_at: tuple[Path, ...]
+
+
+def managed_in(
+    shape: Shape, *, kind: Kind, canonical: Mapping[str, str], holders: Iterable[str]
+) -> ManagedFields:
+    """Return the managed fields of resources of a shape.
+
+    `canonical` are the kind's own names by the names in the files. `holders` are the fields whose
+    texts may be URLs with passwords.
+    """
+    names: dict[str, str] = {}
+    repeated: list[tuple[str, str]] = []
+    written = members(shape)
+    for name in written:
+        if name in COMMON or name == kind.parent_key:
+            continue
+        own = canonical.get(name, name)
+        if own in names:
+            repeated.append((name, own))
+        else:
+            names[own] = name
+    shapes = {own: written[name] for own, name in names.items()}
+    spec = tuple(part for item in shapes.items() for part in item)
+    carriers = relevant(carriers_of(kind.name, _ANNOTATIONS, spec), spec)
+    inside = ((holder, shapes[holder]) for holder in holders if holder in shapes)
+    leaves = (leaf for holder, below in inside for leaf in leaf_shapes(below, (holder,)))
+    return ManagedFields(
+        outline=outline(kind.name, shape),
+        names=tuple(names.items()),
+        repeated=tuple(repeated),
+        written={own: name for own, name in names.items() if own != name},
+        carriers=carriers,
+        secret=tuple(path for path, _ in carriers.get(_SECRET, ())),
+        with_at=tuple(path for path, leaf in leaves if leaf is TextWithAt),
+    )
+
+
+def replace_literals(
+    spec: dict[str, JSON],
+    managed: ManagedFields,
+    references: References,
+    places: Places,
+    check: CheckContext,
+) -> None:
+    """Replace the literal secrets in fields by references to them, or report them."""
+    urls = [path for path in managed.with_at if holds_secret(value_at(spec, path))]
+    for path in (*managed.secret, *urls) if urls else managed.secret:
+        value = value_at(spec, path)
+        if _is_reference(value) or value is None or is_misread(value):
+            continue
+        literal = _reference_to(value, f"{check.subject}:{path_text(path)}", references)
+        if literal is None:
+            _report_literal(path, places, check)
+            continue
+        holder: Any = spec
+        for part in path[:-1]:
+            holder[part] = dict(holder[part])
+            holder = holder[part]
+        holder[path[-1]] = literal
+
+
+def _reference_to(value: JSON, argument: str, references: References) -> SecretRef | None:
+    """Return a reference to a literal secret, None if the policy forbids those, or it is empty."""
+    if isinstance(value, SecretRef):
+        return references.without_literals(argument, value)
+    return references.literal(argument, value) if str(value).strip() else None
+
+
+def _is_reference(value: JSON) -> bool:
+    """Return whether a value is one secret and nothing else."""
+    if value.__class__ is not SecretRef:
+        return False
+    return len(value.parts) == 1 or str not in map(type, value.parts)
+
+
+def _report_literal(path: Path, places: Places, check: CheckContext) -> None:
+    layer, nearest = places.source_of(path)
+    written = value_at(layer.value, nearest)
+    named = check.named(path)
+    if isinstance(written, str) and "${secret:" in written:
+        message = f"{named} is a secret and must not be written in a file, not even in part"
+        hint = "use one reference for the whole value, such as ${secret:env:NAME}"
+    elif isinstance(written, str) and holds_reference(written):
+        message = f"{named} is a secret, but this reference is filled in as plain text"
+        hint = "use ${secret:env:NAME} or ${secret:file:PATH}"
+    else:
+        message = f"{named} is a secret and must not be written in a file"
+        hint = (
+            "use a reference such as ${secret:env:NAME}, and rotate the secret if the file was "
+            "ever shared"
+        )
+    check.error("literal-secret", path, message, hint)

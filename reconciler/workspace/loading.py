@@ -13,15 +13,16 @@ from msgspec.structs import replace
 from reconciler.diagnostics import Diagnostic, DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import LoadingStopped, ReconcilerError
 from reconciler.model.address import Address
-from reconciler.model.client_options import ClientOptions
-from reconciler.model.connection import Connection, SecretSettings
+from reconciler.model.connection import ClientOptions, Connection, SecretSettings, Trusted
 from reconciler.model.kind import Kind
 from reconciler.model.policy import UNKNOWN_VALUE, Policy
 from reconciler.model.resource import Desired
-from reconciler.model.trust import Trusted
 from reconciler.model.values import JSONObject, value_at
-from reconciler.workspace.checks.consistency import check_consistency
-from reconciler.workspace.checks.relations import ResolvedWorkspace, check_shared
+from reconciler.workspace.checks.consistency import (
+    ResolvedWorkspace,
+    check_consistency,
+    check_shared,
+)
 from reconciler.workspace.connections import Connected, Unconnected
 from reconciler.workspace.declarations import (
     Declaration,
@@ -29,16 +30,23 @@ from reconciler.workspace.declarations import (
     declarations,
     undetermined_in,
 )
-from reconciler.workspace.declared_names import declared_names, key_variables
-from reconciler.workspace.foreign import Recognition
-from reconciler.workspace.inputs import converted
+from reconciler.workspace.hints import converted
 from reconciler.workspace.layers import EnvironmentContext, resolve
 from reconciler.workspace.parsed_files import ParsedFiles
-from reconciler.workspace.patterns import files_by_glob, resource_globs
-from reconciler.workspace.references import References
-from reconciler.workspace.resource_files import ResourceFiles
-from reconciler.workspace.settings import Deciding
-from reconciler.workspace.source_lines import with_lines
+from reconciler.workspace.references import References, declared_names, key_variables
+from reconciler.workspace.resource_files import (
+    Recognition,
+    ResourceFiles,
+    files_by_glob,
+    resource_globs,
+    with_lines,
+)
+from reconciler.workspace.settings import (
+    Deciding,
+    point_at_variables,
+    report_unused,
+    variable_places,
+)
 from reconciler.workspace.sources import (
     WORKSPACE_FILE,
     DraftSource,
@@ -46,7 +54,6 @@ from reconciler.workspace.sources import (
     ReadSource,
     Source,
 )
-from reconciler.workspace.variables import point_at_variables, report_unused, variable_places
 from reconciler.workspace.workspace_file import (
     Workspace,
     branch_of,
@@ -62,7 +69,7 @@ from reconciler.workspace.yaml.strictness import AMBIGUOUS
 
 if TYPE_CHECKING:
     from reconciler.model.plan import Refusal
-    from reconciler.workspace.snapshots import Snapshots
+    from reconciler.workspace.parsed_files import Snapshots
     from reconciler.workspace.trust import TrustedBase
 
 LENIENT_AT_COMMITS = AMBIGUOUS | {

@@ -6,19 +6,29 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from reconciler.model.field_origin import FieldOrigin
-from reconciler.model.json_tree import leaves, map_leaves, mapped_leaves
 from reconciler.model.kind import Kind
 from reconciler.model.redaction import MASK
-from reconciler.model.reference import UNSET, is_only_references, references_in
-from reconciler.model.resolved import FilledReference, Overridden, ResolvedField
-from reconciler.model.resource import ParentRef, Resource, State
+from reconciler.model.resource import (
+    FilledReference,
+    Overridden,
+    ParentRef,
+    ResolvedField,
+    Resource,
+    State,
+)
 from reconciler.model.values import (
     JSON,
     MISSING,
+    UNSET,
+    FieldOrigin,
     JSONObject,
     Path,
     SecretRef,
+    is_only_references,
+    leaves,
+    map_leaves,
+    mapped_leaves,
+    references_in,
     value_at,
 )
 from reconciler.providers import providers

@@ -14,24 +14,38 @@ from msgspec.structs import replace
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.errors import LoadingStopped
-from reconciler.model.json_tree import PLAIN, map_leaves
-from reconciler.model.reference import (
+from reconciler.model.address import nearest
+from reconciler.model.connection import Trusted
+from reconciler.model.values import (
+    JSON,
+    PLAIN,
     SECRET,
     UNSET,
+    Path,
     Reference,
+    SecretRef,
+    SecretSource,
+    SecretValue,
     escaped_text,
-    parts_of,
+    leaves,
+    map_leaves,
+    references_in,
+    text_parts,
     with_default,
 )
-from reconciler.model.suggestion import nearest
-from reconciler.model.trust import Trusted
-from reconciler.model.values import JSON, Path, SecretRef, SecretSource, SecretValue
 from reconciler.providers import FillContext, plain_names, plain_usage, providers, secret_usage
+from reconciler.providers.env import API_KEY
 from reconciler.providers.env import NAME as ENV_NAME
+from reconciler.providers.env import PROVIDER as ENVIRONMENT
 from reconciler.providers.var import PROVIDER as VARIABLES
-from reconciler.workspace.expansion import MAX_TEXT, TOO_DEEP, TOO_MANY, Expansion
-from reconciler.workspace.limits import MAX_REFERENCE
-from reconciler.workspace.sources import Source, leaves_workspace
+from reconciler.workspace.sources import (
+    MAX_DEPTH,
+    MAX_EXPANDED,
+    MAX_REFERENCE,
+    MAX_TOTAL_EXPANDED,
+    Source,
+    leaves_workspace,
+)
 from reconciler.workspace.yaml.document import (
     Input,
     Places,
@@ -41,6 +55,11 @@ from reconciler.workspace.yaml.document import (
     is_misread,
 )
 
+_CHARACTERS = 100
+"""Characters of a text that count as one value."""
+MAX_TEXT = MAX_EXPANDED * _CHARACTERS
+TOO_MANY = f"references expand to more than {MAX_TOTAL_EXPANDED:,} values in total"
+TOO_DEEP = f"variables refer to each other more than {MAX_DEPTH} levels deep"
 _FAILED = Unknown()
 """The value of a reference that cannot be resolved. The error is reported already."""
 _UNSET_HINT = (
@@ -49,6 +68,46 @@ _UNSET_HINT = (
 _SEPARATOR = re.compile(r"\s*[:.]\s*")
 _Mark: TypeAlias = Callable[[str | None], Mark]
 """Return the place of a text, or of a reference in it."""
+
+
+class Expansion(Struct):
+    """What the references of an environment expand to, counted where it is used.
+
+    Lists and mappings are shared, not copied: they are small in memory and huge for all that walks
+    through them. Their sizes are remembered, so counting does not walk through them either.
+    """
+
+    total: int = 0
+    _sizes: dict[int, tuple[JSON, int, int]] = field(default_factory=dict)
+
+    def refused(self, value: JSON) -> str | None:
+        """Count a value, and return why it is refused, None if it is not.
+
+        It is `TOO_MANY` if all references together expand to too many values.
+        """
+        size, depth = (1, 0) if value.__class__ is SecretRef else self._measured(value)
+        self.total += min(MAX_EXPANDED, size)
+        if self.total > MAX_TOTAL_EXPANDED:
+            return TOO_MANY
+        if size > MAX_EXPANDED:
+            return f"reference expands to more than {MAX_EXPANDED:,} values"
+        return TOO_DEEP if depth > MAX_DEPTH else None
+
+    def _measured(self, value: JSON) -> tuple[int, int]:
+        """Return the number of values and the levels of a value."""
+        if isinstance(value, str):
+            return 1 + len(value) // _CHARACTERS, 0
+        if not isinstance(value, (dict, list)):
+            return 1, 0
+        known = self._sizes.get(id(value))
+        if known is None:
+            items = value.values() if isinstance(value, dict) else value
+            below = [self._measured(item) for item in items]
+            size = 1 + sum(size for size, _ in below)
+            depth = 1 + max((depth for _, depth in below), default=0)
+            # The value is kept too: another one could have its id otherwise.
+            known = self._sizes[id(value)] = (value, size, depth)
+        return known[1:]
 
 
 class Place(Protocol):
@@ -228,7 +287,7 @@ class References(Struct):
         parts: list[JSON] = []
         contexts: list[FillContext | None] = []
         length = 0
-        for part in parts_of(text):
+        for part in text_parts(text):
             length += len(parts[-1]) if parts and isinstance(parts[-1], str) else 0
             if length > MAX_TEXT:
                 return self._too_large(
@@ -357,3 +416,49 @@ def _as_text(value: JSON) -> JSON:
 def escaped(value: JSON) -> JSON:
     """Return plain values as files write them, with `$${` in place of `${`."""
     return map_leaves(value, lambda leaf: escaped_text(leaf) if isinstance(leaf, str) else leaf)
+
+
+def declared_names(workspace: Mapping[str, Any], *, allow_exec: bool) -> Trusted:
+    """Return the lists `env`, `secrets` and `secret_files` of a workspace file."""
+    return Trusted(
+        env=frozenset(_texts(workspace.get("env"))),
+        secrets=frozenset(_texts(workspace.get("secrets"))),
+        secret_files=tuple(_texts(workspace.get("secret_files"))),
+        allow_exec=allow_exec,
+    )
+
+
+def key_variables(workspace: Mapping[str, Any]) -> frozenset[str]:
+    """Return the environment variables with the API keys of all environments."""
+    environments = workspace.get("environments")
+    entries = environments.values() if isinstance(environments, dict) else ()
+    keys = (entry.get("api_key") for entry in entries if isinstance(entry, dict))
+    texts = (key for key in keys if isinstance(key, str))
+    references = (reference for text in texts for reference in references_in(text))
+    names = (
+        reference.argument.partition(":-")[0]
+        for reference in references
+        if reference.provider == "env"
+    )
+    return frozenset({API_KEY, *names})
+
+
+def _texts(value: JSON) -> list[str]:
+    """Return the texts of a list. Other values are reported by the schema."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def reads_environment(written: JSON, variables: Mapping[str, JSON]) -> bool:
+    """Return whether a value as written, or a variable that it names, has `${env:…}`."""
+    if written.__class__ is str and "${" not in written:
+        return False
+    waiting, seen = [written], set()
+    while waiting:
+        texts = [text for _, text in leaves(waiting.pop()) if isinstance(text, str)]
+        for reference in (item for text in texts if "${" in text for item in references_in(text)):
+            if reference.provider == ENVIRONMENT.name:
+                return True
+            if reference.provider == VARIABLES.name and reference.argument not in seen:
+                seen.add(reference.argument)
+                waiting.append(variables.get(reference.argument))
+    return False

@@ -1,24 +1,48 @@
-"""Read the resource files of a workspace."""
+"""The resource files of a workspace: select them by patterns, tell others apart, and read them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import PurePosixPath
 
 from msgspec import Struct, field
 
-from reconciler.diagnostics import DiagnosticCollector, Mark
-from reconciler.errors import UnreadableFile
-from reconciler.model.globs import has_wildcard
-from reconciler.model.wording import listed
-from reconciler.workspace.foreign import Recognition, is_misnamed
-from reconciler.workspace.limits import MAX_TOTAL_BYTES, MAX_TOTAL_NODES
-from reconciler.workspace.patterns import resource_globs, selected_files
-from reconciler.workspace.sources import WORKSPACE_FILE, Source
+from reconciler.diagnostics import Diagnostic, DiagnosticCollector, Mark
+from reconciler.errors import LoadingStopped, UnreadableFile
+from reconciler.model.address import PathGlob, TooComplex, has_wildcard, nearest
+from reconciler.model.kind import Kind
+from reconciler.model.text import listed
+from reconciler.workspace.sources import (
+    MAX_FILES,
+    MAX_PATTERNS,
+    MAX_TOTAL_BYTES,
+    MAX_TOTAL_NODES,
+    MAX_WILDCARD_PATTERNS,
+    WORKSPACE_FILE,
+    Source,
+    is_passed_over,
+    leaves_workspace,
+)
 from reconciler.workspace.workspace_file import Workspace
 from reconciler.workspace.yaml.document import Document
 from reconciler.workspace.yaml.loader import Parse, parse
 
 _MOST_LISTED = 5
+_ALL_YAML = ("**/*.yaml", "**/*.yml")
+_EXTENSIONS = (".yaml", ".yml")
+_MOST_COMPARED = 1_000
+"""Names that are compared to suggest one."""
+_MOST_SUGGESTIONS = 20
+_KEY = re.compile(rb"^[\"']?([\w.-]{3,40})[\"']?[ \t]*:", re.MULTILINE)
+"""A key in the first column."""
+_STRUCTURE = re.compile(rb"^[ \t]*(?:-[ \t\r\n]|\{|[\"']?[\w./$-]+[\"']?[ \t]*:\s)", re.MULTILINE)
+"""A key at any indentation, an item of a list, or a brace: files of other tools have some."""
+_SIMILAR = 0.85
+_MISNAMED = ("reconciler.yml", "reconciler.yaml")
 
 
 class ResourceFiles(Struct, frozen=True):
@@ -102,3 +126,235 @@ class ResourceFiles(Struct, frozen=True):
     def _report_end(self, limit: str, name: str) -> None:
         message = f"more than {limit} in all files: those after {name} are not read"
         self.problems.error("workspace-too-large", message, at=Mark(name))
+
+
+def resource_globs(workspace: Workspace) -> tuple[str, ...]:
+    """Return the patterns of resource files, `./` left out; by default every YAML file."""
+    globs = workspace.value.get("resources")
+    return tuple(_plain(str(glob)) for glob in globs) if isinstance(globs, list) else _ALL_YAML
+
+
+def _plain(glob: str) -> str:
+    first, *others = glob.split("/")
+    parts = [part for part in others if part not in ("", ".")]
+    return "/".join(parts if first == "." else [first, *parts])
+
+
+def files_by_glob(source: Source, globs: Sequence[str]) -> Mapping[str, list[str]]:
+    """Return the resource files that each pattern matches. Patterns stay in the workspace.
+
+    Raises TooComplex.
+    """
+    names = [name for name in source.names() if name != WORKSPACE_FILE]
+    return {glob: _matching(names, glob) for glob in globs if not leaves_workspace(glob)}
+
+
+def _matching(names: Sequence[str], glob: str) -> list[str]:
+    """Return the paths that a pattern matches. Upper case in extensions has no meaning."""
+    pattern = PathGlob(_plain_extension(glob))
+    return [name for name in names if pattern.matches(_plain_extension(name))]
+
+
+def _plain_extension(name: str) -> str:
+    if name.endswith(_EXTENSIONS):
+        return name
+    stem, dot, extension = name.rpartition(".")
+    plain = f"{dot}{extension.lower()}"
+    return f"{stem}{plain}" if plain in _EXTENSIONS else name
+
+
+def selected_files(
+    source: Source, workspace: Workspace, problems: DiagnosticCollector
+) -> Sequence[str]:
+    """Return the names of the resource files, sorted. Report errors in their patterns."""
+    globs = resource_globs(workspace)
+    at = workspace.mark(("resources",))
+    wildcards = sum(map(has_wildcard, globs))
+    if len(globs) > MAX_PATTERNS or wildcards > MAX_WILDCARD_PATTERNS:
+        problems.error(
+            "bad-pattern",
+            f"{len(globs):,} patterns, {wildcards:,} with wildcards: the limits are "
+            f"{MAX_PATTERNS:,} and {MAX_WILDCARD_PATTERNS}",
+            at=at,
+        )
+        return ()
+    try:
+        matches = files_by_glob(source, globs)
+    except TooComplex as error:
+        problems.error("bad-pattern", error.message, at=at)
+        return ()
+    if isinstance(workspace.value.get("resources"), list):
+        _check(matches, source, workspace, problems)
+    names = sorted({name for selected in matches.values() for name in selected})
+    if len(names) > MAX_FILES:
+        message = f"{len(names):,} resource files: the limit is {MAX_FILES:,}"
+        problems.error("workspace-too-large", message, at=at)
+        return ()
+    return names
+
+
+def _check(
+    matches: Mapping[str, Sequence[str]],
+    source: Source,
+    workspace: Workspace,
+    problems: DiagnosticCollector,
+) -> None:
+    unmatched = 0
+    written = workspace.value["resources"]
+    for position, glob in enumerate(resource_globs(workspace)):
+        at = workspace.mark(("resources", position))
+        if leaves_workspace(glob):
+            problems.error(
+                "outside-workspace",
+                f"'{glob}' is outside the workspace",
+                at=at,
+                hint="keep resource files below the folder of reconciler.yaml",
+            )
+        elif not matches[glob]:
+            unmatched += 1
+            hint = _hint(glob, source) if unmatched <= _MOST_SUGGESTIONS else None
+            message = f"no file matches '{written[position]}'"
+            problems.error("no-files", message, at=at, hint=hint)
+
+
+def _hint(glob: str, source: Source) -> str | None:
+    """Return why a pattern matches no file, or the pattern that was probably intended."""
+    if "${" in glob:
+        return "references are not filled in here: write the path itself"
+    parts = glob.split("/")
+    for end, part in enumerate(parts, 1):
+        if has_wildcard(part):
+            break
+        folder = "/".join(parts[:end])
+        if part.startswith("."):
+            return f"files and folders whose names start with a dot, such as {part}, are not read"
+        if end < len(parts) and is_passed_over(part):
+            return f"folders with the name {part} are not read"
+        if _exists(source, f"{folder}/{WORKSPACE_FILE}"):
+            return f"{folder} is another workspace, with its own {WORKSPACE_FILE}: use -C {folder}"
+    names = [name for name in source.names() if name != WORKSPACE_FILE]
+    for candidate in _candidates(glob, names):
+        with suppress(TooComplex):
+            if _matching(names, candidate):
+                return f"did you mean '{candidate}'?"
+    return None
+
+
+def _exists(source: Source, name: str) -> bool:
+    try:
+        return source.read(name) is not None
+    except UnreadableFile:
+        return True
+
+
+def _candidates(glob: str, names: Sequence[str]) -> Iterator[str]:
+    """Yield patterns that are similar to one without a match."""
+    folders = sorted({str(folder) for name in names for folder in PurePosixPath(name).parents[:-1]})
+    yield glob.replace("\\", "/")
+    if glob in folders or not glob:
+        yield f"{glob}/**/*.yaml".lstrip("/")
+        yield f"{glob}/**/*.yml".lstrip("/")
+    for old, new in (_EXTENSIONS, _EXTENSIONS[::-1]):
+        if glob.endswith(old):
+            yield f"{glob.removesuffix(old)}{new}"
+    if not has_wildcard(glob):
+        beside = str(PurePosixPath(glob).parent)
+        siblings = [name for name in names if str(PurePosixPath(name).parent) == beside]
+        yield nearest(glob, (siblings or names)[:_MOST_COMPARED]) or ""
+    parts = glob.split("/")
+    fixed = next(number for number, part in enumerate([*parts, "*"]) if has_wildcard(part))
+    fixed = min(fixed, len(parts) - 1)
+    close = nearest("/".join(parts[:fixed]), folders[:_MOST_COMPARED]) if fixed else None
+    if close is not None:
+        yield "/".join([close, *parts[fixed:]])
+    if not has_wildcard(parts[-1]):
+        yield f"**/{parts[-1]}"
+
+
+# Without slots, since cached properties need a dict.
+class Recognition(Struct, frozen=True, dict=True):
+    """What distinguishes resource files from other files.
+
+    A resource file has a collection, or a similar word, as a key at the top. If the top cannot be
+    read, a line that begins with such a word is enough: a mistake must not hide resources.
+    """
+
+    kinds: Sequence[Kind]
+
+    @cached_property
+    def _collections(self) -> Sequence[str]:
+        return [kind.collection for kind in self.kinds]
+
+    @cached_property
+    def _ours(self) -> re.Pattern[bytes]:
+        names = "|".join(map(re.escape, self._collections))
+        return re.compile(rf"^[\"']?(?:{names})[\"']?[ \t]*:".encode(), re.MULTILINE)
+
+    @cached_property
+    def _similar(self) -> frozenset[str]:
+        """Words for a collection in the plain form: singular, plural, and without its prefix."""
+        words = {_form(word) for kind in self.kinds for word in (kind.name, kind.collection)}
+        return frozenset(words | {_form(name.rpartition("_")[2]) for name in self._collections})
+
+    @cached_property
+    def _mention(self) -> re.Pattern[bytes]:
+        """A part of every similar word that is spelt correctly."""
+        stems = {kind.name.rpartition("_")[2] for kind in self.kinds}
+        return re.compile("|".join(map(re.escape, sorted(stems))).encode(), re.IGNORECASE)
+
+    @cached_property
+    def _line(self) -> re.Pattern[bytes]:
+        """A line that may begin with a collection, at any indentation."""
+        names = {name for kind in self.kinds for name in (kind.name, kind.collection)}
+        names |= {name.rpartition("_")[2] for name in names}
+        words = "|".join("[_-]?".join(map(re.escape, name.split("_"))) for name in sorted(names))
+        line = rf"^[\s?\"'{{-]*(?:{words})[\"']?[ \t]*:"
+        return re.compile(line.encode(), re.MULTILINE | re.IGNORECASE)
+
+    def is_foreign(self, raw: bytes, file: str, parse: Parse) -> bool:
+        """Return whether a file has no resources, nor a mistake in place of them.
+
+        Files that are empty, or have a wrong encoding, or no structure, are not foreign.
+        """
+        raw = raw.removeprefix(BOM_UTF8)
+        if self._ours.search(raw) or b"\0" in raw or not _STRUCTURE.search(raw):
+            return False
+        if any(self.is_similar(key.decode()) for key in set(_KEY.findall(raw)) if key.isascii()):
+            return False
+        if not self._mention.search(raw):
+            return True
+        document = Document(file, unread=True)
+        with suppress(LoadingStopped):
+            document = parse(raw, file, DiagnosticCollector())
+        if document.unread or not isinstance(document.value, dict):
+            return self._line.search(raw) is None
+        return not any(map(self.is_similar, document.value))
+
+    def is_similar(self, key: str) -> bool:
+        """Return whether a key is a collection, or probably intended to be one."""
+        from difflib import get_close_matches
+
+        form = _form(key)
+        return form in self._similar or bool(
+            get_close_matches(form, self._similar, n=1, cutoff=_SIMILAR)
+        )
+
+
+def is_misnamed(name: str) -> bool:
+    """Return whether a file has nearly the name of a workspace file."""
+    return PurePosixPath(name).name.casefold() in _MISNAMED
+
+
+def _form(word: str) -> str:
+    return word.casefold().replace("_", "").replace("-", "")
+
+
+def with_lines(
+    diagnostics: Sequence[Diagnostic], documents: Mapping[str, Document]
+) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics with their lines, secrets masked in lines and messages."""
+    if not diagnostics:
+        return ()
+    from reconciler.workspace.redaction import masked_with_lines
+
+    return masked_with_lines(diagnostics, documents)

@@ -1,4 +1,4 @@
-"""Read the files of a workspace from its folder, with drafts in place of some."""
+"""Read the files of a workspace from its folder, within limits, with drafts in place of some."""
 
 from __future__ import annotations
 
@@ -14,13 +14,34 @@ from posixpath import normpath
 from typing import Protocol
 
 from reconciler.errors import FilesChanged, ReconcilerError, UnreadableFile
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 from reconciler.providers.file import is_hidden
 from reconciler.workspace.journal import settle
-from reconciler.workspace.limits import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FOLDER_DEPTH
 
 WORKSPACE_FILE = "reconciler.yaml"
 SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
+MAX_FILE_BYTES = 10_000_000
+MAX_FILES = 50_000
+MAX_TOTAL_BYTES = 200_000_000
+MAX_ENTRIES = 1_000_000
+"""Entries of all folders below the workspace, whatever they are."""
+MAX_FOLDER_DEPTH = 100
+MAX_ENVIRONMENTS = 500
+MAX_PATTERNS = 1_000
+MAX_WILDCARD_PATTERNS = 100
+
+MAX_NODES = 1_000_000
+"""Values of a file with aliases expanded: an alias bomb is small as text and huge as a value."""
+MAX_TOTAL_NODES = 10_000_000
+MAX_DEPTH = 60
+MAX_TAG_LINES = 10
+"""The parser compares each one with all others."""
+
+MAX_REFERENCE = 1_000
+"""Characters of a reference without its default, which messages show in full."""
+MAX_EXPANDED = 100_000
+"""Values that one reference expands to; 100 characters of a text count as one value."""
+MAX_TOTAL_EXPANDED = 10_000_000
 
 
 class Source(Protocol):

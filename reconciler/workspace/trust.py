@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from reconciler.diagnostics import DiagnosticCollector, Level
 from reconciler.errors import GitMissing, GitUnavailable
-from reconciler.model.wording import quoted
+from reconciler.model.text import quoted
 from reconciler.providers.env import API_KEY
-from reconciler.workspace.git.branches import TrustedBranch, trusted_branch
+from reconciler.workspace.git.base import TrustedBranch, trusted_branch
 from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.git.source import Blobs, GitSource

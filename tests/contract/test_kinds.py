@@ -13,7 +13,7 @@ from reconciler import kinds
 from reconciler.kinds import all_kinds
 from reconciler.model.field_types import canonical_text
 from reconciler.model.kind import Kind
-from reconciler.model.schema_files import schema, schema_names
+from reconciler.model.schemas import schema, schema_names
 
 KINDS = all_kinds()
 _json = st.recursive(

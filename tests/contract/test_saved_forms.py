@@ -15,7 +15,6 @@ from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, Origin, Reason, SecretUse, Severity
 from reconciler.model.codec.plan import encode
-from reconciler.model.dialect import Dialect
 from reconciler.model.event import (
     Done,
     Ended,
@@ -35,7 +34,8 @@ from reconciler.model.event import (
     Withdrawing,
     Withdrawn,
 )
-from reconciler.model.schema_files import schema
+from reconciler.model.kind import Dialect
+from reconciler.model.schemas import schema
 from scripts.saved_schemas import generated
 from tests.conftest import ROOT
 from tests.golden.test_plans import CASES

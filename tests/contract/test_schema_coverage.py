@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.schema_files import schema, schema_names
+from reconciler.model.schemas import schema, schema_names
 
 PROJECT_FIELDS = [
     "app_urls",

@@ -9,11 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from reconciler.kinds import all_kinds
-from reconciler.model.described import fields_of
-from reconciler.model.dialect import Dialect
-from reconciler.model.kind import Field, Kind, Variant
+from reconciler.model.kind import Dialect, Field, Kind, Variant, fields_of
 from reconciler.model.policy import Policy
-from reconciler.model.schema_files import schema, schema_names
+from reconciler.model.schemas import schema, schema_names
 from reconciler.model.values import MISSING
 from scripts.reference import generated
 from scripts.saved_schemas import FORMS

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.schema_files import schema, schema_names
-from reconciler.workspace.schema.validators import fast, portable
+from reconciler.model.schemas import schema, schema_names
+from reconciler.workspace.schema.validation import fast, portable
 from scripts.saved_schemas import FORMS
 from tests.support.limits import TIMEOUT
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.model.schema_files import known_schema
+from reconciler.model.schemas import known_schema
 from tests.conftest import ROOT
 from tests.editor.language_server import (
     HOW_TO_INSTALL,

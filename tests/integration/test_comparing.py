@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from reconciler.model.schema_files import known_schema
+from reconciler.model.schemas import known_schema
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator
 

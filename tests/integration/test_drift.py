@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from reconciler.errors import GitUnavailable
 from reconciler.model.drift import Attribution, DriftedField, DriftedObject
 from reconciler.model.public import as_json
-from reconciler.model.schema_files import schema
+from reconciler.model.schemas import schema
 from reconciler.model.values import path_text
 from reconciler.render.options import COMMENT_LIMIT
 from tests.conftest import StartService

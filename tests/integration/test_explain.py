@@ -10,7 +10,7 @@ from reconciler.codes import codes
 from reconciler.commands.explaining import explain
 from reconciler.errors import BadUsage
 from reconciler.kinds import all_kinds
-from reconciler.model.schema_files import known_schema
+from reconciler.model.schemas import known_schema
 from tests.conftest import ROOT
 from tests.support.cli import reconciler
 

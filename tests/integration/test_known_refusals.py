@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.model.change import Change
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.resource import Desired, ParentRef, Resource, State
-from reconciler.model.schema_files import known_schema
+from reconciler.model.schemas import known_schema
 from reconciler.model.values import SecretRef
 from reconciler.reading import read_live
 from tests.conftest import StartService

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from reconciler.model.schema_files import schema
+from reconciler.model.schemas import schema
 from tests.conftest import StartService
 from tests.support.cli import reconciler, write
 from tests.support.emulator import RunningEmulator

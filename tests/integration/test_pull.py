@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from reconciler.model.public import as_json
-from reconciler.model.schema_files import schema
+from reconciler.model.schemas import schema
 from reconciler.model.values import path_text
 from reconciler.render.drift import pull_summary, pulled_as_text
 from reconciler.render.style import PLAIN

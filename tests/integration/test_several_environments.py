@@ -16,7 +16,7 @@ from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.planning_many import plan_many
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import ExitCode
-from reconciler.model.client_options import Window
+from reconciler.model.connection import Window
 from tests.conftest import ROOT
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator

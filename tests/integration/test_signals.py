@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from reconciler.cli.signals import run, stop_on_signals
-from reconciler.client.stop import Stop
+from reconciler.client.waits import Stop
 from tests.support.limits import TIMEOUT
 
 

@@ -17,7 +17,7 @@ from typing import IO
 import pytest
 from jsonschema import Draft202012Validator
 
-from reconciler.model.schema_files import schema
+from reconciler.model.schemas import schema
 from tests.conftest import StartService
 from tests.integration.test_status import NEW, SEED, troubled
 from tests.support.cli import reconciler, reconciler_process, write

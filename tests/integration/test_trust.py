@@ -14,7 +14,7 @@ import pytest
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.model.client_options import ClientOptions
+from reconciler.model.connection import ClientOptions
 from tests.conftest import StartService
 from tests.security.witness import Listener, listener
 from tests.support.cli import Ran, reconciler, write

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from reconciler.kinds import all_kinds
 from reconciler.model.change import Change
-from reconciler.model.comparison import display_value
-from reconciler.model.leaves import field_leaves
+from reconciler.model.comparison import display_value, field_leaves
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Resource, State
 from reconciler.model.values import SecretRef, path_text

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from reconciler.authoring.formatting import format_file
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.kinds import all_kinds
-from reconciler.model.schema_files import schema
+from reconciler.model.schemas import schema
 from reconciler.workspace.yaml.loader import parse
 
 KINDS = all_kinds()

@@ -18,8 +18,8 @@ from reconciler.commands.importing import ImportOptions, import_live
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.planning import PlanRequest, plan
 from reconciler.commands.runtime import Runtime
-from reconciler.importing.adopting import key_of
-from reconciler.importing.placing import Layout
+from reconciler.importing.choosing import key_of
+from reconciler.importing.texts import Layout
 from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.field_types import (
@@ -33,7 +33,7 @@ from reconciler.model.field_types import (
     SetOf,
 )
 from reconciler.model.kind import Field, Kind
-from reconciler.model.schema_files import schema
+from reconciler.model.schemas import schema
 from tests.conftest import LONG
 from tests.support.emulator import DIALECTS, RunningEmulator, start_emulator
 

@@ -11,8 +11,8 @@ from reconciler.errors import AmbiguousIdentity
 from reconciler.model.codec.plan import encode
 from reconciler.model.connection import SecretSettings
 from reconciler.model.plan import Plan
+from reconciler.model.text import is_breaking
 from reconciler.model.values import SecretRef
-from reconciler.model.wording import is_breaking
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_markdown import plan_as_markdown

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reconciler.model.codec.plan import decode, encode
 from reconciler.model.live import Live
 from reconciler.model.plan_options import PlanOptions
-from reconciler.model.policy_rule import rules_of
+from reconciler.model.policy import rules_of
 from reconciler.model.resource import Desired
 from reconciler.planning.rules import breaches
 from tests.support.worlds import KINDS, planned, worlds

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from reconciler.model.replacement import parse_marked_name
+from reconciler.model.live import parse_marked_name
 from tests.reliability.scenarios import Scenario
 from tests.reliability.service import Call
 

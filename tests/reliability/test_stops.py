@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.client_options import Window
+from reconciler.model.connection import Window
 from tests.conftest import LONG
 from tests.reliability.processes import Command, Template, template
 from tests.reliability.runs import applier

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from tests.review.pull_requests import (
     PROJECT,
     Danger,

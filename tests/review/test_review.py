@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.change import Severity
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.plan import Plan
 from reconciler.planning.base import Base
 from reconciler.planning.planner import make_plan

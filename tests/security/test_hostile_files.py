@@ -22,14 +22,14 @@ from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.errors import ReconcilerError, UnreadableFile
 from reconciler.kinds import all_kinds
 from reconciler.kinds.batch_export.query import QueryText
-from reconciler.model.globs import PathGlob, TooComplex
+from reconciler.model.address import PathGlob, TooComplex
 from reconciler.render.annotations import diagnostics_as_github
 from reconciler.render.diagnostics import diagnostics_as_text
-from reconciler.workspace import limits
-from reconciler.workspace.expansion import Expansion
+from reconciler.workspace import sources as limits
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.git.source import Blobs, GitSource
 from reconciler.workspace.loading import load_all
+from reconciler.workspace.references import Expansion
 from reconciler.workspace.sources import FolderSource
 from reconciler.workspace.yaml.loader import parse
 from tests.conftest import LONG, ROOT
@@ -147,7 +147,7 @@ def test_security_13_all_files_together_are_bounded(
     limit(monkeypatch, "reconciler.workspace.resource_files", MAX_TOTAL_BYTES=100)
     files = {f"{n}.yaml": "# lake\n" * 10 for n in range(9)}
     assert checked(tmp_path, files)["workspace-too-large"].at == Mark("1.yaml")
-    limit(monkeypatch, "reconciler.workspace.patterns", MAX_FILES=8)
+    limit(monkeypatch, "reconciler.workspace.resource_files", MAX_FILES=8)
     assert "9 resource files" in checked(tmp_path, files)["workspace-too-large"].message
 
 
@@ -225,7 +225,7 @@ def test_security_13_what_references_expand_to_is_bounded_in_total(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert "levels deep" in str(Expansion().refused(nested(limits.MAX_DEPTH + 1)))
-    limit(monkeypatch, "reconciler.workspace.expansion", MAX_TOTAL_EXPANDED=25)
+    limit(monkeypatch, "reconciler.workspace.references", MAX_TOTAL_EXPANDED=25)
     expansion, value = Expansion(), [["lake"] * 8]
     assert expansion.refused(value) is None
     assert expansion.refused(value) is None
@@ -235,7 +235,7 @@ def test_security_13_what_references_expand_to_is_bounded_in_total(
 def test_security_13_loading_stops_when_references_expand_to_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit(monkeypatch, "reconciler.workspace.expansion", MAX_TOTAL_EXPANDED=25)
+    limit(monkeypatch, "reconciler.workspace.references", MAX_TOTAL_EXPANDED=25)
     workspace = f"{WORKSPACE}vars: {{v9: lake}}\n"
     files = {
         "a.yaml": "projects:\n"

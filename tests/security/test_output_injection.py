@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.model.wording import is_breaking, printable
-from reconciler.model.workflow import Annotations, Command, safe_output
+from reconciler.model.text import Annotations, Command, is_breaking, printable, safe_output
 from reconciler.render.formats import formats_of
 from reconciler.render.plan_markdown import plan_as_markdown
 from tests.conftest import LONG, ROOT, StartService

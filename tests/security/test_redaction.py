@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.client.errors import service_error
+from reconciler.client.failures import service_error
 from reconciler.model.action import Action
 from reconciler.model.codec.plan import encode
 from reconciler.model.plan_redaction import redact_plan
 from reconciler.model.redaction import HIDDEN, Redactor, redact_line, redact_value
 from reconciler.model.request import Repeat, Request
 from reconciler.model.resource import State
-from reconciler.model.secret_names import looks_secret
+from reconciler.model.schemas import looks_secret
 from reconciler.model.values import SecretValue
 from reconciler.render.plan.text import plan_as_text
 from reconciler.render.plan_markdown import plan_as_markdown

@@ -10,8 +10,7 @@ import pytest
 
 from reconciler.client import SecretResolver
 from reconciler.errors import SecretUnavailable
-from reconciler.model.connection import SecretSettings
-from reconciler.model.trust import Trusted
+from reconciler.model.connection import SecretSettings, Trusted
 from reconciler.model.values import SecretRef
 from tests.support.cli import Ran, reconciler, write
 from tests.support.emulator import RunningEmulator

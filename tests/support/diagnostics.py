@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
 from reconciler.diagnostics import Diagnostic, Mark
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 from reconciler.render.annotations import diagnostics_as_github
 from reconciler.render.diagnostics import diagnostics_as_json, diagnostics_as_text
 from reconciler.render.sarif import diagnostics_as_sarif

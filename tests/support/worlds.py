@@ -11,12 +11,12 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reconciler.applying.staleness import modifications
+from reconciler.applying.checks import modifications
 from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions

@@ -9,10 +9,8 @@ from msgspec.structs import replace
 from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.kinds.batch_export.query import QueryText
 from reconciler.model.action import Action
-from reconciler.model.described import kind_of
-from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import Text
-from reconciler.model.kind import Field, Toggle
+from reconciler.model.kind import Dialect, Field, Toggle, kind_of
 from reconciler.model.values import JSONObject
 
 if TYPE_CHECKING:

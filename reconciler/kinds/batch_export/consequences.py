@@ -18,14 +18,14 @@ from reconciler.kinds.batch_export.facts import (
     wanted_type,
 )
 from reconciler.model.action import Action
+from reconciler.model.behaviour import Outcome, RuleContext, Rules
 from reconciler.model.change import Effect, FieldChange, Novelty, Severity
-from reconciler.model.dialect import Dialect
-from reconciler.model.interval_step import step_of
-from reconciler.model.rule import Outcome, RuleContext, Rules
+from reconciler.model.kind import Dialect
+from reconciler.model.moments import step_of
 from reconciler.model.run_status import BILLING, FAILURES_OF_A_PAUSE, failures_in_a_row
-from reconciler.model.secret_names import looks_like_address
+from reconciler.model.schemas import looks_like_address
+from reconciler.model.text import listed, quoted, several
 from reconciler.model.values import JSON, MISSING
-from reconciler.model.wording import listed, quoted, several
 
 RULES = Rules()
 _UPDATES = (Action.UPDATE,)

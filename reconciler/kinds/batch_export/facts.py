@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from reconciler.model.behaviour import RuleContext
 from reconciler.model.field_types import Instant, time_text
 from reconciler.model.live import LiveObject
-from reconciler.model.rule import RuleContext
 from reconciler.model.run_status import COMPLETED
 from reconciler.model.values import JSON, MISSING, JSONObject, value_at
 

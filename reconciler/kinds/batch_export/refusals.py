@@ -15,11 +15,11 @@ from reconciler.kinds.batch_export.facts import (
     wanted_type,
 )
 from reconciler.model.action import Action
-from reconciler.model.dialect import Dialect
-from reconciler.model.rule import Objection, RuleContext, Rules
-from reconciler.model.schema_files import known_schema
+from reconciler.model.behaviour import Objection, RuleContext, Rules
+from reconciler.model.kind import Dialect
+from reconciler.model.schemas import known_schema
+from reconciler.model.text import quoted
 from reconciler.model.values import MISSING, JSONObject, value_at
-from reconciler.model.wording import quoted
 
 REFUSALS = Rules()
 _CREATES = (Action.CREATE, Action.REPLACE)

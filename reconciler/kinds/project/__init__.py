@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reconciler.model.described import kind_of
 from reconciler.model.field_types import ListOf, MergedObject, SetOf, Text
-from reconciler.model.kind import Field
+from reconciler.model.kind import Field, kind_of
 from reconciler.model.values import JSONObject
 
 if TYPE_CHECKING:

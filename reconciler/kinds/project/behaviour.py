@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from reconciler.model.action import Action
-from reconciler.model.behaviour import Behaviour
+from reconciler.model.behaviour import Behaviour, Objection, Outcome, RuleContext, Rules
 from reconciler.model.change import Effect, Severity
-from reconciler.model.dialect import Dialect
-from reconciler.model.json_tree import leaves
-from reconciler.model.operation import Operation
-from reconciler.model.request import Repeat
-from reconciler.model.rule import Objection, Outcome, RuleContext, Rules
-from reconciler.model.values import JSON, MISSING
-from reconciler.model.wording import listed, quoted, several
+from reconciler.model.kind import Dialect
+from reconciler.model.request import Operation, Repeat
+from reconciler.model.text import listed, quoted, several
+from reconciler.model.values import JSON, MISSING, leaves
 
 RULES = Rules()
 CAPTURE_FIELDS = (

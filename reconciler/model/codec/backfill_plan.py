@@ -20,8 +20,8 @@ from reconciler.model.change import Consequence
 from reconciler.model.codec.base import AddressText, Form, copied
 from reconciler.model.codec.change import ConsequenceForm
 from reconciler.model.codec.plan import InvalidPlanFile, problem
-from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import time_text
+from reconciler.model.kind import Dialect
 from reconciler.model.plan import PlanSource
 from reconciler.model.public import Count, as_json
 

@@ -27,17 +27,15 @@ from reconciler.model.codec.base import (
     AddressText,
     Body,
     Form,
+    Parts,
     PathForm,
     PlaceForm,
     copied,
-    optional,
-)
-from reconciler.model.codec.values import (
-    Parts,
     decode_secret,
     decode_value,
     encode_secret,
     encode_value,
+    optional,
 )
 from reconciler.model.identity import digest_of
 from reconciler.model.plan import PlanSource

@@ -8,16 +8,10 @@ from msgspec import UNSET, UnsetType, field
 
 from reconciler.diagnostics import Mark
 from reconciler.model.address import Address
-from reconciler.model.codec.base import (
-    AddressText,
-    Form,
-    PlaceForm,
-    copied,
-    optional,
-)
+from reconciler.model.codec.base import AddressText, Form, PlaceForm, copied, optional
 from reconciler.model.codec.change import ChangeForm, Digest
-from reconciler.model.dialect import Dialect
 from reconciler.model.identity import plan_id_of
+from reconciler.model.kind import Dialect
 from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged
 from reconciler.model.plan_options import Selection
 from reconciler.model.public import Count

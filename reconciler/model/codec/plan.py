@@ -11,7 +11,7 @@ from msgspec import ValidationError, convert, to_builtins
 from reconciler.errors import ReconcilerError
 from reconciler.model.codec.forms import FORMAT_VERSION, PlanForm
 from reconciler.model.plan import Plan
-from reconciler.model.wording import plain_json
+from reconciler.model.text import plain_json
 
 _OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 _HINT = "make the plan again with `reconciler plan --out FILE`"

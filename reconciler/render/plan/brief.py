@@ -8,8 +8,8 @@ from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.change import Change, FieldChange
 from reconciler.model.kind import Kind, Variant
+from reconciler.model.text import printable
 from reconciler.model.values import MISSING, path_text, value_at
-from reconciler.model.wording import printable
 from reconciler.render.plan.fields import (
     FieldLine,
     LineKind,

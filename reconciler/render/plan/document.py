@@ -12,7 +12,7 @@ from msgspec import Struct
 from reconciler.model.address import Address
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan, Refusal
-from reconciler.model.wording import printable, shortened
+from reconciler.model.text import printable, shortened
 from reconciler.render.plan.entries import Entry, entries_of
 from reconciler.render.plan.header import (
     base_as_text,

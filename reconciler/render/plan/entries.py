@@ -12,10 +12,9 @@ from msgspec import Struct
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, Reason, SecretNote, Severity
-from reconciler.model.json_tree import leaves
-from reconciler.model.secret_names import looks_like_address
-from reconciler.model.values import MISSING, SecretRef, path_text, value_at
-from reconciler.model.wording import printable
+from reconciler.model.schemas import looks_like_address
+from reconciler.model.text import printable
+from reconciler.model.values import MISSING, SecretRef, leaves, path_text, value_at
 from reconciler.render.plan.brief import lines_to_show, variants_of
 from reconciler.render.plan.fields import FieldLine, LineKind, named_secrets_line
 from reconciler.render.plan.remarks import Remark, general, remarks_of, shared_notes

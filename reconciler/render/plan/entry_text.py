@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from reconciler.model.action import Action
 from reconciler.model.change import Change, Reason, Severity
-from reconciler.model.wording import printable, shortened
+from reconciler.model.text import printable, shortened
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.options import RenderOptions
 from reconciler.render.plan.entries import Entry

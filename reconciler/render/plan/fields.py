@@ -9,9 +9,16 @@ from msgspec import Struct
 
 from reconciler.model.action import Action
 from reconciler.model.change import Change, FieldChange, SecretNote, SecretUse
-from reconciler.model.json_tree import map_leaves
-from reconciler.model.values import JSON, MISSING, Path, SecretRef, SecretSource, path_text
-from reconciler.model.wording import printable, shortened
+from reconciler.model.text import printable, shortened
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    Path,
+    SecretRef,
+    SecretSource,
+    map_leaves,
+    path_text,
+)
 from reconciler.render.plan.inside import capped, differences, text_lines, value_lines
 from reconciler.render.plan.words import ORIGINS, bare, json_line
 

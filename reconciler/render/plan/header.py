@@ -8,7 +8,7 @@ from uuid import UUID
 from reconciler.model.change import Reason
 from reconciler.model.identity import plan_id
 from reconciler.model.plan import Plan, PlanSource
-from reconciler.model.wording import printable, several, shortened
+from reconciler.model.text import printable, several, shortened
 
 _SHORT_COMMIT = 7
 SHORT_ID = 8

@@ -10,8 +10,8 @@ from typing import TypeAlias
 import orjson
 
 from reconciler.model.field_types import canonical_text
+from reconciler.model.text import printable
 from reconciler.model.values import JSON, MISSING, Path
-from reconciler.model.wording import printable
 
 _LONG = 100
 _CONTEXT = 1

@@ -10,7 +10,7 @@ from msgspec import Struct
 from reconciler.diagnostics import Mark
 from reconciler.model.change import Change, NewPlace, Novelty
 from reconciler.model.plan import Plan
-from reconciler.model.wording import printable, shortened
+from reconciler.model.text import printable, shortened
 from reconciler.planning.places import INSIDE
 from reconciler.render.plan.words import first_of, nouns
 

@@ -12,7 +12,7 @@ from reconciler.model.action import Action
 from reconciler.model.change import Change
 from reconciler.model.kind import containers
 from reconciler.model.plan import Plan
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 from reconciler.render.plan.words import parent_of
 
 _FEWEST_OBJECTS = 10

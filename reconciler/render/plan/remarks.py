@@ -9,7 +9,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from reconciler.model.change import Change, Consequence, Severity
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 from reconciler.render.plan.words import first_of, nouns
 
 _ANY = "ADDRESS"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from reconciler.model.action import Action
 from reconciler.model.change import Severity
 from reconciler.model.plan import Plan
-from reconciler.model.wording import printable, several, shortened
+from reconciler.model.text import printable, several, shortened
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.plan.document import Document, document_of, unmanaged_count
 from reconciler.render.plan.entry_text import entry_lines, wrapped

@@ -12,8 +12,8 @@ from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.change import Change, Origin, Reason, Severity
 from reconciler.model.plan import Plan
+from reconciler.model.text import printable
 from reconciler.model.values import JSON
-from reconciler.model.wording import printable
 from reconciler.render.style import Colour
 
 

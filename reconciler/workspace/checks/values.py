@@ -12,10 +12,16 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from reconciler.model.kind import Kind
-from reconciler.model.schema_files import known_schema, variant_schema
+from reconciler.model.schemas import known_schema, variant_schema
 from reconciler.model.values import JSON, MISSING, JSONObject, Path, value_at
-from reconciler.workspace.schema.annotations import Carriers, annotated
-from reconciler.workspace.schema.shapes import Shape, is_mapping, members, shape_at
+from reconciler.workspace.schema.annotations import (
+    Carriers,
+    Shape,
+    annotated,
+    is_mapping,
+    members,
+    shape_at,
+)
 from reconciler.workspace.schema.validation import CheckContext
 from reconciler.workspace.yaml.document import Unknown
 

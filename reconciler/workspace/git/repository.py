@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from reconciler.errors import GitMissing, GitUnavailable
-from reconciler.model.wording import printable
+from reconciler.model.text import printable
 
 HEAD = "HEAD"
 _SECONDS = 60.0

@@ -11,8 +11,14 @@ from msgspec import Struct, field
 
 from reconciler.providers.file import is_hidden
 from reconciler.workspace.git.repository import Entry, Repository
-from reconciler.workspace.limits import MAX_FILE_BYTES, MAX_TOTAL_BYTES
-from reconciler.workspace.sources import WORKSPACE_FILE, content_id, is_own, too_large
+from reconciler.workspace.sources import (
+    MAX_FILE_BYTES,
+    MAX_TOTAL_BYTES,
+    WORKSPACE_FILE,
+    content_id,
+    is_own,
+    too_large,
+)
 
 _YAML = (".yaml", ".yml")
 _MOST_LINKS = 10

@@ -1,25 +1,102 @@
-"""Compile the `x-` words of schemas once, so that values are visited only where they apply."""
+"""Compile the `x-` words of schemas once, and visit values only where they apply.
+
+A check that depends on the shape of a value only runs once for all values of a shape. Resources
+have few shapes: most of those of an organization set the same fields.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from reconciler.model.schema_files import schema, schema_names
-from reconciler.model.secret_names import looks_secret
-from reconciler.model.values import JSON, MISSING, Path
-from reconciler.workspace.schema.shapes import (
-    MOST_SHAPES,
-    Shape,
-    leaf_shapes,
-    members,
-    shape_at,
-    shape_of,
-)
+from reconciler.model.schemas import looks_secret, schema, schema_names
+from reconciler.model.values import JSON, MISSING, PLAIN, Path, SecretRef, form_of
+
+Shape: TypeAlias = Any
+"""The class of a leaf, the text of a tag, or a tuple for a container.
+
+The tuple of a mapping holds its keys, each followed by the shape of its value. That of a list holds
+`list` and the shapes of its items. Shapes are hashable.
+"""
+
+MOST_SHAPES = 4_096
+"""Shapes of which results are remembered. A workspace where each resource has its own has more."""
+Foreign: TypeAlias = "Mapping[str | int, Foreign] | None"
+"""The leaves that are no JSON: None for such a leaf, otherwise the parts that contain some."""
+
+
+class TextWithAt:
+    """The shape of a text with an @, which may be a URL with a password."""
+
+
+def shape_of(value: JSON, tags: AbstractSet[str] = frozenset()) -> Shape:
+    """Return the shape of a value. `tags` are the keys whose texts belong to the shape."""
+    form = form_of(value.__class__)
+    parts: list[Any]
+    if form is dict:
+        parts = []
+        for key, item in value.items():
+            # The shapes of leaves are here again, without a call: most values are leaves.
+            kind = item.__class__
+            if kind is str:
+                kind = item if key in tags else TextWithAt if "@" in item else str
+            elif kind not in PLAIN and form_of(kind) is not None:
+                kind = shape_of(item, tags)
+            parts.append(key)
+            parts.append(kind)
+        return tuple(parts)
+    if form is list:
+        parts = [list]
+        for item in value:
+            kind = item.__class__
+            parts.append(str if kind is str and "@" not in item else shape_of(item, tags))
+        return tuple(parts)
+    return TextWithAt if value.__class__ is str and "@" in value else value.__class__
+
+
+def is_text(shape: Shape) -> bool:
+    """Return whether a shape is that of plain text."""
+    return shape is str or shape is TextWithAt or isinstance(shape, str)
+
+
+def is_mapping(shape: Shape) -> bool:
+    """Return whether a shape is that of a mapping."""
+    return isinstance(shape, tuple) and shape[:1] != (list,)
+
+
+def members(shape: Shape) -> Mapping[str, Shape]:
+    """Return the shapes in a mapping by key, none for another value."""
+    return dict(zip(shape[::2], shape[1::2], strict=True)) if is_mapping(shape) else {}
+
+
+def items(shape: Shape) -> Sequence[Shape]:
+    """Return the shapes in a list, none for another value."""
+    return shape[1:] if isinstance(shape, tuple) and not is_mapping(shape) else ()
+
+
+def shape_at(shape: Shape, path: Path) -> Shape:
+    """Return the shape of the value at a path, or `MISSING`."""
+    for part in path:
+        if isinstance(part, str):
+            shape = members(shape).get(part, MISSING)
+        else:
+            shape = items(shape)[part] if part < len(items(shape)) else MISSING
+    return shape
+
+
+def leaf_shapes(shape: Shape, path: Path = ()) -> Iterator[tuple[Path, Shape]]:
+    """Yield the shapes of all leaves with their paths."""
+    if not isinstance(shape, tuple):
+        yield path, shape
+        return
+    parts = members(shape).items() if is_mapping(shape) else enumerate(items(shape))
+    for name, item in parts:
+        yield from leaf_shapes(item, (*path, name))
 
 
 def body_schema(variants: Mapping[str, str], value: Mapping[str, Any]) -> str | None:
@@ -231,3 +308,108 @@ def _nodes(node: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Mapping[
     yield path, node
     for name, below in node.get("properties", {}).items():
         yield from _nodes(below, (*path, name))
+
+
+class Outline(Struct, frozen=True):
+    """Where the values of a shape have what the checks of a schema look at.
+
+    foreign
+        The leaves that a JSON Schema does not know: secrets, inputs and unknown values.
+    texts
+        The texts that are checked, with their annotations, by the path of what contains them.
+    misplaced
+        The secrets in fields that hold none.
+    bodies
+        The bodies of variants.
+    """
+
+    foreign: Foreign = field(default_factory=dict)
+    texts: tuple[tuple[Path, tuple[tuple[str | int, Annotated], ...]], ...] = ()
+    misplaced: tuple[Path, ...] = ()
+    bodies: tuple[Body, ...] = ()
+
+
+class Body(Struct, frozen=True):
+    """The body of a variant.
+
+    `lacks` are the fields that it requires and does not have, since `unless` is not set.
+    """
+
+    path: Path
+    tag: str
+    schema: str
+    outline: Outline
+    lacks: tuple[str, ...]
+    unless: str
+
+
+@lru_cache(maxsize=MOST_SHAPES)
+def outline(name: str, shape: Shape) -> Outline:
+    """Return the outline of values of a shape by the schema of a name."""
+    parts = _Parts()
+    parts.look_at(annotations_of(name), shape, ())
+    texts = tuple((path, tuple(inside)) for path, inside in parts.texts.items())
+    return Outline(_foreign(shape), texts, tuple(parts.misplaced), tuple(parts.bodies))
+
+
+def _foreign(shape: Shape) -> Foreign:
+    if not isinstance(shape, tuple):
+        return {} if is_text(shape) or shape in PLAIN else None
+    parts = members(shape).items() if is_mapping(shape) else enumerate(items(shape))
+    below = {name: _foreign(item) for name, item in parts}
+    return {name: foreign for name, foreign in below.items() if foreign != {}}
+
+
+class _Parts(Struct):
+    texts: dict[Path, list[tuple[str | int, Annotated]]] = field(default_factory=dict)
+    misplaced: list[Path] = field(default_factory=list)
+    bodies: list[Body] = field(default_factory=list)
+
+    def look_at(self, part: Annotated, shape: Shape, path: Path) -> None:
+        """Find what is at a path and below it."""
+        if is_mapping(shape):
+            self._look_at_members(part, members(shape), path)
+        elif isinstance(shape, tuple):
+            below = part.items or _undescribed(part)
+            for position, item in enumerate(items(shape)):
+                self.look_at(below, item, (*path, position))
+        elif shape is SecretRef:
+            if not part.secret:
+                self.misplaced.append(path)
+        elif part.checks_text and is_text(shape):
+            self.texts.setdefault(path[:-1], []).append((path[-1], part))
+
+    def _look_at_members(self, part: Annotated, shapes: Mapping[str, Shape], path: Path) -> None:
+        body = part.variants["body"] if part.variants is not None else None
+        if part.variants is not None:
+            self._look_at_body(part.variants, shapes, path)
+        # An unknown field is reported as unknown only, not as a secret too.
+        undescribed = _undescribed(part) if part.open_below else None
+        for name, shape in shapes.items():
+            below = part.below.get(name, undescribed)
+            if name != body and below is not None:
+                self.look_at(below, shape, (*path, name))
+
+    def _look_at_body(
+        self, variants: Mapping[str, str], shapes: Mapping[str, Shape], path: Path
+    ) -> None:
+        name, body = body_schema(variants, shapes), shapes.get(variants["body"])
+        if name is None or not is_mapping(body):
+            return
+        unset = shapes.get(variants["unless"], type(None)) is type(None)
+        required = (schema(name) or {}).get("x-required-unless", ()) if unset else ()
+        self.bodies.append(
+            Body(
+                path=(*path, variants["body"]),
+                tag=shapes[variants["tag"]],
+                schema=name,
+                outline=outline(name, body),
+                lacks=tuple(field for field in required if field not in members(body)),
+                unless=variants["unless"],
+            )
+        )
+
+
+def _undescribed(part: Annotated) -> Annotated:
+    """Return the annotations of what a schema does not describe inside a part."""
+    return HOLDS_SECRETS if part.secret else FREE

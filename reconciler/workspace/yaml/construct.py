@@ -12,13 +12,23 @@ from msgspec import Struct, field
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from reconciler.diagnostics import Details, DiagnosticCollector
-from reconciler.model.json_tree import walk
-from reconciler.model.reference import holds_reference
-from reconciler.model.values import JSON, MISSING
-from reconciler.workspace.limits import MAX_DEPTH, MAX_NODES
-from reconciler.workspace.yaml.document import Document, Nodes, Unknown
-from reconciler.workspace.yaml.nodes import MERGE_TAG, PREFIX, TEXT_TAG, TOO_DEEP, TOO_MANY
-from reconciler.workspace.yaml.scalars import DECIMAL, FLOAT, LONG, NUMERIC, tagged_value
+from reconciler.model.values import JSON, MISSING, holds_reference, walk
+from reconciler.workspace.sources import MAX_DEPTH, MAX_NODES
+from reconciler.workspace.yaml.document import (
+    DECIMAL,
+    FLOAT,
+    LONG,
+    MERGE_TAG,
+    NUMERIC,
+    PREFIX,
+    TEXT_TAG,
+    TOO_DEEP,
+    TOO_MANY,
+    Document,
+    Nodes,
+    Unknown,
+    tagged_value,
+)
 from reconciler.workspace.yaml.strictness import check_look_alikes, check_tokens, is_suspicious
 
 _BOOLEAN_WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}

@@ -15,8 +15,7 @@ from yaml import tokens
 from yaml.nodes import ScalarNode
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
-from reconciler.workspace.yaml.document import Nodes
-from reconciler.workspace.yaml.nodes import Parser, nodes_in
+from reconciler.workspace.yaml.document import Nodes, Parser, nodes_in
 
 LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 AMBIGUOUS = frozenset({"ambiguous-yaml", "curly-quotes"})

@@ -11,8 +11,7 @@ from yaml import tokens
 from yaml.reader import ReaderError
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
-from reconciler.workspace.yaml.document import Document
-from reconciler.workspace.yaml.nodes import Parser
+from reconciler.workspace.yaml.document import Document, Parser
 from reconciler.workspace.yaml.strictness import place, report_breaks
 
 _NOT_YAML = re.compile(

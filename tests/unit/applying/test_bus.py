@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.applying.audit_log import AuditLog
-from reconciler.applying.bus import Bus, Output
+from reconciler.applying.events import AuditLog, Bus, Output
 from reconciler.errors import ReconcilerError
 from reconciler.model.action import Action
 from reconciler.model.address import Address

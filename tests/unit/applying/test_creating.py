@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.applying.unknown import PAUSES
+from reconciler.applying.twins import SEARCH_PAUSES
 from reconciler.model.event import Done, Event, Sending, Waiting
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
@@ -73,7 +73,7 @@ def test_f3_a_create_that_took_no_effect_is_reported_and_not_sent_again(world: W
         "no object of this name appeared in 30 s"
     )
     assert [skipped.because for skipped in report.skipped] == ["create of project.web failed"]
-    assert (world.posts(), world.clock.pauses) == (1, list(PAUSES))
+    assert (world.posts(), world.clock.pauses) == (1, list(SEARCH_PAUSES))
 
 
 def test_f3_a_create_that_takes_effect_after_the_search_is_in_the_next_plan(world: World) -> None:

@@ -13,7 +13,7 @@ import pytest
 from reconciler.applying import execute, worker
 from reconciler.client import Stop
 from reconciler.errors import SecretUnavailable
-from reconciler.model.client_options import Window
+from reconciler.model.connection import Window
 from reconciler.model.event import (
     Done,
     Event,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.applying.steps import (
+from reconciler.applying.change_run import (
     Await,
     Check,
     CheckNew,

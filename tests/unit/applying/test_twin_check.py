@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.applying.twin_check import PAUSES
+from reconciler.applying.twins import LOOK_PAUSES
 from reconciler.model.event import (
     Done,
     Event,
@@ -101,7 +101,7 @@ def test_f6_a_younger_one_that_stays_is_reported_after_thirty_seconds(world: Wor
     other = other_client(world, before=False)
     report = applied(world)
     (twins,) = report.twins
-    assert world.clock.pauses == list(PAUSES)
+    assert world.clock.pauses == list(LOOK_PAUSES)
     assert (len(report.done), report.complete) == (1, False)
     assert twins.twin_ids == (other[0]["id"],)
     assert twins.because == "the younger one was not withdrawn"

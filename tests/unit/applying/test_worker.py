@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.applying.verification import lacks_fields
+from reconciler.applying.checks import lacks_fields
 from reconciler.model.action import Action
 from reconciler.model.event import Event, Waiting
 from reconciler.model.live import Live

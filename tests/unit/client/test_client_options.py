@@ -14,7 +14,7 @@ from reconciler.client import ClientSettings
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.model.client_options import ClientOptions, Window, duration, rate
+from reconciler.model.connection import ClientOptions, Window, duration, rate
 from tests.support.cli import reconciler
 
 WORKSPACE = """\

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from reconciler.client.errors import service_error
+from reconciler.client.failures import service_error
 from reconciler.errors import (
     Conflict,
     Forbidden,

@@ -11,7 +11,7 @@ import pytest
 
 from reconciler.client import Transport
 from reconciler.errors import AmbiguousOutcome, GivenUp, Invalid, NotFound, ReconcilerError
-from reconciler.model.client_options import Window
+from reconciler.model.connection import Window
 from reconciler.model.event import Event, Sent, Waiting
 from reconciler.model.request import Answer, Repeat, Request
 from tests.support.emulator import RunningEmulator

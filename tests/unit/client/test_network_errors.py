@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from reconciler.client.errors import service_error
-from reconciler.client.network import no_response
+from reconciler.client.exchange import no_response
+from reconciler.client.failures import service_error
 from reconciler.model.request import Repeat, Request
 from tests.support.cli import reconciler, write
 

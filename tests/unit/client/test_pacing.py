@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.client import ClientSettings, Transport
-from reconciler.client.limiter import Limiters
-from reconciler.client.settings import DEFAULT_WINDOWS
-from reconciler.model.client_options import Window
+from reconciler.client.limits import DEFAULT_WINDOWS, Limiters
+from reconciler.model.connection import Window
 from reconciler.model.event import Event, Waiting
 from reconciler.model.request import Repeat, Request
 from tests.support.transport import VirtualClock, mocked

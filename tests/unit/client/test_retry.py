@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.client.retry import Attempts, Failure, concerns_all, may_repeat, pause
+from reconciler.client.failures import Attempts, Failure, concerns_all, may_repeat, pause
 from reconciler.errors import AmbiguousOutcome, Throttled, Unavailable
 from reconciler.model.request import Repeat, Request
 

@@ -11,7 +11,7 @@ import pytest
 
 from reconciler.client import Stop, Transport
 from reconciler.errors import AmbiguousOutcome, ExitCode, Interrupted
-from reconciler.model.client_options import Window
+from reconciler.model.connection import Window
 from reconciler.model.request import Answer, Repeat, Request
 from tests.support.transport import mocked
 from tests.support.virtual_loop import LoopClock, run_virtually

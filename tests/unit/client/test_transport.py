@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from reconciler.client import ClientSettings, network, open_transport
+from reconciler.client import ClientSettings, open_transport
+from reconciler.client import exchange as network
 from reconciler.errors import (
     AmbiguousOutcome,
     Invalid,

@@ -6,14 +6,19 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.json_tree import PLAIN, leaves, map_leaves, mapped_leaves, walk
-from reconciler.model.reference import (
+from reconciler.model.values import (
+    PLAIN,
     Reference,
+    SecretRef,
+    SecretSource,
     is_only_references,
     is_reference_without_default,
+    leaves,
+    map_leaves,
+    mapped_leaves,
     parts_of,
+    walk,
 )
-from reconciler.model.values import SecretRef, SecretSource
 
 VALUE: dict[str, Any] = {"a": [1, {"b": "x"}], "c": {}, "d": SecretRef.of("env", "X")}
 

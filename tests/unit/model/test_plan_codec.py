@@ -29,8 +29,8 @@ from reconciler.model.change import (
     Severity,
 )
 from reconciler.model.codec.plan import InvalidPlanFile, decode, encode
-from reconciler.model.dialect import Dialect
 from reconciler.model.identity import digest_of, plan_id
+from reconciler.model.kind import Dialect
 from reconciler.model.plan import Note, Plan, PlanSource, Refusal, Unmanaged
 from reconciler.model.plan_options import Selection
 from reconciler.model.resource import ParentRef

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.model.secret_names import looks_secret, plain_names, secret_names
+from reconciler.model.schemas import looks_secret, plain_names, secret_names
 
 
 def test_no_schema_has_a_field_in_capitals() -> None:

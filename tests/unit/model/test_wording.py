@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.suggestion import joined
-from reconciler.model.wording import is_breaking, plain_json, printable, quoted
+from reconciler.model.address import joined
+from reconciler.model.text import is_breaking, plain_json, printable, quoted
 
 _SPITEFUL = st.text(st.sampled_from("ab'\"`\\ \n\r\t\x1b\x7f\x85\x9b\u2028\u202e\u00e9\U000e0001"))
 

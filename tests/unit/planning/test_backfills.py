@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.errors import BadUsage
-from reconciler.kinds.batch_export.backfill_warnings import backfill_warnings
+from reconciler.kinds.batch_export.behaviour import backfill_warnings
 from reconciler.model.address import Address
 from reconciler.model.backfill_plan import BackfillPlan, PlannedBackfill
-from reconciler.model.dialect import Dialect
 from reconciler.model.gaps import Gap, GapState
 from reconciler.model.intervals import Interval, Schedule
+from reconciler.model.kind import Dialect
 from reconciler.model.plan import PlanSource
 from reconciler.model.run import Run
 from reconciler.planning.backfills import (

@@ -9,10 +9,9 @@ import pytest
 from reconciler.kinds.batch_export.destinations import DESTINATION
 from reconciler.model.action import Action
 from reconciler.model.change import Change
-from reconciler.model.dialect import Dialect
 from reconciler.model.field_types import Boolean, Integer
 from reconciler.model.identity import plan_id
-from reconciler.model.kind import Field
+from reconciler.model.kind import Dialect, Field
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy, Prune

@@ -10,7 +10,7 @@ from reconciler.errors import AmbiguousIdentity
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Origin, Reason, SecretUse
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions, Selection
 from reconciler.model.policy import Limit, Policy, Prune

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.model.address import Address
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions, Selection

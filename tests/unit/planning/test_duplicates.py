@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.plan_options import PlanOptions, Selection

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.dialect import Dialect
 from reconciler.model.gaps import GapState
 from reconciler.model.intervals import Interval, Schedule
+from reconciler.model.kind import Dialect
 from reconciler.model.run import BackfillRow, Run
 from reconciler.planning.gaps import History, gaps_of
 

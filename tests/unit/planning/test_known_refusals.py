@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.diagnostics import Mark
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan, Refusal
 from reconciler.model.policy import Policy

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.model.action import Action
 from reconciler.model.change import NewPlace, Novelty
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions

@@ -8,8 +8,7 @@ import pytest
 
 from reconciler.model.change import Change
 from reconciler.model.codec.plan import decode, encode
-from reconciler.model.dialect import Dialect
-from reconciler.model.kind import Field
+from reconciler.model.kind import Dialect, Field
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy, Prune
 from reconciler.model.resource import Lifecycle, State

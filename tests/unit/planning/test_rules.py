@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.plan import Plan
-from reconciler.model.policy import Policy
-from reconciler.model.policy_rule import PolicyRule, rules_of, trusted_first
+from reconciler.model.policy import Policy, PolicyRule, rules_of, trusted_first
 from reconciler.planning.rules import breaches, rule_notes, rule_refusals
 from tests.golden.test_plans import HERE, plan_of
 from tests.support.worlds import KINDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.resource import Lifecycle, State

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from reconciler.model.address import Address
 from reconciler.model.change import Reason, SecretUse
+from reconciler.model.connection import Trusted
 from reconciler.model.live import LiveObject
 from reconciler.model.plan import Plan
 from reconciler.model.policy import Policy
 from reconciler.model.resource import Desired, Lifecycle, Resource
-from reconciler.model.trust import Trusted
 from reconciler.model.values import SecretRef, path_text
 from reconciler.planning.base import Base
 from reconciler.planning.drift import drift_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.address import Address
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.live import LiveObject
 from reconciler.model.status import ExportStatus, State, rough_duration
 from reconciler.planning.status import Judged, status_of, worst_first

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.change import Consequence, Effect, Severity
-from reconciler.model.dialect import Dialect
+from reconciler.model.kind import Dialect
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.policy import Policy

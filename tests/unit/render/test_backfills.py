@@ -12,7 +12,7 @@ from reconciler.model.address import Address
 from reconciler.model.backfill_plan import BackfillPlan, PlannedBackfill
 from reconciler.model.change import Consequence, Severity
 from reconciler.model.plan import PlanSource
-from reconciler.model.workflow import safe_output
+from reconciler.model.text import safe_output
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import RenderOptions
 

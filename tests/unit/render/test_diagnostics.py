@@ -14,7 +14,7 @@ from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.render.crop import crop
 from reconciler.render.diagnostics import diagnostics_as_json, diagnostics_as_text
 from reconciler.render.style import Style, width_of
-from reconciler.workspace.source_lines import with_lines
+from reconciler.workspace.resource_files import with_lines
 from reconciler.workspace.yaml.document import Document
 
 HOSTILE = "a\x1b[2J\x1b]0;t\x07\r\x9b31m\u202e\u2028\x7f\nerror: forged"

@@ -15,7 +15,7 @@ from reconciler.model.identity import plan_id
 from reconciler.model.plan import Plan
 from reconciler.model.plan_redaction import redact_plan
 from reconciler.model.resource import State
-from reconciler.model.wording import is_breaking
+from reconciler.model.text import is_breaking
 from reconciler.render.formats import formats_of, writer_of
 from reconciler.render.options import COMMENT_LIMIT, DEFAULTS
 from reconciler.render.plan_html import plan_as_html

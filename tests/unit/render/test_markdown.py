@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from reconciler.errors import ExitCode
 from reconciler.model.planned import EnvironmentPlan
 from reconciler.model.resource import Lifecycle, State
-from reconciler.model.workflow import safe_output
+from reconciler.model.text import safe_output
 from reconciler.render.options import COMMENT_LIMIT, RenderOptions
 from reconciler.render.plan_markdown import plan_as_markdown, plans_as_markdown
 from tests.support.worlds import (

@@ -12,11 +12,18 @@ from reconciler.commands.history import WorkspaceHistory
 from reconciler.errors import BadUsage, GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.workspace.git.applied import applied_commit, applied_ref
-from reconciler.workspace.git.base import BaseCommit, base_of_ref, default_base
-from reconciler.workspace.git.branches import TrustedBranch, base_branches, trusted_branch
+from reconciler.workspace.git.base import (
+    BaseCommit,
+    Range,
+    TrustedBranch,
+    applied_commit,
+    applied_ref,
+    base_branches,
+    base_of_ref,
+    default_base,
+    trusted_branch,
+)
 from reconciler.workspace.git.ci import before_push_of, head_branch_of, target_of
-from reconciler.workspace.git.range import Range
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.loading import load
 from tests.security.witness import witnessed

@@ -11,7 +11,7 @@ from reconciler.commands.runtime import Runtime
 from reconciler.commands.showing import resolved
 from reconciler.errors import BadUsage, ReconcilerError
 from reconciler.model.redaction import masked_in
-from reconciler.model.resolved import ResolvedField, ResolvedResource
+from reconciler.model.resource import ResolvedField, ResolvedResource
 from reconciler.model.values import MISSING, path_text
 from tests.support.cli import write
 from tests.support.reports import written

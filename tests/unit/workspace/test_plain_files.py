@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.workspace.yaml.construct import construct
-from reconciler.workspace.yaml.document import Document
-from reconciler.workspace.yaml.events import read_plain
-from reconciler.workspace.yaml.nodes import TooDeep, compose
+from reconciler.workspace.yaml.document import Document, TooDeep, compose
+from reconciler.workspace.yaml.loader import read_plain
 
 ROOT = Path(__file__).parents[3]
 TEXT = """\

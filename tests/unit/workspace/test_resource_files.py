@@ -10,11 +10,11 @@ import pytest
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration, Level, Mark
 from reconciler.kinds import all_kinds
-from reconciler.model.trust import Trusted
+from reconciler.model.connection import Trusted
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.git.source import Blobs, GitSource
 from reconciler.workspace.loading import load, load_all, load_at
-from reconciler.workspace.snapshots import Snapshots
+from reconciler.workspace.parsed_files import Snapshots
 from reconciler.workspace.sources import FolderSource
 from tests.support.cli import reconciler, write
 from tests.support.git import Git

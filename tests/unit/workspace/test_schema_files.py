@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from reconciler.cli.schema import execute
 from reconciler.errors import BadUsage
-from reconciler.model.schema_files import nearest_schema, schema, schema_names
+from reconciler.model.schemas import nearest_schema, schema, schema_names
 
 
 @pytest.mark.parametrize(

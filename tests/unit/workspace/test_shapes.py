@@ -10,20 +10,19 @@ from hypothesis import strategies as st
 
 from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.kinds import all_kinds
-from reconciler.model.json_tree import leaves
 from reconciler.model.kind import Kind
-from reconciler.model.schema_files import schema_names
-from reconciler.model.values import JSON, MISSING, SecretRef, value_at
-from reconciler.workspace.managed_fields import ManagedFields, managed_in
-from reconciler.workspace.schema.annotations import annotations_of
-from reconciler.workspace.schema.outlines import outline
-from reconciler.workspace.schema.shapes import (
+from reconciler.model.schemas import schema_names
+from reconciler.model.values import JSON, MISSING, SecretRef, leaves, value_at
+from reconciler.workspace.layers import ManagedFields, managed_in
+from reconciler.workspace.schema.annotations import (
     Shape,
     TextWithAt,
+    annotations_of,
     is_text,
     items,
     leaf_shapes,
     members,
+    outline,
     shape_at,
     shape_of,
 )

@@ -11,11 +11,11 @@ import yaml
 
 from reconciler.diagnostics import Diagnostic, InvalidConfiguration
 from reconciler.kinds import all_kinds
-from reconciler.model.schema_files import schema, schema_names
-from reconciler.model.trust import Trusted
+from reconciler.model.connection import Trusted
+from reconciler.model.schemas import schema, schema_names
 from reconciler.model.values import Path as Place
 from reconciler.workspace.loading import load, load_all, load_at
-from reconciler.workspace.snapshots import Snapshots
+from reconciler.workspace.parsed_files import Snapshots
 from reconciler.workspace.sources import FolderSource
 from tests.support.cli import write
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.importing.adopting import Adoption
+from reconciler.importing.choosing import Adoption
 from reconciler.importing.drafting import Drafting
 from reconciler.model.address import Address
 from reconciler.model.resource import ParentRef

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.authoring.editing import Edit, edited
-from reconciler.authoring.extras import extras_in
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import ReconcilerError
+from reconciler.importing.texts import extras_in
 from reconciler.kinds import all_kinds
-from reconciler.model.json_tree import mapped_leaves
-from reconciler.model.values import MISSING, Path
+from reconciler.model.values import MISSING, Path, mapped_leaves
 from reconciler.workspace.yaml.loader import parse
 
 FILE = """\

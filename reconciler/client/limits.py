@@ -1,18 +1,25 @@
-"""Count calls in sliding windows, and hold them back after the service refused some. No I/O."""
+"""How requests are made: settings, and rate limits counted in sliding windows."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from math import inf
+from time import monotonic
+from urllib.parse import urlsplit
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from reconciler.model.client_options import Window
+from reconciler.model.connection import ClientOptions, Window, is_loopback
 
 _FULL_SPEED = 8
 """Calls at once after which a limiter that slowed down has no limit of its own again."""
+HOUR = 3_600.0
+DEFAULT_WINDOWS = (Window(460, 60.0), Window(4_600, 3_600.0))
+"""A little below 480 a minute and 4,800 an hour, since others may use the key as well."""
 
 
 class Delay(Struct, frozen=True):
@@ -153,3 +160,79 @@ class Limiters(Struct):
         for waiting in self._waiting:
             if not waiting.done():
                 waiting.set_result(None)
+
+
+class Estimate(Struct, frozen=True):
+    """`seconds` that `calls` take; `beyond_hour`: more than the limit of an hour allows.
+
+    `limit` is the limit that slows them down, None if there is none.
+    """
+
+    calls: int
+    seconds: float
+    beyond_hour: bool
+    limit: Window | None = None
+
+
+def estimate(limiters: Sequence[Limiter], calls: int, *, now: float, interval: float) -> Estimate:
+    """Return the estimate for calls that are sent one after another, as fast as is allowed.
+
+    `interval` is the time between two calls without limits, in seconds.
+    """
+    time, beyond = now, False
+    slowest: Window | None = None
+    sent = {id(limiter): limiter.history(now) for limiter in limiters}
+    for _ in range(calls):
+        time += interval
+        for limiter in limiters:
+            ended = sent[id(limiter)]
+            for window in limiter.allowed():
+                if len(ended) >= window.calls and ended[-window.calls] + window.seconds > time:
+                    time = ended[-window.calls] + window.seconds
+                    beyond = beyond or window.seconds >= HOUR
+                    slowest = window
+        for ended in sent.values():
+            ended.append(time)
+    return Estimate(calls, time - now, beyond, slowest)
+
+
+class ClientSettings(Struct, frozen=True):
+    """How requests are made. The first five are those of `ClientOptions`.
+
+    rate
+        None for the default: DEFAULT_WINDOWS, and no limit for a service on loopback.
+    insecure_http
+        Whether to send the key unencrypted to a service that is not on loopback.
+    clock, sleep, jitter
+        Monotonic seconds, waiting, and a number from 0 to 1: parameters, so that no test waits.
+    limiters
+        The calls of this process, so that connections with one key share its limit.
+    """
+
+    parallelism: int = 8
+    rate: tuple[Window, ...] | None = None
+    timeout: float = 30.0
+    max_wait: float = 900.0
+    retry_for: float = 300.0
+    insecure_http: bool = False
+    clock: Callable[[], float] = monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    jitter: Callable[[], float] = random.SystemRandom().random
+    limiters: Limiters = field(default_factory=Limiters)
+
+    def changed_by(self, options: ClientOptions) -> ClientSettings:
+        """Return these settings with the options that are given in their place."""
+        return replace(self, **options.given())
+
+    def windows(self, base_url: str) -> tuple[Window, ...]:
+        """Return the limits of calls to a service."""
+        if self.rate is not None:
+            return self.rate
+        return () if is_loopback(_host_of(base_url)) else DEFAULT_WINDOWS
+
+
+def _host_of(base_url: str) -> str:
+    try:
+        return urlsplit(base_url).hostname or ""
+    except ValueError:
+        return ""

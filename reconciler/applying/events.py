@@ -1,20 +1,106 @@
-"""The audit log: JSON lines with the plan, every request and the result of every change."""
+"""Pass the events of a run on, masked once and numbered, and write them to the audit log."""
 
 from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from io import FileIO
 from pathlib import Path
 from stat import S_IMODE, S_ISREG
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, Protocol, TypeAlias, cast
+
+from msgspec import Struct, field
 
 from reconciler.errors import ReconcilerError
-from reconciler.model.event import Record
+from reconciler.model.change import Change
+from reconciler.model.event import Event, Listener, Planned, Record, RunInfo
+from reconciler.model.plan_redaction import redact_event
+from reconciler.model.redaction import Mask
 
+RecordListener: TypeAlias = Callable[[Record], None]
 # A link in a checkout could name any file. A FIFO without a reader would block. Windows would write
 # other line ends in text mode.
 _CAREFULLY = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+
+
+class Output(Struct, frozen=True):
+    """A listener of a run. `name` is for messages.
+
+    `required`: a run does not start if its first event can't be written. `lost` returns what
+    happened to events that were written, None if they are still there.
+    """
+
+    name: str
+    write: RecordListener
+    required: bool = False
+    lost: Callable[[], str | None] = lambda: None
+
+    @classmethod
+    def of(cls, name: str, listener: Listener) -> Output:
+        """Return a listener that needs the event only."""
+        return cls(name, lambda record: listener(record.event))
+
+
+class Bus(Struct):
+    """The listener to which a run sends its events, and which passes them on to its outputs.
+
+    An output that fails gets no more events; the run continues. `problems` reports it. The changes
+    of the plan are masked with the plan: every secret that they send is resolved before.
+
+    Raises on the first event:
+        ReconcilerError: a required output can't be written; nothing was sent.
+
+    """
+
+    outputs: Sequence[Output]
+    mask: Mask
+    now: Callable[[], datetime]
+    run: RunInfo
+    _sequence: int = 0
+    _changes: Mapping[str, Change] = field(default_factory=dict)
+    _failures: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def __call__(self, event: Event) -> None:
+        """Pass an event on to every output that has not failed."""
+        self._sequence += 1
+        time = self.now().isoformat()
+        masked = redact_event(event, self.mask, self._changes)
+        if isinstance(masked, Planned):
+            self._changes = {change.id: change for change in masked.plan.changes}
+        record = Record(self.run, self._sequence, time, masked)
+        for output in self.outputs:
+            if output.name not in self._failures:
+                self._pass(record, output)
+
+    def _pass(self, record: Record, output: Output) -> None:
+        try:
+            output.write(record)
+        except Exception as error:  # noqa: BLE001 - no listener may end a run
+            reason = _reason(error)
+            if output.required and isinstance(record.event, Planned):
+                raise ReconcilerError(
+                    f"{output.name} can't be written: {reason}; nothing was sent"
+                ) from None
+            self._failures[output.name] = (record.sequence, reason)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What the outputs lack, a line for each output that failed."""
+        missing = tuple(
+            f"{name} is incomplete: {reason}; "
+            f"{self._sequence - first + 1} of {self._sequence} events are missing"
+            for name, (first, reason) in self._failures.items()
+        )
+        lost = ((output.name, output.lost()) for output in self.outputs)
+        return missing + tuple(f"{name} is incomplete: {reason}" for name, reason in lost if reason)
+
+
+def _reason(error: Exception) -> str:
+    """Return why an output failed: the text of the system, or the name of the error."""
+    text = error.strerror if isinstance(error, OSError) else None
+    return text or type(error).__name__
 
 
 class ByteStream(Protocol):
@@ -70,7 +156,7 @@ class AuditLog:
 def write_line(stream: ByteStream, record: Record) -> None:
     """Write the line of an event and flush it. Raises OSError."""
     # Every command imports this package, and few need the codec.
-    from reconciler.model.codec.event import encode_line
+    from reconciler.model.codec.log import encode_line
 
     line = encode_line(record)
     while line:
