@@ -393,7 +393,7 @@ _CARELESS = (
     ),
     Danger(
         "events sent to another function of the service",
-        ("function evil",),
+        ("Workflows evil",),
         "moves",
         (export(workflow("acme")), export(workflow("evil"))),
         dialect=_V2026,

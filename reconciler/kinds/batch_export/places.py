@@ -19,7 +19,6 @@ PLACES: Mapping[str, Mapping[str, str]] = {
     "Postgres": {**_SERVER, **_TABLE},
     "Redshift": {**_SERVER, **_TABLE},
     "Snowflake": {"account": "account", **_TABLE},
-    "Workflows": {"hog_function_id": "function"},
 }
 """Fields with the location of exported data by type, and words for them. The first is the address.
 
@@ -31,7 +30,6 @@ OUTERMOST: Mapping[str, tuple[str, str]] = {
     "host": ("host", "{host}:{port}"),
     "account": ("host", "Snowflake account {account}"),
     "address": ("host", "{address}"),
-    "function": ("host", "function {function}"),
     "bucket": ("bucket", "s3://{bucket}"),
     "container": ("bucket", "Azure container {container}"),
     "BigQuery project": ("bucket", "BigQuery project {BigQuery project}"),
