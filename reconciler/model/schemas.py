@@ -35,7 +35,7 @@ _ABOUT = (
 """Names of what describes a secret: a name in a vault, the address that issues tokens."""
 _ADDRESS = (
     r"(?:^|_)(?:host(?:s|name)?|port|server(?:s|_hostname)?|brokers?|endpoints?|address(?:es)?|account"
-    r"|ur[il]|dsn)(?:_ur[il])?$"
+    r"|function_id|ur[il]|dsn)(?:_ur[il])?$"
 )
 _VALUE = r"://[^\s/@:]*:[^\s/@]+@|-----BEGIN [A-Z ]*PRIVATE KEY|\bph[xs]_[A-Za-z0-9_-]{8}"
 """A password in a URL, a private key, or an API key of the service."""

@@ -14,35 +14,43 @@ from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change, NewPlace, Novelty
 from reconciler.model.kind import Kind
-from reconciler.model.resource import Resource
-from reconciler.model.values import JSON, MISSING, JSONObject, SecretSource, secret_refs
+from reconciler.model.resource import Lifecycle, Resource, State
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    JSONObject,
+    Path,
+    SecretRef,
+    SecretSource,
+    secret_refs,
+)
 from reconciler.planning.base import Base
+from reconciler.planning.differ import is_ignored
 from reconciler.planning.matcher import Match
 from reconciler.planning.places import UNKNOWN, Places, Reach
 
 _REACHING = (Action.CREATE, Action.UPDATE, Action.REPLACE, Action.UNPAUSE)
 _MOST_FORMER = 2
 
-_Pair: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
-
-
-_Users: TypeAlias = Mapping[str | _Pair, Sequence[Address]]
-"""The objects that reach a place, or a place with some data."""
+_Key: TypeAlias = str | tuple[object, ...]
+"""A place, or places with what of which parent is exported to them."""
+_Users: TypeAlias = Mapping[_Key, Sequence[Address]]
 
 
 # With a dict, since cached properties need one.
 class Known(Struct, frozen=True, dict=True):
-    """What is known of places. `is_new`: nothing that reaches a place is live."""
+    """What is known of places: from the git base, and from the live objects of resources."""
 
     base: Base | None
     kinds: Mapping[str, Kind]
     now: datetime
-    is_new: bool = False
+    matches: Mapping[Address, Match]
 
-    @property
+    @cached_property
     def is_first(self) -> bool:
         """Whether neither the base nor live state reaches anything."""
-        return self.is_new and not self.index[0]
+        live = any(match.live and any(match.kind.variants) for match in self.matches.values())
+        return not (live or self.index[0])
 
     @cached_property
     def of_kind(self) -> Mapping[str, Places]:
@@ -51,17 +59,24 @@ class Known(Struct, frozen=True, dict=True):
 
     @cached_property
     def index(self) -> tuple[_Users, Mapping[SecretSource, Sequence[str]]]:
-        """What the objects of the base that run reach, and where their secrets are sent."""
-        users: dict[str | _Pair, list[Address]] = defaultdict(list)
+        """What the objects of the base that run reach, and where their secrets are sent.
+
+        What the base declares and no apply sends is not known: absent and ignored values.
+        """
+        users: dict[_Key, list[Address]] = defaultdict(list)
         receivers: dict[SecretSource, list[str]] = defaultdict(list)
         for address, resource in self.base.desired.resources.items() if self.base else ():
-            if (places := self.of_kind.get(address.kind)) is None:
+            places = self.of_kind.get(address.kind)
+            if places is None or resource.state is State.ABSENT:
                 continue
-            reach = places.reach(resource.spec)
+            match = self.matches.get(address)
+            live = _fields(match) if match else {}
+            has_ignored = bool(resource.lifecycle.ignore_changes)
+            spec = _sent(resource.spec, live, resource.lifecycle) if has_ignored else resource.spec
+            reach = places.reach(spec)
             if self.runs(places.kind, resource.spec):
-                users[reach.pair].append(address)
-                for place in reach.places:
-                    users[place].append(address)
+                for key in ((*reach.pair, str(resource.parent)), *reach.places):
+                    users[key].append(address)
             for source in _sources(resource):
                 receivers[source].append(reach.receiver)
         return users, receivers
@@ -80,8 +95,11 @@ class Known(Struct, frozen=True, dict=True):
         `at_base` is how the git base declares the object, None if it does not.
         """
         kind, places = match.kind, self.of_kind.get(match.kind.name)
-        if change.action not in _REACHING or places is None:
+        if change.action not in _REACHING:
             return (), ()
+        if places is None:
+            reach = Reach(address=str(change.address))
+            return (), tuple(_Judge(self, change, reach, Reach(), Reach(), None).references())
         live = _fields(match)
         after = _after(change, match, live)
         reach, own = places.reach(after), places.reach(live)
@@ -115,8 +133,10 @@ class _Judge(Struct, frozen=True):
     def data(self, *, again: bool) -> Iterator[NewPlace]:
         """Yield what is exported to a place that did not get it."""
         reach, own = self.reach, self.own
-        is_own = reach.pair == own.pair
-        if not reach.places or not self._is_new(reach.pair, again=again, is_own=is_own):
+        parent, old_parent = self.change.parent_id, self.change.old_parent_id
+        is_own = reach.pair == own.pair and old_parent in (None, parent)
+        key = (*reach.pair, str(self.change.parent))
+        if not reach.places or not self._is_new(key, again=again, is_own=is_own):
             return
         is_other = bool(own.places) and own.data != reach.data
         has_new_place = any(True for _ in self.places(again=again))
@@ -124,9 +144,10 @@ class _Judge(Struct, frozen=True):
             text = ", ".join(reach.shown) or "everything"
             text += "" if has_new_place else f" -> {', '.join(reach.places)}"
             before = (", ".join(own.shown) or "everything") if is_other else ""
-            yield NewPlace(Novelty.QUERY, text, reach.address, before, again=again)
+            source = (f"project {self.change.parent_name}",) if self.change.parent_name else ()
+            yield NewPlace(Novelty.QUERY, text, reach.address, before, inside=source, again=again)
 
-    def _is_new(self, key: str | _Pair, *, again: bool, is_own: bool) -> bool:
+    def _is_new(self, key: _Key, *, again: bool, is_own: bool) -> bool:
         """Return whether nothing reached it. What does not run did not, so only others count."""
         if is_own and not again:
             return False
@@ -173,11 +194,33 @@ class _Judge(Struct, frozen=True):
         return bool(kept) and self.reach.address not in (self.own.address, self.was.address)
 
     def references(self) -> Iterator[NewPlace]:
-        """Yield the references of secrets that differ from those of the git base."""
+        """Yield the references of secrets that differ from those of the git base.
+
+        Where a place is a mere address, a secret says where behind it: one that is new counts, too.
+        """
+        users, receivers = self.known.index
+        is_mere = self.reach.address in users and not self.reach.inside
         for note in self.change.secrets:
-            if note.use.sent and note.former:
+            is_new = is_mere and any(source not in receivers for source in note.ref.sources)
+            if note.use.sent and (note.former or is_new):
                 text = f"{note.path[-1]} {_named(note.ref.sources)} -> {self.reach.receiver}"
                 yield NewPlace(Novelty.REFERENCE, text, self.reach.address, note.former)
+
+
+def _sent(
+    body: JSONObject, live: JSONObject, lifecycle: Lifecycle, path: Path = ()
+) -> dict[str, JSON]:
+    """Return what is sent of a body, with live values in place of those that are ignored."""
+    sent: dict[str, JSON] = {}
+    for name, value in body.items():
+        inside = (*path, name)
+        if isinstance(value, Mapping):
+            sent[name] = _sent(value, _mapping(live.get(name)), lifecycle, inside)
+        elif isinstance(value, SecretRef) or not is_ignored(inside, lifecycle):
+            sent[name] = value
+        elif name in live:
+            sent[name] = live[name]
+    return sent
 
 
 def _sources(resource: Resource) -> Iterator[SecretSource]:

@@ -262,7 +262,12 @@ class _Holder(Struct, frozen=True):
 
 
 def _shown(value: JSON) -> JSON:
-    """Return a value, of a secret the reference. The place of a literal is not shown."""
+    """Return a value, of a secret the reference. The place of a literal is not shown.
+
+    Letters that look like those of ASCII are escaped.
+    """
+    if isinstance(value, str):
+        return value.encode("ascii", "backslashreplace").decode()
     if value.__class__ is not SecretRef:
         return value
     return "(literal)" if value.is_literal else str(value)

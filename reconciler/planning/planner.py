@@ -78,7 +78,7 @@ def make_plan(
     selected = select(candidates, options.selection, options.rotate, options.planned_before)
     decision = ChangeContext(
         *(by_name, live, matching.former, context.now, selected.rotated, desired.resources, names),
-        Known(base, by_name, context.now, is_new=not any(map(_reaches, matching.matches.values()))),
+        Known(base, by_name, context.now, matching.matches),
     )
     ordered, no_ops, notes = _decided(matching, pruned, selected, options.only, decision)
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
@@ -112,11 +112,6 @@ def make_plan(
         selection=options.selection,
         created_at=_iso(context.now),
     )
-
-
-def _reaches(match: Match) -> bool:
-    """Return whether a resource is live and of a kind that reaches places."""
-    return match.live is not None and any(match.kind.variants)
 
 
 def _resources(matches: Mapping[Address, Match]) -> dict[Address, Resource]:

@@ -104,6 +104,8 @@ class Provider(Struct, frozen=True):
         before anything is printed, so that they can be masked.
     from_outside
         Whether plain values are text from outside of the files, which may be a number or a boolean.
+    canonical
+        Return one text for all arguments of secret references that mean the same.
     origin
         Return where the value of a plain reference comes from, for `show`.
     position
@@ -117,6 +119,7 @@ class Provider(Struct, frozen=True):
     look_up: Callable[[SecretSource, SecretContext], str] | None = None
     effortless: bool = False
     from_outside: bool = False
+    canonical: Callable[[str], str] = str
     origin: Callable[[str, Mapping[str, str]], FieldOrigin] | None = None
     position: int = 100
 

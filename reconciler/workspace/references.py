@@ -338,7 +338,8 @@ def _value_of(reference: Reference, context: FillContext) -> JSON:
                 f"allowed: {', '.join(secret_usage())}",
             )
         accepted = provider.accepts(reference.argument, context)
-        return SecretRef.of(provider.name, reference.argument) if accepted else _FAILED
+        argument = provider.canonical(reference.argument)
+        return SecretRef.of(provider.name, argument) if accepted else _FAILED
     if provider is None or provider.fill is None or not reference.argument:
         suggestion = _suggestion(reference, context)
         suggestion = f"did you mean {suggestion}? " if suggestion is not None else ""

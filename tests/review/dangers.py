@@ -5,15 +5,19 @@ from __future__ import annotations
 from reconciler.model.kind import Dialect
 from tests.review.pull_requests import (
     PROJECT,
+    URL,
     Danger,
     aws,
+    azure,
     bigquery,
+    databricks,
     export,
     http,
     postgres,
     redshift,
     s3,
     secret,
+    workflow,
 )
 
 _CONTACTS = "SELECT properties.email AS email FROM persons"
@@ -89,7 +93,7 @@ _ADDRESSES = (
         (_EVIL,),
         "paused",
         (
-            export(http("https://eu.i.posthog.com/batch/")),
+            export(http(URL)),
             export(http("https://evil.example/batch/")),
         ),
     ),
@@ -300,6 +304,151 @@ _PROJECTS = (
         PROJECT,
     ),
 )
+_NAMES = ("private_key", "private_key_id", "client_email")
+_LONG = {
+    name: secret(f"RECONCILER_SECRET_PRODUCTION_OF_THE_WAREHOUSE_{name.upper()}") for name in _NAMES
+}
+_PARTNER = "acme-partner"
+_COLUMNS = ", ".join(f"properties.campaign_{number:03}" for number in range(40))
+_HOST = "${var:host}"
+_IGNORED = {"ignore_changes": ["destination"]}
+_CARELESS = (
+    Danger(
+        "address that issues tokens changed, secrets with long names",
+        ("NEW_USER",),
+        "moves",
+        (
+            export(bigquery("acme-dwh", **_LONG)),
+            export(bigquery("acme-dwh", **_LONG, token_uri=secret("NEW_USER"))),
+        ),
+    ),
+    Danger(
+        "role of copies changed",
+        ("evil-role",),
+        "moves",
+        (export(redshift()), export(redshift(authorization="evil-role"))),
+    ),
+    Danger(
+        "new container of Azure behind a known integration",
+        ("evil-container",),
+        "creates",
+        (None, export(azure("evil-container"))),
+        dialect=_V2026,
+    ),
+    Danger(
+        "new catalog of Databricks behind a new integration",
+        ("evil-catalog", "integration 9"),
+        "creates",
+        (None, export(databricks("evil-catalog", 9))),
+    ),
+    Danger(
+        "variable of the workspace has another host",
+        (_EVIL,),
+        "moves",
+        (export(postgres(host=_HOST)), export(postgres(host=_HOST))),
+        workspace=({"vars": {"host": "db.acme.example"}}, {"vars": {"host": _EVIL}}),
+        live=export(postgres()),
+    ),
+    Danger(
+        "host with a letter of another alphabet",
+        ("u0430cme.example",),
+        "moves",
+        (export(postgres()), export(postgres(host="db.\u0430cme.example"))),
+    ),
+    Danger(
+        "host in capitals with a dot at the end",
+        ("ACME.EXAMPLE.:5432",),
+        "moves",
+        (export(postgres()), export(postgres(host="DB.ACME.EXAMPLE."))),
+    ),
+    Danger(
+        "destination written while it is ignored, ignored no longer",
+        (_EVIL, "secrets env:PG_PASSWORD"),
+        "moves",
+        (export(postgres(host=_EVIL), lifecycle=_IGNORED), export(postgres(host=_EVIL))),
+        live=export(postgres()),
+    ),
+    Danger(
+        "live query replaced that was ignored",
+        ("sink", "query over persons"),
+        "moves",
+        (
+            export(s3(), sql_query=_CONTACTS, lifecycle={"ignore_changes": ["sql_query"]}),
+            export(s3(), sql_query=_CONTACTS),
+        ),
+        dialect=_INTERFACE,
+        live=export(s3(), sql_query="SELECT event FROM events"),
+    ),
+    Danger(
+        "absent resource with another host becomes present",
+        (_EVIL, "secrets env:PG_PASSWORD"),
+        "creates",
+        (export(postgres(host=_EVIL), state="absent"), export(postgres(host=_EVIL))),
+    ),
+    Danger(
+        "events sent to another project of the service",
+        ("ADMIN_TOKEN",),
+        "creates",
+        (None, export({"type": "HTTP", "config": {"url": URL, "token": secret("ADMIN_TOKEN")}})),
+    ),
+    Danger(
+        "events sent to another function of the service",
+        ("Workflows evil",),
+        "moves",
+        (export(workflow("acme")), export(workflow("evil"))),
+        dialect=_V2026,
+    ),
+    Danger(
+        "query over persons with many columns for a partner",
+        ("persons", _PARTNER),
+        "moves",
+        (
+            export(s3(bucket_name=_PARTNER)),
+            export(s3(bucket_name=_PARTNER), sql_query=f"SELECT {_COLUMNS} FROM persons"),
+        ),
+        dialect=_INTERFACE,
+    ),
+    Danger(
+        "filters removed",
+        ("sink", "filters"),
+        "updates",
+        (
+            export(s3(), filters=[{"key": "$browser", "type": "event", "value": "Chrome"}]),
+            export(s3()),
+        ),
+    ),
+    Danger(
+        "webhook of a project changed",
+        ("ADMIN_TOKEN",),
+        "projects",
+        (
+            {"name": "Sink", "slack_incoming_webhook": secret("NEW_USER")},
+            {"name": "Sink", "slack_incoming_webhook": secret("ADMIN_TOKEN")},
+        ),
+        PROJECT,
+        _INTERFACE,
+    ),
+    Danger(
+        "export of a partner moved to another project",
+        (f"everything -> s3://{_PARTNER}", "shop"),
+        "moves",
+        (
+            export(s3(bucket_name=_PARTNER), lifecycle={"allow_replace": True}),
+            {
+                **export(s3(bucket_name=_PARTNER), lifecycle={"allow_replace": True}),
+                "project": "shop",
+            },
+        ),
+    ),
+    Danger(
+        "policy allows what it refused",
+        ("policy", "deny"),
+        "updates",
+        (None, None),
+        workspace=({"policy": {"deny": ["credentials-to-new-address"]}}, {}),
+    ),
+)
+"""Pull requests that were written after the code was done."""
 _GIT = {"policy": {"prune": "git"}}
 _DELETING = {"policy": {"prune": "git", "allow_project_deletion": True}}
 _LOSSES = (
@@ -334,6 +483,11 @@ _LOSSES = (
         (export(s3(), lifecycle={"protect": True}), export(s3())),
     ),
 )
-NEW_PLACES = (*_ADDRESSES, *_PLACES, *_DATA)
+_CHANGED = ("filters removed", "webhook of a project changed", "policy allows what it refused")
+NEW_PLACES = (
+    *(*_ADDRESSES, *_PLACES, *_DATA),
+    *(danger for danger in _CARELESS if danger.name not in _CHANGED),
+)
 """Dangers that the list of new places and queries has."""
-DANGERS = (*NEW_PLACES, *_FORM, *_PROJECTS, *_LOSSES)
+_OTHERS = tuple(danger for danger in _CARELESS if danger.name in _CHANGED)
+DANGERS = (*NEW_PLACES, *_OTHERS, *_FORM, *_PROJECTS, *_LOSSES)

@@ -20,6 +20,7 @@ Pair = tuple[Body | None, Body | None]
 """A resource before and after a pull request, None where there is none."""
 NUMBERS = (1, 20, 21, 60, 300)
 """How many harmless changes are around the dangerous one."""
+URL = "https://eu.i.posthog.com/batch/"
 EXPORT, PROJECT = "batch_exports", "projects"
 SECRETS = (
     "PG_USER",
@@ -100,10 +101,26 @@ def http(url: str) -> Body:
     return {"type": "HTTP", "config": {"url": url, "token": secret("HTTP_TOKEN")}}
 
 
-def bigquery(project: str) -> Body:
+def workflow(function: str) -> Body:
+    """Return a function of the service."""
+    return {"type": "Workflows", "config": {"hog_function_id": function}}
+
+
+def azure(container: str) -> Body:
+    """Return a container of the known account."""
+    return {"type": "AzureBlob", "config": {"container_name": container}, "integration": 3}
+
+
+def databricks(catalog: str, integration: int) -> Body:
+    """Return a table in a catalog of Databricks."""
+    config = {"http_path": "/sql", "catalog": catalog, "schema": "main", "table_name": "sink"}
+    return {"type": "Databricks", "config": config, "integration": integration}
+
+
+def bigquery(project: str, **secrets: str) -> Body:
     """Return a table in a project of Google."""
     names = ("private_key", "private_key_id", "token_uri", "client_email")
-    keys = dict.fromkeys(names, secret("GCP"))
+    keys = {**dict.fromkeys(names, secret("GCP")), **secrets}
     return {"type": "BigQuery", "config": {"project_id": project, "dataset_id": "dwh", **keys}}
 
 
@@ -121,6 +138,8 @@ class Danger:
         Its key in the files.
     workspace
         What reconciler.yaml has besides, before and after.
+    live
+        What is live, if it is not the resource before.
     """
 
     name: str
@@ -130,6 +149,7 @@ class Danger:
     kind: str = EXPORT
     dialect: Dialect = Dialect.V2025
     workspace: tuple[Body, Body] = field(default=({}, {}))
+    live: Body | None = None
 
 
 @dataclass(frozen=True)
@@ -236,16 +256,20 @@ def pull_request(danger: Danger | None, among: str, number: int, dialect: Dialec
         }
         for own, resources in zip(workspace, sides, strict=True)
     )
-    return PullRequest(before, after, _live(sides[0], dialect))
+    live = {kind: dict(bodies) for kind, bodies in sides[0].items()}
+    if danger is not None and danger.live is not None:
+        live[danger.kind]["sink"] = danger.live
+    return PullRequest(before, after, _live(live, dialect))
 
 
 def _known(dialect: Dialect) -> Iterator[Body]:
     """Yield exports that run before and after, so that their places are known."""
     places = [s3(prefix="known/"), postgres(table_name="known"), redshift(s3_key_prefix="known/")]
-    places += [http("https://eu.i.posthog.com/batch/"), bigquery("acme-dwh")]
+    places += [http(URL), bigquery("acme-dwh")]
     if dialect is Dialect.V2026:
         table = {"database": "dwh", "table_name": "known"}
         places = [aws(prefix="known/"), {"type": "Postgres", "config": table, "integration": 2}]
+        places.append(azure("acme-container"))
     for number, place in enumerate(places):
         yield export(place, name=f"Known {number}")
 
@@ -266,10 +290,10 @@ def _live(resources: Mapping[str, Mapping[str, Body]], dialect: Dialect) -> Live
         live_export(
             f"e{number}",
             parent=ids[body["project"]],
-            **_without(body, "project", "lifecycle", "secret_version"),
-            **_UNSET[dialect],
+            **{**_UNSET[dialect], **_without(body, "project", "lifecycle", "secret_version")},
         )
         for number, body in enumerate(resources[EXPORT].values())
+        if body.get("state") != "absent"
     ]
     return live_of(*projects, *exports, dialect=dialect)
 

@@ -37,6 +37,7 @@ _FORMATS = frozenset(
     {"file_format", "compression", "encryption", "kms_key_id", "legacy_parquet_extension"}
     | {"use_json_type", "use_variant_type", "properties_data_type"}
 )
+_PERSONS = r"(?i)\b(?:raw_)?persons?\b|\bpoe\b"
 _LONGEST_ERROR = 120
 _MOST_NAMES = 10
 _OTHERS = "all others"
@@ -248,7 +249,7 @@ def persons_exported(context: RuleContext) -> Outcome:
     """
     models, queries = context.sides("model"), context.sides("sql_query")
     before, after = (
-        model == "persons" or re.search(r"(?i)\bpersons?\b", str(query)) is not None
+        model == "persons" or re.search(_PERSONS, str(query)) is not None
         for model, query in zip(models, queries, strict=True)
     )
     text = "persons with their properties are exported; check who can read the destination"
@@ -273,8 +274,8 @@ def query_without_interval(context: RuleContext) -> Outcome:
 def events_changed(context: RuleContext) -> Outcome:
     """Events that were exported are not any more, or events that were not are now.
 
-    Check that no reader of the destination needs the first, and that all may see the second. A
-    backfill exports past ranges again.
+    Also by other filters. Check that no reader of the destination needs the first, and that all may
+    see the second. A backfill exports past ranges again.
     """
     (only, only_after), (but, but_after) = (
         [set(names or ()) for names in context.sides(*_CONFIG, field)]
@@ -286,6 +287,7 @@ def events_changed(context: RuleContext) -> Outcome:
     texts = [
         f"{now}: {listed(sorted(these), _MOST_NAMES)}" for now, these in changes.items() if these
     ]
+    texts += ["other filters choose the events"] if context.field("filters") else []
     return "; ".join(texts) or None
 
 

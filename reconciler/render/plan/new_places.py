@@ -15,7 +15,10 @@ from reconciler.planning.places import INSIDE
 from reconciler.render.plan.words import first_of, nouns
 
 HEADING = "New places and queries"
+_TO = " -> "
 _LONGEST_TEXT = 200
+_LONGEST_PLACE = 300
+"""As long as a name of a host can be, which what comes before it must not hide."""
 _LONGEST_BEFORE = 80
 _MOST_NAMES = 3
 _MOST_HOSTS = 6
@@ -67,11 +70,12 @@ def _line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
     first, item = members[0]
     changes = list({change.address: change for change, _ in members}.values())
     before = first_of(dict.fromkeys(other.before for _, other in members if other.before), 2)
-    text = shortened(printable(item.text), _LONGEST_TEXT)
+    what, sign, where = printable(item.text).rpartition(_TO)
+    text = f"{shortened(what, _LONGEST_TEXT)}{sign}{shortened(where, _LONGEST_PLACE)}"
     text += f" (before: {shortened(printable(before), _LONGEST_BEFORE)})" if before else ""
-    users = str(first.address)
+    users = shortened(str(first.address), _LONGEST_BEFORE)
     if len(changes) > 1:
-        keys = first_of((printable(change.address.key) for change in changes), _MOST_NAMES)
+        keys = first_of((shortened(printable(change.address.key), _LONGEST_BEFORE) for change in changes), _MOST_NAMES)
         users = f"{nouns(first.address.kind, len(changes))}: {keys}"
     details = [*_counts([part for _, other in members for part in other.inside])]
     details += ["begins to run again" if len(changes) == 1 else "begin to run again"] * item.again
@@ -89,7 +93,7 @@ def _counts(inside: Sequence[str]) -> Iterator[str]:
     words: dict[str, list[str]] = {}
     for part in dict.fromkeys(inside):
         word = part.partition(" ")[0]
-        words.setdefault(word if word in INSIDE else "query", []).append(part)
+        words.setdefault(word if word in (*INSIDE, "project") else "query", []).append(part)
     for word, parts in words.items():
         if len(parts) > 1:
             yield f"{len(parts):,} {_PLURALS.get(word, f'{word}s')}"
