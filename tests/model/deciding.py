@@ -159,7 +159,7 @@ class Planned:
             if text != "*" and text not in known | mentioned:
                 raise Problem("BadUsage")
         for address in world.rotate:
-            if not any(str(v).startswith("${secret:") for v in oracle.now[address].values.values()):
+            if address != "*" and not oracle.now[address].secrets:
                 raise Problem("BadUsage")
         chosen = set(world.targets) or known | mentioned
         chosen -= set(world.excludes)
@@ -269,7 +269,8 @@ class Planned:
         ):
             limit = policy.get(rule)
             if isinstance(limit, str):
-                limit = len(oracle.now) * int(limit.rstrip("%")) / 100
+                managed = [item for item in oracle.matched.values() if item]
+                limit = len(managed) * int(limit.rstrip("%")) / 100
             if limit is not None and len(changes) > limit:
                 self.refuse(rule, *(change.address for change in changes))
         projects = [c.address for c in destructive if c.address.startswith("project.")]

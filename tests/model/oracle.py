@@ -63,6 +63,10 @@ class Live:
         marked = _MARKER.fullmatch(self.name)
         return marked[1].strip() if marked else self.name
 
+    def plain(self, name: str) -> str:
+        """Return the name, without the end that a replacement of `name` has until its end."""
+        return name if self.name.startswith(f"{name} (replaces ") else self.name
+
     def value(self, path: Path) -> Any:
         return canonical(self.kind, path, self.values.get(path))
 
@@ -190,7 +194,7 @@ class Oracle:
         return [
             item
             for item in self.live
-            if item.kind == kind and item.name == name and item.parent in wanted
+            if item.kind == kind and item.plain(name) == name and item.parent in wanted
         ]
 
     def match(self) -> None:
@@ -547,7 +551,7 @@ class Oracle:
 
     def secrets_of(self, resource: Resource, item: Live) -> set[Path]:
         """Return the secrets that changed since the base, or that an option sends again."""
-        secrets = {path for path, value in resource.values.items() if is_secret(value)}
+        secrets = resource.secrets
         if self._names(resource, self.world.rotate) or "*" in self.world.rotate:
             return secrets
         history = [was for _, was in self.history_of(resource.address, item)]
