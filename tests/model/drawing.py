@@ -6,6 +6,7 @@ Situations that were once judged wrongly are drawn often. A world follows from i
 from __future__ import annotations
 
 import copy
+import itertools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -818,6 +819,14 @@ def _has_unknown_scope(files: Files) -> bool:
     return isinstance(scopes, dict) and bool(set(scopes) - keys - set(KINDS))
 
 
+def _is_declared_twice(files: Files) -> bool:
+    return any(
+        not set(files[one].get(collection, {})).isdisjoint(files[two].get(collection, {}))
+        for collection in KINDS.values()
+        for one, two in itertools.combinations(sorted(files), 2)
+    )
+
+
 def _is_http(values: Any) -> bool:
     return bool(values.get(("destination", "type")) == "HTTP")
 
@@ -848,9 +857,8 @@ def valid(files: Files) -> bool:
         pins = [(item.kind, item.pinned) for item in resources.values() if item.pinned]
         if len(set(places)) < len(places) or len(set(pins)) < len(pins):
             return False
-        if _has_unknown_scope(files):
-            return False
-    return all(name in files for name in files["reconciler.yaml"].get("resources", ()))
+    is_odd = _has_unknown_scope(files) or _is_declared_twice(files)
+    return not is_odd and all(n in files for n in files["reconciler.yaml"].get("resources", ()))
 
 
 def drawn(seed: int, dialect: str) -> World:
@@ -897,9 +905,9 @@ def _shaped(drawing: Drawing, commits: list[Commit]) -> World:
             world.upstream = dice.choice([n for n in world.ancestors(head) if n >= fork])
         world.pull = shape == "pull"
         if drawing.chance(0.15):
-            world.mark = dice.randint(0, len(commits) - 1)
-            if world.mark not in world.ancestors(main) & world.ancestors(head):
-                world.mark = None
+            applied = dice.randint(0, len(commits) - 1)
+            is_earlier = applied in world.ancestors(main) & world.ancestors(head)
+            world.mark = applied if is_earlier else None
         if shape != "pull" and drawing.chance(0.15):
             world.default = None
             world.upstream = world.upstream if world.upstream is not None else fork
