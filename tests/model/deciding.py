@@ -6,6 +6,7 @@ Imports nothing of what it judges.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
 from tests.model.declared import CONFIG, Path, Resource, canonical, checked_out, declared
 from tests.model.oracle import PLACES, TYPE, Change, Live, Oracle, Prediction, Problem, is_past
@@ -134,7 +135,10 @@ class Planned:
             mode = self._mode(item.kind, parent)
             in_absent = parent is not None and oracle.now[parent].absent
             is_pruned = mode is not False and not item.of_other_tool
-            if (is_pruned or in_absent) and (address not in kept or mode is True):
+            if address in kept:  # Like an unmanaged one.
+                is_pruned &= mode is True and item.kind != "project" and parent is not None
+                in_absent &= mode is True
+            if is_pruned or in_absent:
                 yield Change(address, "delete", item, item.parent)
         for item in oracle.live:
             parent = self._parent_address(item)
@@ -155,7 +159,7 @@ class Planned:
             if text != "*" and text not in known | mentioned:
                 raise Problem("BadUsage")
         for address in world.rotate:
-            if not any(str(v).startswith("${secret:") for v in oracle.now[address].values.values()):
+            if address != "*" and not oracle.now[address].secrets:
                 raise Problem("BadUsage")
         chosen = set(world.targets) or known | mentioned
         chosen -= set(world.excludes)
@@ -258,12 +262,15 @@ class Planned:
         return "not-selected" if is_pruned else "unmanaged-inside"
 
     def _guard_limits(self) -> None:
-        policy, destructive = self.policy, self._of_action(*DESTRUCTIVE)
+        policy, oracle, destructive = self.policy, self.oracle, self._of_action(*DESTRUCTIVE)
         for rule, changes in (
             ("max_deletes", destructive),
             ("max_changes", list(self.changes.values())),
         ):
             limit = policy.get(rule)
+            if isinstance(limit, str):
+                managed = [item for item in oracle.matched.values() if item]
+                limit = len(managed) * int(limit.rstrip("%")) / 100
             if limit is not None and len(changes) > limit:
                 self.refuse(rule, *(change.address for change in changes))
         projects = [c.address for c in destructive if c.address.startswith("project.")]
@@ -298,6 +305,10 @@ class Planned:
             if change.live and change.live.kind == "project"
         }
         deleted = {c.live.id for c in self._of_action("delete") if c.live}
+        for change in self._of_action("update", "pause"):
+            is_deleted = change.live and is_past(change.live, timedelta(days=7))
+            if is_deleted and dialect in ("2025", "2026"):
+                self._refuse_known("schedule-deleted", change.address, attempt)
         for change in self.changes.values():
             resource = self.oracle.now.get(change.address)
             if resource is None or change.action not in ("create", "update", "replace"):
@@ -314,6 +325,11 @@ class Planned:
                     new_names.get(item.id, item.name).lower()
                     for item in self.oracle.live
                     if item.kind == "project" and item.id not in (own, *deleted)
+                }
+                names |= {
+                    self.oracle.now[other.address].name.lower()
+                    for other in self._of_action("create")
+                    if other.address.startswith("project.") and other.address < change.address
                 }
                 if resource.name.lower() in names:
                     self._refuse_known("name-taken", change.address, attempt)
@@ -368,6 +384,14 @@ class Planned:
     ) -> Iterator[tuple[str, tuple[str, ...]]]:
         at_base = self.oracle.versions[0]
         inside: dict[str, set[str]] = {}
+        names = {
+            was.name
+            for was in at_base.values()
+            if was.parent == ("key", project.address) and not was.absent
+        }
+        for item in free:
+            if item.parent and item.plain_name in names:
+                inside.setdefault(item.parent, set())
         for change in created:
             child = self.oracle.now[change.address]
             if child.parent != ("key", project.address):
@@ -381,7 +405,7 @@ class Planned:
                 inside.setdefault(item.parent or "", set()).add(child.address)
         for item in free:
             children = inside.get(item.id) if item.kind == "project" else None
-            if children and not project.is_beside(item.name, item.address):
+            if children is not None and not project.is_beside(item.name, item.address):
                 yield project.address, tuple(sorted(children))
 
     def _unclaimed(self) -> Iterator[Live]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from tests.model.world import Files, World
@@ -60,6 +60,10 @@ class Resource:
         return str(self.values["name",]).strip()
 
     @property
+    def secrets(self) -> set[Path]:
+        return {path for path, value in self.values.items() if is_secret(value)}
+
+    @property
     def protected(self) -> bool:
         return bool(self.lifecycle.get("protect"))
 
@@ -91,7 +95,7 @@ def canonical(kind: str, path: Path, value: Any) -> Any:
     if value is None:
         value = DEFAULTS.get((kind, path))
     if path[-1] in ("start_at", "end_at") and value is not None:
-        return datetime.fromisoformat(str(value))
+        return datetime.fromisoformat(str(value)).astimezone(UTC)
     if path[-1] in ("exclude_events", "include_events"):
         return tuple(sorted(value)) if value else None
     if isinstance(value, bool):
@@ -241,7 +245,13 @@ def base_commit(world: World) -> int:
         ends.append(default)
     if default is None and not world.pull:
         ends.append(world.upstream)
+    if not has_remote(world) and world.local is not None:
+        ends.append(world.local)
     return next((world.merge_base(head, end) for end in ends if end is not None), head)
+
+
+def has_remote(world: World) -> bool:
+    return world.default is not None or world.upstream is not None
 
 
 def _counts(world: World, mark: int) -> bool:
@@ -256,8 +266,7 @@ def base_of(world: World, now: Declared) -> Base | None:
     commit = base_commit(world)
     files = [world.commits[n].files for n in (commit, *range_of(world, commit, world.head))]
     versions = [declared(item, world.environment) for item in files]
-    has_remote = world.default is not None or world.upstream is not None
-    is_merged = not has_remote or (
+    is_merged = not has_remote(world) or (
         world.default is not None and commit in world.ancestors(world.default)
     )
     return Base(commit, versions, files, is_merged, frozenset(_kept(world, now, versions)))

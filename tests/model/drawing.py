@@ -6,6 +6,7 @@ Situations that were once judged wrongly are drawn often. A world follows from i
 from __future__ import annotations
 
 import copy
+import itertools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,7 @@ from tests.model.world import Commit, Files, World
 Edit = Callable[[Files], None]
 Body = dict[str, Any]
 ENDS = ("2027-01-01T00:00:00Z", "2028-01-01T00:00:00Z", None)
+SAME_END = "2027-01-01T02:00:00+02:00"
 _KEYS = ("lake", "orders", "raw", "copy", "daily")
 NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Ignored", "Omega")
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
@@ -47,6 +49,9 @@ class Drawing:
         dice = self.dice
         environments: Body = {"one": {}, "two": {}} if self.chance(0.6) else {"one": {}}
         top: Body = {"version": 1, "environments": environments, "policy": self._policy()}
+        top["vars"] = {"every": "day", "end": ENDS[0]}
+        if "two" in environments:
+            environments["two"] = {"vars": {"every": dice.choice(("hour", "day"))}}
         if self.chance(0.4):
             top["defaults"] = {"batch_export": {"end_at": ENDS[0]}}
         files: Files = {"reconciler.yaml": top}
@@ -67,11 +72,13 @@ class Drawing:
         policy["prune"] = dice.choice(
             ("git", "git", "git", "git", True, True, False, {"batch_export": "git"})
         )
+        if self.chance(0.1):
+            policy["prune"] = {"project.web": dice.choice((True, "git")), "batch_export": "git"}
         for key, share in (("allow_project_deletion", 0.6), ("allow_replace", 0.6)):
             if self.chance(share):
                 policy[key] = True
         if self.chance(0.08):
-            policy["max_deletes"] = dice.choice((0, 1))
+            policy["max_deletes"] = dice.choice((0, 1, "34%", "50%"))
         if self.chance(0.04):
             policy["max_changes"] = dice.choice((0, 2))
         if self.chance(0.06):
@@ -344,7 +351,7 @@ class Drawing:
             if which == "interval":
                 body["interval"] = "hour" if body["interval"] == "day" else "day"
             elif which == "end_at":
-                body["end_at"] = dice.choice(ENDS)
+                body["end_at"] = dice.choice((*ENDS, SAME_END))
             elif which == "paused":
                 body["paused"] = not body.get("paused", False)
             elif which == "name":
@@ -448,7 +455,22 @@ class Drawing:
         layer = self.dice.choice(
             ({"interval": "day"}, {"end_at": ENDS[1]}, {"end_at": "${unset}"}, {"paused": True})
         )
-        return self._change(lambda body: body.setdefault("overrides", {}).update(one=dict(layer)))
+        names = ["one"]
+        if "two" in self.files["reconciler.yaml"]["environments"]:
+            names = self.dice.choice((["one"], ["one"], ["two"], ["one", "two"]))
+        other = dict(layer) if self.chance(0.3) else {"interval": "week"}
+
+        def change(body: Body) -> None:
+            for name in names:
+                own = dict(layer) if name == "one" else dict(other)
+                body.setdefault("overrides", {})[name] = own
+
+        return self._change(change)
+
+    def vary(self) -> Edit | None:
+        """Set a field by a variable that each environment may set."""
+        field, name = self.dice.choice((("interval", "every"), ("end_at", "end")))
+        return self._change(lambda body: body.update({field: f"${{var:{name}}}"}))
 
     def pin(self) -> Edit | None:
         one, other = self._one(), self._one()
@@ -584,6 +606,10 @@ class Drawing:
             del self.live[uid]
         elif what == "rename":
             body["name"] = dice.choice((f"{body['name']} (do not touch)", self.free_name()))
+        elif what == "interrupted":  # A replacement, after its old object was deleted.
+            body["name"] = f"{body['name']} (replaces {_id_of('e99')})"
+        elif what == "spaces":
+            body["name"] = f" {body['name']} "
         elif what == "marker":
             body["name"] = f"{body['name']} {_MARK}"
         elif what in ("duplicate", "twin", "copy elsewhere"):
@@ -596,7 +622,8 @@ class Drawing:
         elif what == "pause":
             body["paused"] = not body.get("paused", False)
         elif what == "end":
-            body["end_at"] = dice.choice(("2026-05-30T00:00:00Z", *ENDS))
+            passed = ("2026-05-01T00:00:00Z", "2026-05-30T00:00:00Z")
+            body["end_at"] = dice.choice((*passed, SAME_END, *ENDS))
         else:
             changed = {**copy.deepcopy(body), "name": body["name"], "interval": body["interval"]}
             self._field_change()(changed)
@@ -658,6 +685,7 @@ EDITS = {
     "loosen": 3,
     "limit": 2,
     "override": 2,
+    "vary": 2,
     "pin": 1.5,
     "rotate_secret": 3,
     "move_file": 1,
@@ -678,6 +706,7 @@ HAPPENINGS = (
     *("rename", "rename", "rename", "rename project", "rename project", "delete"),
     *("duplicate", "duplicate", "twin", "copy elsewhere", "change", "change", "pause", "end"),
     *("unmanaged", "unmanaged", "project", "marker", "delete project", "change project"),
+    *("spaces", "interrupted"),
 )
 
 
@@ -784,6 +813,20 @@ def _integration(parent: Any, uids: Body, names: Body) -> int:
     return 100 + (int(uid[1:]) if uid else 1)
 
 
+def _has_unknown_scope(files: Files) -> bool:
+    scopes = files["reconciler.yaml"]["policy"].get("prune")
+    keys = {f"project.{key}" for value in files.values() for key in value.get("projects", {})}
+    return isinstance(scopes, dict) and bool(set(scopes) - keys - set(KINDS))
+
+
+def _is_declared_twice(files: Files) -> bool:
+    return any(
+        not set(files[one].get(collection, {})).isdisjoint(files[two].get(collection, {}))
+        for collection in KINDS.values()
+        for one, two in itertools.combinations(sorted(files), 2)
+    )
+
+
 def _is_http(values: Any) -> bool:
     return bool(values.get(("destination", "type")) == "HTTP")
 
@@ -814,7 +857,8 @@ def valid(files: Files) -> bool:
         pins = [(item.kind, item.pinned) for item in resources.values() if item.pinned]
         if len(set(places)) < len(places) or len(set(pins)) < len(pins):
             return False
-    return all(name in files for name in files["reconciler.yaml"].get("resources", ()))
+    is_odd = _has_unknown_scope(files) or _is_declared_twice(files)
+    return not is_odd and all(n in files for n in files["reconciler.yaml"].get("resources", ()))
 
 
 def drawn(seed: int, dialect: str) -> World:
@@ -860,6 +904,10 @@ def _shaped(drawing: Drawing, commits: list[Commit]) -> World:
         if drawing.chance(0.4):
             world.upstream = dice.choice([n for n in world.ancestors(head) if n >= fork])
         world.pull = shape == "pull"
+        if drawing.chance(0.15):
+            applied = dice.randint(0, len(commits) - 1)
+            is_earlier = applied in world.ancestors(main) & world.ancestors(head)
+            world.mark = applied if is_earlier else None
         if shape != "pull" and drawing.chance(0.15):
             world.default = None
             world.upstream = world.upstream if world.upstream is not None else fork
@@ -869,6 +917,10 @@ def _shaped(drawing: Drawing, commits: list[Commit]) -> World:
         earlier = dice.randint(0, fork)
         world.mark = earlier if choice == "mark" else None
         world.base = earlier if choice == "base" else None
+        if choice == "mark" and drawing.chance(0.2):
+            world.mark, world.default, world.branch = fork, earlier, "feature"
+    elif drawing.chance(0.3):
+        world.local, world.branch = dice.randint(0, fork), "feature"
     elif drawing.chance(0.7):
         world.base = dice.randint(0, fork)
     world.work = copy.deepcopy(commits[world.head].files)
@@ -902,7 +954,10 @@ def _live(drawing: Drawing, world: World, commits: list[Commit]) -> None:
     dice = drawing.dice
     line = sorted(world.ancestors(world.head))
     first = world.merge_base(world.head, world.default) if world.default is not None else line[0]
-    first = next((n for n in (world.base, world.mark) if n is not None), first)
+    first = next((n for n in (world.base, world.mark, world.local) if n is not None), first)
+    if first and not drawing.is_quiet and drawing.chance(0.07):
+        drawing.log.append("restored from a backup")
+        first -= 1
     drawing.apply(commits[first].files)
     later = [number for number in line if number > first]
     if later and drawing.chance(0.25):
@@ -924,6 +979,9 @@ def _options(drawing: Drawing, world: World) -> None:
     if addresses and drawing.chance(0.12):
         chosen = tuple(dice.sample(addresses, min(len(addresses), dice.choice((1, 2)))))
         world.targets, world.excludes = (chosen, ()) if drawing.chance(0.5) else ((), chosen)
+    secret = [address for address, item in declared(world.work, "one").items() if item.secrets]
+    if secret and drawing.chance(0.06):
+        world.rotate = ("*",) if drawing.chance(0.5) else (dice.choice(sorted(secret)),)
     names = [name for name in world.commits[world.head].files if name != "reconciler.yaml"]
     if drawing.chance(0.1):
         world.sparse = (dice.choice(names),)

@@ -9,7 +9,7 @@ import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.model.declared import (
@@ -62,6 +62,10 @@ class Live:
     def plain_name(self) -> str:
         marked = _MARKER.fullmatch(self.name)
         return marked[1].strip() if marked else self.name
+
+    def plain(self, name: str) -> str:
+        """Return the name, without the end that a replacement of `name` has until its end."""
+        return name if self.name.startswith(f"{name} (replaces ") else self.name
 
     def value(self, path: Path) -> Any:
         return canonical(self.kind, path, self.values.get(path))
@@ -190,7 +194,7 @@ class Oracle:
         return [
             item
             for item in self.live
-            if item.kind == kind and item.name == name and item.parent in wanted
+            if item.kind == kind and item.plain(name) == name and item.parent in wanted
         ]
 
     def match(self) -> None:
@@ -268,11 +272,9 @@ class Oracle:
         ]
 
     def _by_former_name(self, resource: Resource) -> list[Live]:
-        for name in resource.former_names:
-            place = self._in_place(resource, self.parent_of(resource), name)
-            if found := self._may_become(resource, place):
-                return found
-        return []
+        parent = self.parent_of(resource)
+        places = [self._in_place(resource, parent, name) for name in resource.former_names]
+        return self._may_become(resource, (item for place in places for item in place))
 
     def _by_base(self, resource: Resource) -> list[Live]:
         return self._may_become(resource, self.former(resource.address))
@@ -314,7 +316,9 @@ class Oracle:
             if named:
                 found = found + self._known_as(named.name)
         today = self.matched.get(text)
-        return list(dict.fromkeys([*(item.id for item in found), *([today.id] if today else [])]))
+        if not found and today:
+            found = [today]
+        return list(dict.fromkeys(item.id for item in found))
 
     def _known_as(self, name: str) -> list[Live]:
         """Return the projects of today whose key had a name in the range."""
@@ -383,7 +387,8 @@ class Oracle:
         left.sort(key=lambda item: (not item.resource.protected, item.resource.address))
         for item in left:
             free = [live for live in item.objects if self.is_free(live)]
-            if item.resource.protected and len(free) > 1:
+            is_own = len(free) == 1 and item.is_certain and free[0].id in item.own
+            if item.resource.protected and not is_own:
                 for live in free:
                     self.maybe_protected.setdefault(live.id, item.resource.address)
         progress = True
@@ -546,7 +551,7 @@ class Oracle:
 
     def secrets_of(self, resource: Resource, item: Live) -> set[Path]:
         """Return the secrets that changed since the base, or that an option sends again."""
-        secrets = {path for path, value in resource.values.items() if is_secret(value)}
+        secrets = resource.secrets
         if self._names(resource, self.world.rotate) or "*" in self.world.rotate:
             return secrets
         history = [was for _, was in self.history_of(resource.address, item)]
@@ -562,7 +567,7 @@ class Oracle:
         return resource.address in texts
 
 
-def is_past(item: Live) -> bool:
-    """Return whether the end of an export has passed."""
+def is_past(item: Live, since: timedelta = timedelta()) -> bool:
+    """Return whether the end of an export has passed, and the time since then."""
     end = item.value(("end_at",))
-    return end is not None and end < NOW
+    return end is not None and end < NOW - since

@@ -116,11 +116,8 @@ def drifted(planned: Planned, predicted: Prediction) -> Drifted:
             result.fields.setdefault(change.address, set()).update(fields)
     doubled = [addresses for rule, addresses in predicted.refusals if rule == "possible-duplicate"]
     explained = {address for addresses in doubled for address in addresses}
-    created = {
-        address
-        for address, action in predicted.changes
-        if action == "create" and address in planned.oracle.versions[0]
-    }
+    declared = {key for key, was in planned.oracle.versions[0].items() if not was.absent}
+    created = {address for address, action in predicted.changes if action == "create"} & declared
     result.deleted = created - explained
     heads = planned.doubled_heads()
     result.renamed = heads & created

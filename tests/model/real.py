@@ -116,19 +116,19 @@ class Clone:
     async def drift(self) -> Ended:
         request = DriftRequest(self.request(plain=True), attribute=False)
         try:
-            result = await drift(request, self.runtime())
+            found = (await drift(request, self.runtime())).report
         except ReconcilerError as error:
             return _failed(error)
-        return Ended(0 if result.drift.empty else 2, drift=result.drift)
+        return Ended(0 if found.empty else 2, drift=found)
 
     async def pull(self) -> int:
         """Write drift into the files; return the exit code."""
         try:
-            result = await pull(PullRequest(self.request(plain=True)), self.runtime())
+            pulled = (await pull(PullRequest(self.request(plain=True)), self.runtime())).report
         except ReconcilerError as error:
             return int(error.exit_code)
-        drifted = result.pulled.drift
-        return 3 if result.pulled.left_out or drifted.deleted or drifted.renamed else 0
+        drifted = pulled.drift
+        return 3 if pulled.left_out or drifted.deleted or drifted.renamed else 0
 
     def compare(self) -> EnvironmentComparison:
         return compare_files(Pair.open(self.options, ("one", "two"), self.runtime()))

@@ -45,8 +45,9 @@ class World:
         The live projects with their exports, as the embedded service is planted with them.
     commits, head, branch
         The commits, and what is checked out.
-    default, upstream, mark, base
-        The commits of origin/main and of the upstream, the applied commit, and `--base`.
+    default, upstream, local, mark, base
+        The commits of origin/main, of the upstream and of the local main, the applied commit, and
+        `--base`.
     work
         The files of the checkout.
     sparse
@@ -64,6 +65,7 @@ class World:
     branch: str = "main"
     default: int | None = None
     upstream: int | None = None
+    local: int | None = None
     mark: int | None = None
     base: int | None = None
     no_base: bool = False
@@ -112,6 +114,7 @@ def written(world: World, folder: Path) -> list[str]:
     ids = {int(mark[1:]) - 1: commit for mark, commit in lines}
     refs = [
         ("refs/heads/" + world.branch, world.head),
+        ("refs/heads/main", world.local),
         ("refs/remotes/origin/main", world.default),
         (f"refs/remotes/origin/{world.branch}", world.upstream),
         (f"refs/reconciler/{world.environment}", world.mark),
