@@ -119,7 +119,7 @@ class Clone:
             result = await drift(request, self.runtime())
         except ReconcilerError as error:
             return _failed(error)
-        return Ended(0 if result.drift.empty else 2, drift=result.drift)
+        return Ended(0 if result.report.empty else 2, drift=result.report)
 
     async def pull(self) -> int:
         """Write drift into the files; return the exit code."""
@@ -127,8 +127,8 @@ class Clone:
             result = await pull(PullRequest(self.request(plain=True)), self.runtime())
         except ReconcilerError as error:
             return int(error.exit_code)
-        drifted = result.pulled.drift
-        return 3 if result.pulled.left_out or drifted.deleted or drifted.renamed else 0
+        drifted = result.report.drift
+        return 3 if result.report.left_out or drifted.deleted or drifted.renamed else 0
 
     def compare(self) -> EnvironmentComparison:
         return compare_files(Pair.open(self.options, ("one", "two"), self.runtime()))
