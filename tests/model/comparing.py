@@ -15,7 +15,7 @@ from tests.model.declared import checked_out, declared
 from tests.model.drawing import drawn
 from tests.model.environments import comparable, compared, pulled
 from tests.model.oracle import TYPE, Live, Prediction, live_of
-from tests.model.outcome import applied, drifted, has_lost_pin, is_undoable, state_of
+from tests.model.outcome import applied, drifted, is_undoable, state_of
 from tests.model.real import Clone, Ended, clone_of
 from tests.model.world import World, checkout
 from tests.reliability.service import KEY, ORGANIZATION
@@ -246,15 +246,13 @@ async def _applied(
                 yield problem
             saved.write_text(json.dumps(ended.plan), encoding="utf-8")
     made = await clone.apply(saved, log=log)
-    # The id of a resource that was replaced has to be corrected in the files.
-    is_lost = expected == 0 and has_lost_pin(planned, predicted)
-    problems = list(differing("apply: exit code", 1 if is_lost else expected, made.code))
+    problems = list(differing("apply: exit code", expected, made.code))
     after = live_of((await clone.state())["projects"])
     end = applied(planned, predicted) if expected == 0 else before
     problems += differing("apply: end state", *_apart(state_of(end), state_of(after)))
     for problem in problems:
         yield f"{problem} {made.text if problem.startswith('apply: exit') else ''}"
-    if problems or expected or is_lost or not predicted.changes:
+    if problems or expected or not predicted.changes:
         return
     async for problem in _again(clone, saved, after):
         yield problem

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from tests.model.declared import KINDS, checked_out, declared
+from tests.model.declared import KINDS, all_resources, checked_out, declared
 from tests.model.world import Commit, Files, World
 
 Edit = Callable[[Files], None]
@@ -790,6 +790,9 @@ def _is_http(values: Any) -> bool:
 
 def valid(files: Files) -> bool:
     """Return whether the files are valid in all environments, as `validate` checks them."""
+    addresses = [address for _, address, _ in all_resources(files)]
+    if len(set(addresses)) < len(addresses):
+        return False
     for name in files["reconciler.yaml"]["environments"]:
         resources = declared(clean(files), name)
         places = []

@@ -147,11 +147,3 @@ def is_undoable(planned: Planned, predicted: Prediction) -> bool:
             return False
     names = [item.name for item in planned.oracle.live if item.kind == "project"]
     return len(set(names)) == len(names)
-
-
-def has_lost_pin(planned: Planned, predicted: Prediction) -> bool:
-    """Return whether a plan replaces what a resource pins by `id`."""
-    return any(
-        change.action == "replace" and planned.oracle.now[change.address].pinned is not None
-        for change in predicted.changes.values()
-    )
