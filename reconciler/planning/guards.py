@@ -229,13 +229,13 @@ def replacement_not_allowed(context: GuardContext) -> Iterator[Refusal]:
 
 
 def replaced_id(context: GuardContext) -> Iterator[Refusal]:
-    """Refuse to replace the object of an `id`: the new one has another. An undo sets `id` itself."""
+    """Refuse to replace what has an `id`: the new object has another. An undo sets its own."""
     for change in context.changes if not context.options.is_undo else ():
         resource = context.resources.get(change.address)
         if change.action is Action.REPLACE and resource is not None and resource.pinned_id:
             yield Refusal(
                 "replaced-id",
-                f"{change.address} has an `id` and must be replaced: the new object gets another id",
+                f"{change.address} has an `id` and must be replaced: the new one gets another id",
                 (change.address,),
                 resource.near(("id",)),
                 "remove `id:`: the name and the git base identify the object",

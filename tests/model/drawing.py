@@ -790,9 +790,6 @@ def _is_http(values: Any) -> bool:
 
 def valid(files: Files) -> bool:
     """Return whether the files are valid in all environments, as `validate` checks them."""
-    addresses = [address for _, address, _ in all_resources(files)]
-    if len(set(addresses)) < len(addresses):
-        return False
     for name in files["reconciler.yaml"]["environments"]:
         resources = declared(clean(files), name)
         places = []
@@ -817,7 +814,9 @@ def valid(files: Files) -> bool:
         pins = [(item.kind, item.pinned) for item in resources.values() if item.pinned]
         if len(set(places)) < len(places) or len(set(pins)) < len(pins):
             return False
-    return all(name in files for name in files["reconciler.yaml"].get("resources", ()))
+    addresses = [address for _, address, _ in all_resources(files)]
+    is_listed = all(name in files for name in files["reconciler.yaml"].get("resources", ()))
+    return is_listed and len(set(addresses)) == len(addresses)
 
 
 def drawn(seed: int, dialect: str) -> World:
