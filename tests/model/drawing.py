@@ -792,8 +792,9 @@ def valid(files: Files) -> bool:
     """Return whether the files are valid in all environments, as `validate` checks them."""
     for name in files["reconciler.yaml"]["environments"]:
         resources = declared(clean(files), name)
+        keys = {("name", item.name): ("key", key) for key, item in resources.items()}
         places = []
-        for address, item in resources.items():
+        for item in resources.values():
             known = item.parent is None or item.parent[0] != "key" or item.parent[1] in resources
             if not known:
                 return False
@@ -803,7 +804,8 @@ def valid(files: Files) -> bool:
                 return False
             if _is_http(item.values) and item.values.get(("model",)) not in (None, "events"):
                 return False
-            places.append((address.partition(".")[0], item.parent, item.name))
+            parent = item.parent and keys.get(item.parent, item.parent)
+            places.append((item.kind, parent, item.name))
         former = [
             (item.kind, item.parent, name)
             for item in resources.values()
