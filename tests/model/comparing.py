@@ -254,25 +254,31 @@ async def _applied(
         yield f"{problem} {made.text if problem.startswith('apply: exit') else ''}"
     if problems or expected or not predicted.changes:
         return
-    async for problem in _again(clone, saved, after):
+    async for problem in _again(clone, predicted, saved, after):
         yield problem
     if is_undoable(planned, predicted):
         async for problem in _undone(clone, before, log, dice):
             yield problem
 
 
-async def _again(clone: Clone, saved: Path | None, after: list[Live]) -> AsyncIterator[str]:
+async def _again(
+    clone: Clone, predicted: Prediction, saved: Path | None, after: list[Live]
+) -> AsyncIterator[str]:
     """Apply a saved plan again, or plan again."""
+    planned = Planned(clone.world, after)
+    second = planned.prediction()
     if saved is not None:
+        left = {key: change.secrets for key, change in second.changes.items()}
+        is_stale = any(c.secrets - left.get(key, set()) for key, c in predicted.changes.items())
         repeated = await clone.apply(saved)
         again = live_of((await clone.state())["projects"])
-        for problem in differing("saved plan again: exit code", 0, repeated.code):
+        for problem in differing(
+            "saved plan again: exit code", 4 if is_stale else 0, repeated.code
+        ):
             yield f"{problem} {repeated.text}"
         for problem in differing("saved plan again", *_apart(state_of(after), state_of(again))):
             yield problem
     else:
-        planned = Planned(clone.world, after)
-        second = planned.prediction()
         for problem in plan_differences(second, await clone.plan(), clone.ids):
             yield f"second plan: {problem}"
         for key, change in second.changes.items():

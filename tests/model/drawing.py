@@ -18,6 +18,7 @@ Body = dict[str, Any]
 ENDS = ("2027-01-01T00:00:00Z", "2028-01-01T00:00:00Z", None)
 _KEYS = ("lake", "orders", "raw", "copy", "daily")
 NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Ignored", "Omega")
+SHARE_OF_MARKED = 0.06
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
 
 
@@ -834,7 +835,25 @@ def drawn(seed: int, dialect: str) -> World:
     world.work = clean(world.work)
     world.log = drawing.log
     _options(drawing, world)
+    marking = random.Random(f"{seed} {dialect} marker")  # noqa: S311
+    if marking.random() < SHARE_OF_MARKED:
+        _mark_name(world, marking)
     return world
+
+
+def _mark_name(world: World, dice: random.Random) -> None:
+    """Let another tool have an export, one that was renamed or removed if there is any."""
+    versions = [*(commit.files for commit in world.commits), world.work]
+    first, *_, last = [{body["name"] for body in _exports_of(files)} for files in versions]
+    name = dice.choice(sorted(first - last) or sorted(first) or [""])
+    live = [export for project in world.projects for export in project["batch_exports"]]
+    for body in (*live, *(body for files in versions for body in _exports_of(files))):
+        if body["name"] == name:
+            body["name"] = f"{name} {_MARK}"
+
+
+def _exports_of(files: Files) -> list[Body]:
+    return [body for value in files.values() for body in value.get("batch_exports", {}).values()]
 
 
 def _committed(drawing: Drawing, commits: list[Commit], *parents: int) -> int:
