@@ -226,6 +226,20 @@ def replacement_not_allowed(context: GuardContext) -> Iterator[Refusal]:
             )
 
 
+def replaced_id(context: GuardContext) -> Iterator[Refusal]:
+    """Refuse to replace what has an `id`: the new object has another. An undo sets its own."""
+    for change in context.changes if not context.options.is_undo else ():
+        resource = context.resources.get(change.address)
+        if change.action is Action.REPLACE and resource is not None and resource.pinned_id:
+            yield Refusal(
+                "replaced-id",
+                f"{change.address} has an `id` and must be replaced: the new one gets another id",
+                (change.address,),
+                resource.near(("id",)),
+                "remove `id:`: the name and the git base identify the object",
+            )
+
+
 def denied_consequence(context: GuardContext) -> Iterator[Refusal]:
     """Refuse changes that have a consequence of `deny`."""
     for rule in sorted(set(context.policy.deny)):
@@ -470,6 +484,7 @@ GUARDS: tuple[Guard, ...] = (
     over_limit,
     deletion_switched_off,
     replacement_not_allowed,
+    replaced_id,
     denied_consequence,
     ignored_name,
     name_cycle,

@@ -75,7 +75,8 @@ class Known(Struct, frozen=True, dict=True):
             spec = _sent(resource.spec, live, resource.lifecycle) if has_ignored else resource.spec
             reach = places.reach(spec)
             if self.runs(places.kind, resource.spec):
-                for key in ((*reach.pair, str(resource.parent)), *reach.places):
+                keys: tuple[_Key, ...] = ((*reach.pair, str(resource.parent)), *reach.places)
+                for key in keys:
                     users[key].append(address)
             for source in _sources(resource):
                 receivers[source].append(reach.receiver)

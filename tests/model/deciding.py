@@ -210,6 +210,8 @@ class Planned:
             allowed = allowed or bool(resource and resource.lifecycle.get("allow_replace"))
             if change.action == "replace" and not allowed:
                 self.refuse("allow_replace", change.address)
+            if change.action == "replace" and resource and resource.pinned is not None:
+                self.refuse("replaced-id", change.address)
         lost = [
             change.address
             for change in destructive

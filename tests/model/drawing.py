@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from tests.model.declared import KINDS, checked_out, declared
+from tests.model.declared import KINDS, all_resources, checked_out, declared
 from tests.model.world import Commit, Files, World
 
 Edit = Callable[[Files], None]
@@ -20,6 +20,7 @@ ENDS = ("2027-01-01T00:00:00Z", "2028-01-01T00:00:00Z", None)
 SAME_END = "2027-01-01T02:00:00+02:00"
 _KEYS = ("lake", "orders", "raw", "copy", "daily")
 NAMES = ("Alpha", "Beta", "Gamma", "Delta", "Ignored", "Omega")
+SHARE_OF_MARKED = 0.06
 _MARK = "<!-- iac:batch-exports:lake iac:hash:abc123 -->"
 
 
@@ -835,8 +836,9 @@ def valid(files: Files) -> bool:
     """Return whether the files are valid in all environments, as `validate` checks them."""
     for name in files["reconciler.yaml"]["environments"]:
         resources = declared(clean(files), name)
+        keys = {("name", item.name): ("key", key) for key, item in resources.items()}
         places = []
-        for address, item in resources.items():
+        for item in resources.values():
             known = item.parent is None or item.parent[0] != "key" or item.parent[1] in resources
             if not known:
                 return False
@@ -846,7 +848,8 @@ def valid(files: Files) -> bool:
                 return False
             if _is_http(item.values) and item.values.get(("model",)) not in (None, "events"):
                 return False
-            places.append((address.partition(".")[0], item.parent, item.name))
+            parent = item.parent and keys.get(item.parent, item.parent)
+            places.append((item.kind, parent, item.name))
         former = [
             (item.kind, item.parent, name)
             for item in resources.values()
@@ -874,7 +877,25 @@ def drawn(seed: int, dialect: str) -> World:
     world.work = clean(world.work)
     world.log = drawing.log
     _options(drawing, world)
+    marking = random.Random(f"{seed} {dialect} marker")  # noqa: S311
+    if marking.random() < SHARE_OF_MARKED:
+        _mark_name(world, marking)
     return world
+
+
+def _mark_name(world: World, dice: random.Random) -> None:
+    """Let another tool have an export, one that was renamed or removed if there is any."""
+    versions = [*(commit.files for commit in world.commits), world.work]
+    first, *_, last = [{body["name"] for body in _exports_of(files)} for files in versions]
+    name = dice.choice(sorted(first - last) or sorted(first) or [""])
+    live = [export for project in world.projects for export in project["batch_exports"]]
+    for body in (*live, *(body for files in versions for body in _exports_of(files))):
+        if body["name"] == name:
+            body["name"] = f"{name} {_MARK}"
+
+
+def _exports_of(files: Files) -> list[Body]:
+    return [body for value in files.values() for body in value.get("batch_exports", {}).values()]
 
 
 def _committed(drawing: Drawing, commits: list[Commit], *parents: int) -> int:

@@ -40,6 +40,11 @@ PLACES: Mapping[str, Sequence[str]] = {
 _MARKER = re.compile(r"(.*?)\s*<!-- iac:[\w-]+:\S+ iac:hash:\S+ -->\s*", re.DOTALL)
 
 
+def has_marker(name: str) -> bool:
+    """Return whether another tool finds an object by its name."""
+    return _MARKER.fullmatch(name) is not None
+
+
 @dataclass(frozen=True)
 class Live:
     """A live object with its fields by path. `parent` is the id of its project."""
@@ -56,7 +61,7 @@ class Live:
 
     @property
     def of_other_tool(self) -> bool:
-        return _MARKER.fullmatch(self.name) is not None
+        return has_marker(self.name)
 
     @property
     def plain_name(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.model.deciding import Planned
 from tests.model.declared import CONFIG, Path, is_secret
-from tests.model.oracle import TYPE, Change, Live, Prediction
+from tests.model.oracle import TYPE, Change, Live, Prediction, has_marker
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "project": ("timezone", "anonymize_ips", "surveys_opt_in"),
@@ -133,6 +133,9 @@ def is_undoable(planned: Planned, predicted: Prediction) -> bool:
     for change in predicted.changes.values():
         resource = now.get(change.address)
         is_odd = change.action == "replace" or TYPE in change.fields or change.secrets
+        is_odd = is_odd or bool(
+            resource and ("name",) in change.fields and has_marker(resource.name)
+        )
         if is_odd or (resource and (resource.protected or "ignore_changes" in resource.lifecycle)):
             return False
         is_deletion = change.action == "delete" and change.live is not None
@@ -142,13 +145,7 @@ def is_undoable(planned: Planned, predicted: Prediction) -> bool:
         is_refused = is_project and not policy.get("allow_project_deletion")
         if change.action in ("delete", "create") and is_refused:
             return False
+        if change.action == "delete" and is_project and planned.dialect() is None:
+            return False
     names = [item.name for item in planned.oracle.live if item.kind == "project"]
     return len(set(names)) == len(names)
-
-
-def has_lost_pin(planned: Planned, predicted: Prediction) -> bool:
-    """Return whether a plan replaces what a resource pins by `id`."""
-    return any(
-        change.action == "replace" and planned.oracle.now[change.address].pinned is not None
-        for change in predicted.changes.values()
-    )

@@ -107,6 +107,18 @@ def test_the_rest_of_a_replacement_needs_the_permission_of_a_replacement() -> No
     assert [refusal.rule for refusal in plan.refusals] == ["max_deletes"]
 
 
+def test_a_resource_with_an_id_is_not_replaced() -> None:
+    base = desired_of(WEB, APP, export(pinned_id="e1"))
+    pinned = desired_of(WEB, APP, export(parent="app", pinned_id="e1"))
+    for new in ((), (live_export("e2", MARKED, parent=2),)):
+        live = moved_live(live_export("e1"), *new)
+        plan = planned(pinned, live, options=ALLOWED, base=base)
+        assert [refusal.rule for refusal in plan.refusals] == ["replaced-id"]
+        assert not planned(MOVED, live, options=ALLOWED, base=base).refusals
+        undo = PlanOptions(allow_replace=True, is_undo=True)
+        assert not planned(pinned, live, options=undo, base=base).refusals
+
+
 def test_a_mark_does_not_pick_an_object_that_is_not_of_the_resource() -> None:
     """Without a base, nothing shows that the old object in another project is this resource."""
     live = moved_live(live_export("e1"), live_export("e2", MARKED, parent=2))
