@@ -163,7 +163,9 @@ class Progress(Struct):
         line = "" if self._is_counted(event) else event_as_text(event)
         if self.verbose and isinstance(event, Sent):
             line = call_as_text(event)
-        if self.debug and isinstance(event, Noted | Waiting):
+        if isinstance(event, Noted) and event.important:
+            line = f"note: {printable(event.message)}"
+        elif self.debug and isinstance(event, Noted | Waiting):
             line = debug_as_text(event)
         if line:
             self._erase()
