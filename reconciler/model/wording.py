@@ -23,8 +23,8 @@ _NOT_PLAIN = re.compile(r"[^ -~\n]")
 
 
 def several(count: int, word: str) -> str:
-    """Return a count with its noun: `1 file`, `2 files`."""
-    return f"{count} {word}{'' if count == 1 else 's'}"
+    """Return a count with its noun: `1 file`, `2,000 files`."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def listed(names: Sequence[object], most: int) -> str:
