@@ -66,8 +66,10 @@ def execute(name: str, output_format: str, *, follow: bool, links: bool, **optio
         workspace_of(options),
         name,
         run,
-        LogFilter(first, last, levels_from(level) if level is not None else (), options["search"]),
+        LogFilter(levels=levels_from(level) if level is not None else (), search=options["search"]),
         None if options["everything"] else options["limit"],
+        first,
+        last,
     )
     if not follow:
         show_report("logs", output_format, partial(logs, request), render_options(links=links))

@@ -87,8 +87,8 @@ def show_report(
     result = run_shown(work, world, listener)
     done: Reported[Any] = result if isinstance(result, Reported) else Reported(result)
     how = replace(options or render_options(), mask=world.mask)
-    write_result(writer_of(output_format, name)(done.report, how))
     print_warnings(done.diagnostics)
+    write_result(writer_of(output_format, name)(done.report, how))
     if done.calls is not None:
         write_note(f"{done.calls} API calls\n")
     return result

@@ -118,11 +118,12 @@ def execute(
             text = _encodable(text)
         if watch is not None and sys.stdout.isatty():
             write_screen(text)
+            print_warnings(result.diagnostics)
         else:
+            print_warnings(result.diagnostics)
             (write_result if watch is None else write_update)(text)
         if options["html"] is not None:
             _write_page(options["html"], result.report, masked)
-        print_warnings(result.diagnostics)
         write_note(f"{result.calls} API calls\n")
         failed = any(export.state in fail_on for export in result.report.exports)
         return ExitCode.CHANGES if failed else ExitCode.FINE

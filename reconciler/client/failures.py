@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeAlias
 from urllib.parse import urlsplit
@@ -146,6 +147,14 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return max(0.0, wait.total_seconds())
+
+
+def date_of(text: str | None) -> datetime | None:
+    """Return the time of a `Date` header, None without a valid one."""
+    try:
+        return parsedate_to_datetime(text).astimezone(UTC) if text else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _hint(status: int, detail: str) -> str | None:

@@ -8,7 +8,6 @@ import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
@@ -16,6 +15,7 @@ from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined
 from msgspec import Struct, field
 
 from reconciler.client.exchange import no_response, open_http
+from reconciler.client.failures import date_of
 from reconciler.client.limits import ClientSettings
 from reconciler.client.waits import together
 from reconciler.errors import ServiceError
@@ -118,7 +118,7 @@ async def probe(base_url: str, path: str, settings: ClientSettings) -> Probed:
             certificate = _certificate(response)
             return Probed(
                 response.status_code,
-                _date(response.headers.get("date")),
+                date_of(response.headers.get("date")),
                 _expiry(certificate),
                 _issuer(certificate),
                 {
@@ -153,10 +153,3 @@ def _issuer(certificate: Mapping[str, object]) -> str | None:
     parts = issuer if isinstance(issuer, tuple) else ()
     names = dict(item for part in parts for item in part)
     return names.get("organizationName") or names.get("commonName")
-
-
-def _date(text: str | None) -> datetime | None:
-    try:
-        return parsedate_to_datetime(text).astimezone(UTC) if text else None
-    except (ValueError, OverflowError):
-        return None

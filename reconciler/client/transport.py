@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from functools import cached_property
 from math import isinf
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from reconciler.client.failures import (
     Breaker,
     Failure,
     concerns_all,
+    date_of,
     may_repeat,
     note_path,
     pause,
@@ -47,6 +49,10 @@ if TYPE_CHECKING:
 _KEY = re.compile(r"[!-~]+")
 _USUAL_SECONDS = 0.2
 """Seconds for a call, as long as none was made."""
+_SKEW = timedelta(minutes=1)
+"""How far the clock of this machine may differ from that of the service."""
+_LAST_YEAR = 9000
+"""Later dates are no clock's: times after them could not be computed."""
 
 
 # Without slots, since cached properties need a dict.
@@ -65,6 +71,7 @@ class Transport(Struct, dict=True):
     calls: int = 0
     _seconds: float = 0.0
     _admission: Admission | None = None
+    _date: tuple[datetime, float] | None = None
 
     @cached_property
     def _waits(self) -> Waits:
@@ -82,6 +89,17 @@ class Transport(Struct, dict=True):
     def clock(self) -> float:
         """Return the monotonic time in seconds."""
         return self.settings.clock()
+
+    def now(self, local: datetime) -> datetime:
+        """Return the time of the service, by its first `Date` header.
+
+        It is `local`, the time of this machine, without one and if both differ by up to a minute.
+        """
+        if self._date is None:
+            return local
+        date, received = self._date
+        current = date + timedelta(seconds=self.clock() - received)
+        return local if abs(current - local) <= _SKEW else current
 
     async def send(
         self, request: Request, *, change_id: str | None = None, permit: Permit | None = None
@@ -216,6 +234,7 @@ class Transport(Struct, dict=True):
         try:
             received = await exchange.run(request, headers=headers, content=content, check=check)
             status, problem = received.status, None
+            self._note_date(received)
         except (ServiceError, Expired) as error:
             problem = error.message
             raise
@@ -235,6 +254,11 @@ class Transport(Struct, dict=True):
                     problem,
                 )
             )
+
+    def _note_date(self, received: Received) -> None:
+        date = date_of(received.headers.get("date")) if self._date is None else None
+        if date is not None and date.year < _LAST_YEAR:
+            self._date = date, self.clock()
 
     def _may_wait(self, error: Failure, attempts: Attempts) -> bool:
         """Return whether to wait after a failure; let all calls wait where it concerns all."""

@@ -137,7 +137,7 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
     session = Session.open(request.workspace, runtime)
     async with session.connected() as transport, AsyncExitStack() as stack:
         targets = await read_targets(session, transport, "backfill")
-        planner = _Planner(request, session, transport, targets)
+        planner = _Planner(request, session, transport, targets, session.now(transport))
         plan = await planner.plan()
         screen.show(plan, transport.estimate(_calls_of(plan)))
         if request.dry_run or not plan.backfills:
@@ -151,7 +151,7 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
         screen.begin()
         target = planner.target
         backfiller = Backfiller(
-            targets.calls(target, transport), planner.schedule(target), runtime.now()
+            targets.calls(target, transport), planner.schedule(target), planner.now
         )
         ends = await backfiller.run(plan.backfills, wait=request.wait)
         stopped = runtime.stop.requested.is_set()
@@ -177,6 +177,7 @@ class _Planner(Struct):
     session: Session
     transport: Transport
     targets: Targets
+    now: datetime
 
     @property
     def target(self) -> Target:
@@ -215,7 +216,7 @@ class _Planner(Struct):
             chosen = of_gaps(gaps)
         else:
             start, end = self._range(target, schedule)
-            whole, notes = aligned_range(schedule, start, end, self._now)
+            whole, notes = aligned_range(schedule, start, end, self.now)
             chosen = [of_range(schedule, whole)]
         tried = with_trial(schedule, chosen, latest)
         warnings = consequences_of(tried, schedule, gaps, latest) if tried else ()
@@ -233,7 +234,7 @@ class _Planner(Struct):
             notes,
             rows_of_a_run(latest),
             request.gaps if request.saved is None else request.saved.closes_gaps,
-            self._now.isoformat(),
+            self.now.isoformat(),
             known=await self._known(target, tried) if request.dry_run else (),
             newest_run=_newest(latest),
         )
@@ -247,10 +248,6 @@ class _Planner(Struct):
         rows = await read_backfills(self.targets.calls(target, self.transport), first) or ()
         return tuple(row.id for row in rows if row.start is None or row.start < last)
 
-    @property
-    def _now(self) -> datetime:
-        return self.session.runtime.now()
-
     def _source(self) -> PlanSource:
         desired = self.session.loaded.desired
         return PlanSource(
@@ -262,7 +259,7 @@ class _Planner(Struct):
         )
 
     def _window(self, schedule: Schedule) -> Interval:
-        request, now = self.request, self._now
+        request, now = self.request, self.now
         last = now if request.last is None else bound(schedule, request.last, option="--to")
         first = last - request.length
         if request.first is not None:
@@ -272,7 +269,7 @@ class _Planner(Struct):
         return Interval(first, last)
 
     def _range(self, target: Target, schedule: Schedule) -> tuple[datetime, datetime]:
-        request, now = self.request, self._now
+        request, now = self.request, self.now
         if request.first is not None and request.last is not None:
             return (
                 bound(schedule, request.first, option="--from"),
@@ -300,7 +297,7 @@ class _Planner(Struct):
     async def _gaps(
         self, target: Target, window: Interval
     ) -> tuple[tuple[Gap, ...], tuple[str, ...]]:
-        (item,) = await gaps_in((target,), self.targets, self.transport, window, self._now)
+        (item,) = await gaps_in((target,), self.targets, self.transport, window, self.now)
         if item.unknown is not None:
             raise ReconcilerError(f"{target.address}: {item.unknown}")
         left_out = tuple(

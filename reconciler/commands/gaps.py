@@ -62,12 +62,13 @@ async def gaps(
 
     Raises InvalidConfiguration, BadUsage, ServiceError.
     """
-    window = request.window(runtime.now())
     session = Session.open(request.workspace, runtime)
     async with session.connected() as transport:
         targets = await read_targets(session, transport, "runs")
         chosen = targets.named(request.names)
-        listed = await gaps_in(chosen, targets, transport, window, runtime.now(), announce)
+        now = session.now(transport)
+        window = request.window(now)
+        listed = await gaps_in(chosen, targets, transport, window, now, announce)
         report = GapReport(session.loaded.desired.environment, window, tuple(listed))
         return Reported(report, calls=transport.calls)
 

@@ -14,6 +14,7 @@ from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.running import POLL, Opened, opened, read_run
 from reconciler.commands.runtime import Runtime
 from reconciler.model.kind import Dialect
+from reconciler.model.moments import Moment, window_at
 from reconciler.model.run import LogEntry, Run
 from reconciler.model.run_report import LogReport, Matched
 from reconciler.operations.calls import NotOffered
@@ -29,7 +30,8 @@ _MOST_OF_A_RUN = 5_000
 class LogsRequest(Struct, frozen=True):
     """Whose log to show, the newest `limit` entries of it; None for all.
 
-    `run` is the id of the only run to show.
+    `run` is the id of the only run to show. `first` and `last` replace the window of
+    `wanted`.
     """
 
     workspace: WorkspaceOptions
@@ -37,6 +39,8 @@ class LogsRequest(Struct, frozen=True):
     run: str | None = None
     wanted: LogFilter = field(default_factory=LogFilter)
     limit: int | None = 100
+    first: Moment | None = None
+    last: Moment | None = None
 
 
 async def logs(request: LogsRequest, runtime: Runtime) -> LogReport:
@@ -45,6 +49,7 @@ async def logs(request: LogsRequest, runtime: Runtime) -> LogReport:
     Raises InvalidConfiguration, BadUsage, NotOffered, ServiceError.
     """
     async with _opened(request, runtime) as world:
+        request = _timed(request, world.now)
         if request.run is None:
             entries, more = await _newest(request, world)
             shown = _shown(entries)
@@ -65,6 +70,7 @@ async def follow_logs(
     Raises as `logs` does.
     """
     async with _opened(request, runtime) as world:
+        request = _timed(request, world.now)
         entries, _ = await _newest(request, world)
         known = Counter[LogEntry]()
         since = request.wanted.first
@@ -79,6 +85,13 @@ async def follow_logs(
             await runtime.client.sleep(POLL)
             later = replace(request, wanted=replace(request.wanted, first=since), limit=None)
             entries, _ = await _newest(later, world)
+
+
+def _timed(request: LogsRequest, now: datetime) -> LogsRequest:
+    """Return a request whose filter has the window. Raises BadUsage for an empty one."""
+    wanted = request.wanted
+    first, last = window_at(now, request.first or wanted.first, request.last or wanted.last)
+    return replace(request, wanted=replace(wanted, first=first, last=last))
 
 
 @asynccontextmanager
@@ -116,7 +129,7 @@ async def _of_run(
         entries = [item async for item in read_logs(calls, wanted, run=run.id)]
         matched = Matched.BY_SERVICE
     else:
-        window = window_of(run, world.runtime.now())
+        window = window_of(run, world.now)
         every = LogFilter(window.start, window.end) if window is not None else LogFilter()
         read: list[LogEntry] = []
         async for entry in read_logs(calls, every):

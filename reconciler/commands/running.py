@@ -19,6 +19,7 @@ from reconciler.errors import BadUsage, NotFound
 from reconciler.model.field_types import Instant
 from reconciler.model.kind import Dialect
 from reconciler.model.live import id_text
+from reconciler.model.moments import Moment, window_at
 from reconciler.model.request import Query
 from reconciler.model.run import Run
 from reconciler.model.run_report import (
@@ -53,20 +54,20 @@ class RunsRequest(Struct, frozen=True):
     workspace: WorkspaceOptions
     name: str
     run: str | None = None
-    first: datetime | None = None
-    last: datetime | None = None
+    first: Moment | None = None
+    last: Moment | None = None
     order: RunOrder = RunOrder.CREATED
     statuses: tuple[str, ...] = ()
     limit: int | None = 20
 
 
 class Opened(Struct, frozen=True):
-    """One object of the service: its operations and how to show it."""
+    """One object of the service: its operations, how to show it, and the time of the service."""
 
     subject: Subject
     calls: ObjectCalls
     transport: Transport
-    runtime: Runtime
+    now: datetime
 
 
 @asynccontextmanager
@@ -89,7 +90,7 @@ async def opened(
             page=page_of(target, session.loaded.reachable().base_url, tab),
         )
         calls = targets.calls(target, transport)
-        yield Opened(subject, calls, transport, runtime)
+        yield Opened(subject, calls, transport, session.now(transport))
 
 
 def page_of(target: Target, base_url: str, tab: str) -> str | None:
@@ -126,7 +127,7 @@ async def follow_runs(
     """
     async with opened(request.workspace, request.name, runtime, tab="runs") as world:
         known: dict[str, str] = {}
-        since = request.first or BEGINNING
+        since = window_at(world.now, request.first, request.last)[0] or BEGINNING
         listed, _ = await _current(request, world)
         while True:
             for change in changes(known, listed):
@@ -164,7 +165,8 @@ async def read_run(calls: ObjectCalls, run: str) -> Run:
 async def _listed(request: RunsRequest, world: Opened) -> tuple[list[Run], bool]:
     """Return the runs of a list, and whether there are more."""
     kept: list[Run] = []
-    async for body in world.calls.listed("runs", query=_query(request, world.calls.dialect)):
+    query = _query(request, world.calls.dialect, world.now)
+    async for body in world.calls.listed("runs", query=query):
         run = valid(Run.of, [body], f"runs of {world.calls.live.id}")[0]
         if request.statuses and run.status not in request.statuses:
             continue
@@ -174,16 +176,17 @@ async def _listed(request: RunsRequest, world: Opened) -> tuple[list[Run], bool]
     return kept, False
 
 
-def _query(request: RunsRequest, dialect: Dialect | None) -> Query:
+def _query(request: RunsRequest, dialect: Dialect | None, now: datetime) -> Query:
+    start, end = window_at(now, request.first, request.last)
     is_by_interval = request.order is RunOrder.INTERVAL
     first, last = ("start", "end") if is_by_interval else ("after", "before")
     field = "data_interval_start" if is_by_interval else "created_at"
     query: dict[str, str | tuple[str, ...]] = {
         "ordering": f"-{field}",
-        first: _text(request.first or BEGINNING),
+        first: _text(start or BEGINNING),
     }
-    if request.last is not None:
-        query[last] = _text(request.last)
+    if end is not None:
+        query[last] = _text(end)
     if request.statuses and dialect is Dialect.V2026:
         query["status"] = request.statuses
     return query

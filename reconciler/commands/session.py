@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 from platform import python_version
 from typing import TypeVar
 
@@ -104,6 +105,18 @@ class Session(Struct, frozen=True):
     def note(self, message: str) -> None:
         """Report what was loaded or decided, for `--debug`, with known secrets masked."""
         self.runtime.listen(Noted(self.mask(message)))
+
+    def now(self, transport: Transport) -> datetime:
+        """Return the time of the service, and report a clock of this machine that differs."""
+        local = self.runtime.now()
+        now = transport.now(local)
+        if now != local:
+            from reconciler.model.status import rough_duration
+
+            words = f"{rough_duration(abs(local - now))} {'ahead' if local > now else 'behind'}"
+            message = f"the clock of this machine is {words}; the time of the service is used"
+            self.runtime.listen(Noted(message, important=True))
+        return now
 
     @property
     def mask(self) -> Mask:

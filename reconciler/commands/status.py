@@ -43,13 +43,12 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
     session = Session.open(request.workspace, runtime)
     async with session.connected() as transport:
         targets = await read_targets(session, transport, "runs")
-        calls = transport.calls
+        calls, now = transport.calls, session.now(transport)
     # Made from what is already read, so fields that lists do not have count as unchanged.
     plan = session.plan(targets.live, PlanOptions())
     chosen = _in_parents(targets, targets.named(request.names), request.parents, plan)
     connection = session.loaded.reachable()
     differing = {change.address for change in plan.changes if change.action is not Action.NO_OP}
-    now = runtime.now()
     states = [
         status_of(
             _judged(target, differing, connection.base_url),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -69,6 +70,7 @@ class Gate:
                 response = await proceed(request)
             else:
                 response = await fault.effect.answer(Exchange(request, self.world, proceed))
+            response.headers["Date"] = formatdate(self.world.clock.now().timestamp(), usegmt=True)
             self.log.add(request, body, response.status_code, fault.kind if fault else None)
             return response
 

@@ -44,6 +44,8 @@ class _Server(uvicorn.Server):
             app,
             log_level="critical",
             access_log=False,
+            # The gate adds it, by the clock of the service.
+            date_header=False,
             lifespan="off",
             timeout_graceful_shutdown=2,
             http=Connection,

@@ -62,9 +62,10 @@ class Reading(Struct, frozen=True):
 
 
 class Noted(Struct, frozen=True):
-    """Something was loaded or decided, for `--debug`."""
+    """Something was loaded or decided, for `--debug`; shown always if it is `important`."""
 
     message: str
+    important: bool = False
 
 
 class Done(Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import TypeAlias
 
 from reconciler.errors import BadUsage
 from reconciler.model.text import quoted
@@ -16,6 +17,8 @@ _UNITS = {
     "d": timedelta(days=1),
     "w": timedelta(weeks=1),
 }
+Moment: TypeAlias = datetime | timedelta
+"""A time, or how long ago it was."""
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DAY = timedelta(days=1)
 _STEPS = {"hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY}
@@ -43,11 +46,20 @@ def moment_of(text: str, *, option: str, zone: tzinfo = UTC) -> datetime:
         ) from None
 
 
-def moment_or_ago(text: str, now: datetime, *, option: str) -> datetime:
-    """Return a time, or the moment that is a duration before now. Raises BadUsage."""
-    if _DURATION.fullmatch(text):
-        return now - duration_of(text, option=option)
-    return moment_of(text, option=option)
+def moment_or_ago(text: str, *, option: str) -> Moment:
+    """Return a time or a duration. Raises BadUsage."""
+    read = duration_of if _DURATION.fullmatch(text) else moment_of
+    return read(text, option=option)
+
+
+def window_at(
+    now: datetime, first: Moment | None, last: Moment | None
+) -> tuple[datetime | None, datetime | None]:
+    """Return the times of --since and --until. Raises BadUsage for an empty range."""
+    start, end = (now - it if isinstance(it, timedelta) else it for it in (first, last))
+    if start is not None and end is not None and start >= end:
+        raise BadUsage("empty time range", hint="set --since to a time before --until")
+    return start, end
 
 
 def is_date(text: str) -> bool:

@@ -30,8 +30,8 @@ _CONTROL = r"\x1b\[[\d;]*m|\r\x1b\[K|\r\n|[^ -~\n\t]"
 
 
 def several(count: int, word: str) -> str:
-    """Return a count with its noun: `1 file`, `2 files`."""
-    return f"{count} {word}{'' if count == 1 else 's'}"
+    """Return a count with its noun: `1 file`, `2,000 files`."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def listed(names: Sequence[object], most: int) -> str:

@@ -32,10 +32,13 @@ from reconciler.operations.run_history import backfill_id, read_backfills, read_
 _TOO_MANY = "too_many_concurrent_backfills"
 _NO_DATA = "no data"
 """In the 400 of a range without data, of servers of 2025 (docs/service.md, 8.1)."""
+_SERVER_ERROR = 500
 _ROW = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The id of a row, unlike that of a workflow."""
 _SEARCH = (0.0, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 30.0, 35.0)
 """Seconds before each look for a row, which may appear after two minutes."""
+_LOOKS_AFTER_500 = 6
+"""Looks for a row, half a minute in all, after an error of the service itself."""
 _LATE = 150.0
 _LONGEST = 30.0
 _SKEW = timedelta(minutes=10)
@@ -131,7 +134,8 @@ class Backfiller(Struct, frozen=True):
     async def _looked_for(
         self, planned: PlannedBackfill, before: set[str], error: AmbiguousOutcome
     ) -> BackfillEnd:
-        row = await self._found(planned, before, looks=len(_SEARCH))
+        looks = _LOOKS_AFTER_500 if error.status == _SERVER_ERROR else len(_SEARCH)
+        row = await self._found(planned, before, looks=looks)
         if row is not None:
             return BackfillEnd(planned, BackfillState.STARTED, row.id)
         hint = "look at its backfills and runs before you start it again"

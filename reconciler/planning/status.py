@@ -277,7 +277,9 @@ class _Case:
                 text = f"probably paused by the service after {count}: {text}"
             return [StatusNote("failing", text)]
         if self.unsettled and state is not State.PAUSED:
-            text = f"{several(len(self.unsettled), 'failed run')} among its last {len(self.runs)}"
+            failed, left = sum(run.failed for run in self.runs), len(self.unsettled)
+            text = f"{several(failed, 'failed run')} among its last {len(self.runs)}"
+            text += f", {left} of them not repeated" if left < failed else ""
             return [StatusNote("failed-runs", text)]
         return []
 

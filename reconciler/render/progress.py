@@ -37,8 +37,10 @@ from reconciler.render.style import DEFAULT_WIDTH, PLAIN, Colour, Style
 _ERASED = "\r\x1b[K"
 _REDRAW_AFTER = 0.1
 _LINE_AFTER = 5.0
+_SAME_AFTER = 300.0
 _SHORTEST_WAIT = 2.0
-"""Seconds between status lines on a terminal and elsewhere, and of the shortest wait shown."""
+"""Seconds between status lines on a terminal, elsewhere, and during waits for one reason there, and
+of the shortest wait shown."""
 _MOST_COLLECTIONS = 4
 """Collections in a status line: several environments have more."""
 _SKIPS = 3
@@ -97,6 +99,10 @@ class Status(Struct):
             self.waits_until, self.reason = now + seconds, reason
         return begins
 
+    def keeps_waiting(self, now: float) -> bool:
+        """Return whether it waits, or looks between two waits whether to wait on."""
+        return bool(self.reason) and now < self.waits_until + _LINE_AFTER
+
     def _begin(self, phase: str, now: float) -> None:
         self.phase, self.since, self.calls = phase, now, 0
         self.collections.clear()
@@ -150,6 +156,7 @@ class Progress(Struct):
     _shown_at: float = 0.0
     _status: Status = field(default_factory=Status)
     _visible: bool = False
+    _shown_reason: str = ""
     _skips: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -163,7 +170,9 @@ class Progress(Struct):
         line = "" if self._is_counted(event) else event_as_text(event)
         if self.verbose and isinstance(event, Sent):
             line = call_as_text(event)
-        if self.debug and isinstance(event, Noted | Waiting):
+        if isinstance(event, Noted) and event.important:
+            line = f"note: {printable(event.message)}"
+        elif self.debug and isinstance(event, Noted | Waiting):
             line = debug_as_text(event)
         if line:
             self._erase()
@@ -192,13 +201,16 @@ class Progress(Struct):
         return self._skips[event.because] > _SKIPS
 
     def _show(self, now: float, *, due: bool) -> None:
-        interval = _REDRAW_AFTER if self.live else _LINE_AFTER
+        interval, status = _REDRAW_AFTER if self.live else _LINE_AFTER, self._status
+        if not self.live and status.keeps_waiting(now) and status.reason == self._shown_reason:
+            due, interval = False, _SAME_AFTER
         if not due and now - self._shown_at < interval:
             return
         text = printable(self._status.text(now))
         if not text:
             return
         self._shown_at = now
+        self._shown_reason = status.reason if status.keeps_waiting(now) else ""
         if self.live:
             # A line that fills the last cell wraps and can't be overwritten.
             self.write(_ERASED + crop(text, 0, 0, width=self.width - 1).text)

@@ -43,8 +43,6 @@ _MOST_MISSING = 5
 _TITLES = ("export", "in", "last run", "state", "lag", "rows/day", "next run", "latest runs")
 _COLUMNS = tuple(Column(title, page_only=title == "next run") for title in _TITLES)
 _MOST_BARS = 10
-_SKEW = timedelta(minutes=5)
-"""How far the clock of the service may be ahead of this machine without a word."""
 _LEAST_FIRST = (7, 1, 5)
 """The columns that a narrow terminal does not show: latest runs, parent, rows a day."""
 
@@ -58,7 +56,7 @@ def status_document(report: StatusReport, options: RenderOptions) -> Document:
     """Return a table, the exports that are fine as one line unless verbose, and the counts."""
     shown = [export for export in report.exports if options.verbose or export.state is not State.OK]
     fine = () if options.verbose else report.of(State.OK)
-    below = [_fine_line(fine, report.at)] if fine else []
+    below = [_fine_line(fine)] if fine else []
     below += [] if report.exports else ["No batch exports."]
     missing: tuple[str, ...] = ()
     if report.missing:
@@ -127,15 +125,7 @@ def last_run(export: ExportStatus, at: datetime) -> str:
     if moment is None:
         return "never" if run is None else "-"
     clock = "%H:%M" if (at - moment).days < 1 else "%Y-%m-%d"
-    if moment - at > _SKEW:
-        return f"{moment.strftime('%H:%M')} (in {rough_duration(moment - at)}: check the clock)"
     return f"{moment.strftime(clock)} ({rough_duration(max(at - moment, timedelta()))} ago)"
-
-
-def _is_early(export: ExportStatus, at: datetime) -> bool:
-    """Return whether the last run is ahead of the clock of this machine."""
-    moment = moment_of(export.last_run) if export.last_run is not None else None
-    return moment is not None and moment - at > _SKEW
 
 
 def moment_of(run: Run) -> datetime | None:
@@ -193,13 +183,11 @@ def label(export: ExportStatus) -> str:
     return shortened(printable(name), _LONGEST_NAME)
 
 
-def _fine_line(exports: Sequence[ExportStatus], at: datetime) -> str:
+def _fine_line(exports: Sequence[ExportStatus]) -> str:
     unsettled = sum(1 for export in exports if export.unsettled)
     text = f"{len(exports):,} {'export is' if len(exports) == 1 else 'exports are'} ok"
     if unsettled:
         text += f", {unsettled:,} with failed runs that were not repeated"
-    if early := sum(1 for export in exports if _is_early(export, at)):
-        text += f", {early:,} with a run after the time of this machine: check the clock"
     return f"{SIGNS[State.OK]} {text} (list: --all)"
 
 

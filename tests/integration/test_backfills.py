@@ -194,6 +194,17 @@ def test_trap_15_60_an_outcome_that_stays_unknown_is_reported_and_not_repeated(
     assert posts(world) == 1
 
 
+def test_fidelity_f4_a_search_after_an_error_of_the_service_ends_sooner(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    world = after_five_hours(service_of, tmp_path)
+    rule = {"match": {"method": "POST", "path": "*/backfills/"}, "fault": "error", "status": 500}
+    world.service.admin("PUT", "faults", [rule])
+    result = filled(world, first="2026-10-19T00:00Z", last="2026-10-19T05:00Z")
+    assert [end.state.value for end in result.ends] == ["unknown"]
+    assert sum(world.waits) <= 30
+
+
 def test_trap_15_60_a_row_that_is_not_listed_yet_is_waited_for(
     service_of: StartService, tmp_path: Path
 ) -> None:

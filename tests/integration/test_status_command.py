@@ -22,7 +22,7 @@ from tests.conftest import StartService
 from tests.integration.test_status import NEW, SEED, troubled
 from tests.support.cli import reconciler, reconciler_process, write
 from tests.support.emulator import RunningEmulator
-from tests.support.limits import time_limit, until
+from tests.support.limits import TIMEOUT, time_limit, until
 
 FILES = {"reconciler.yaml": "version: 1\n"}
 
@@ -166,3 +166,21 @@ def test_watch_redraws_a_terminal(running: RunningEmulator, tmp_path: Path) -> N
         read_until(screen, b"\x1b[H\x1b[2J", 2)
         process.send_signal(signal.SIGINT)
         assert process.wait() == 0
+
+
+def test_apply_p3_warnings_are_before_the_table(running: RunningEmulator, tmp_path: Path) -> None:
+    export = (
+        "batch_exports: {new: {project: {id: 1}, name: New, interval: every 15 minutes,"
+        " destination: {type: NoOp, config: {}}}}\n"
+    )
+    folder = write(tmp_path, {**FILES, "a.yaml": export})
+    ran = subprocess.run(
+        [sys.executable, "-m", "reconciler", "status", "-C", str(folder)],
+        env={**os.environ, **running.environ(), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=TIMEOUT,
+        check=True,
+    )
+    assert 0 <= ran.stdout.find("[feature-flag]") < ran.stdout.find("Environment default")

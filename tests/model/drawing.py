@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from tests.model.declared import KINDS, all_resources, checked_out, declared
+from tests.model.declared import KINDS, checked_out, declared
 from tests.model.world import Commit, Files, World
 
 Edit = Callable[[Files], None]

@@ -153,6 +153,14 @@ def test_a_failure_that_was_not_repeated_is_noted_on_an_export_that_is_ok() -> N
     assert export.notes[0].message == "1 failed run among its last 4"
 
 
+def test_apply_p3_failed_runs_are_counted_as_they_are_drawn() -> None:
+    repeated = [run(at(hour), "Failed") for hour in (9, 8, 7, 6)]
+    repeats = hourly(9, 8, 7, 6, created_at=at(12).isoformat())
+    export = judged([*hourly(12, 11), *repeats, run(at(10), "Failed"), *repeated])
+    text = "5 failed runs among its last 11, 1 of them not repeated"
+    assert export.notes[0].message == text
+
+
 def test_trap_15_62_a_billing_failure_is_named_as_such() -> None:
     runs = hourly(12, status="FailedBilling", finished_at=None, latest_error=None)
     export = judged([*runs, *hourly(11)])

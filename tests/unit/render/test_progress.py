@@ -181,8 +181,19 @@ def test_f5_a_wait_is_a_line_when_it_begins_also_in_a_pipe() -> None:
     line = "Applying   0/2 · 2 at once · waiting 41 s for the rate limit (480 a minute)\n"
     assert screen.after(1, wait) == line
     assert screen.after(0, wait, wait) == ""
-    assert screen.after(30) == line.replace("41 s", "11 s")
-    assert screen.after(12) == "Applying   0/2 · 2 at once\n"
+    assert screen.after(30) == ""
+    assert screen.after(17) == "Applying   0/2 · 2 at once\n"
+
+
+def test_fidelity_f4_a_search_is_one_line_in_a_pipe() -> None:
+    screen = Screen()
+    screen.after(0, Planned(PLAN), Started(CHANGE))
+    line = "Applying   0/2 · waiting 8 s: looking for the backfill\n"
+    assert screen.after(1, Waiting(8, "looking for the backfill")) == line
+    for seconds in (8, 15, 30):
+        assert screen.after(seconds, Waiting(30, "looking for the backfill")) == ""
+    other = screen.after(30, Waiting(60, "rate limit"))
+    assert other.endswith("waiting 1 min for the rate limit\n")
 
 
 def test_a_short_wait_is_no_line() -> None:

@@ -17,7 +17,7 @@ from reconciler.model.public import as_json
 from reconciler.model.run import Run
 from reconciler.model.status import ExportStatus, State, StatusNote, StatusReport
 from reconciler.render.options import RenderOptions
-from reconciler.render.status import as_ascii, last_run, sparkline
+from reconciler.render.status import as_ascii, sparkline
 from reconciler.render.style import Style
 from tests.support.reports import written
 
@@ -231,25 +231,3 @@ def test_the_json_has_every_fact() -> None:
     ]
     assert [item["status"] for item in orders["runs"]] == ["Failed", "Running", "Completed"]
     assert sessions["paused_since"] == "2026-06-07T12:40:00Z"
-
-
-@pytest.mark.parametrize(
-    ("at", "words"),
-    [
-        (timedelta(minutes=39), "12:01 (39 min ago)"),
-        (-timedelta(minutes=1), "12:01 (0 min ago)"),
-        (-timedelta(hours=3), "12:01 (in 3 h: check the clock)"),
-    ],
-)
-def test_a_run_ahead_of_the_clock_is_said_to_be(at: timedelta, words: str) -> None:
-    item = export("a", runs=(run(12),))
-    assert last_run(item, NOW.replace(hour=12, minute=1) + at) == words
-
-
-def test_runs_ahead_of_the_clock_are_counted_without_all() -> None:
-    of_one = report(export("a", runs=(run(12),)))
-    early, late = (replace(of_one, at=NOW.replace(hour=hour)) for hour in (9, 13))
-    assert "1 with a run after the time of this machine: check the clock" in written(
-        "status", "text", early
-    )
-    assert "check the clock" not in written("status", "text", late)
