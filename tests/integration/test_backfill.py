@@ -146,13 +146,13 @@ def test_a_saved_plan_is_shown_in_the_formats_of_a_review(
     words = ("backfill", "lake", "--from", "2026-01-01", "--to", "2026-01-02", "--out", file)
     assert reconciler(*words, "-C", folder, environ=environ).code == 0
     comment = reconciler("show", file, "--format", "markdown", environ={})
-    assert "### default: 1 backfill" in comment.out
+    assert "**Plan: 1 backfill" in comment.out
     assert "<table>" in reconciler("show", file, "--format", "html", environ={}).out
     assert reconciler("show", file, "--format", "json", environ={}).out == file.read_text()
     summary, outputs = tmp_path / "summary.md", tmp_path / "outputs"
     runner = {"GITHUB_STEP_SUMMARY": str(summary), "GITHUB_OUTPUT": str(outputs)}
     assert reconciler("show", file, "--format", "github", environ=runner).code == 0
-    assert summary.read_text().startswith("### default: 1 backfill")
+    assert summary.read_text().startswith("### Backfills of `batch_export.lake`")
     assert "plan_id<<end_" in (written := outputs.read_text())
     assert str(json.loads(file.read_text())["plan_id"]) in written
     # A pipe can be read only once.
