@@ -16,7 +16,7 @@ from reconciler.model.values import (
     leaves,
     map_leaves,
     mapped_leaves,
-    parts_of,
+    text_parts,
     walk,
 )
 
@@ -49,7 +49,7 @@ def test_what_does_not_change_is_shared() -> None:
     ],
 )
 def test_references_are_the_parts_of_a_text(text: str, parts: list[object]) -> None:
-    assert list(parts_of(text)) == parts
+    assert list(text_parts(text)) == parts
 
 
 def test_a_reference_knows_its_provider_and_argument() -> None:
