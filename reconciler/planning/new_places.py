@@ -71,13 +71,12 @@ class Known(Struct, frozen=True, dict=True):
                 continue
             match = self.matches.get(address)
             live = _fields(match) if match else {}
-            has_ignored = bool(resource.lifecycle.ignore_changes)
-            spec = _sent(resource.spec, live, resource.lifecycle) if has_ignored else resource.spec
-            reach = places.reach(spec)
-            if self.runs(places.kind, resource.spec):
-                keys: tuple[_Key, ...] = ((*reach.pair, str(resource.parent)), *reach.places)
-                for key in keys:
-                    users[key].append(address)
+            spec, lifecycle = resource.spec, resource.lifecycle
+            reach = places.reach(_sent(spec, live, lifecycle) if lifecycle.ignore_changes else spec)
+            if self.runs(places.kind, spec):
+                users[*reach.pair, str(resource.parent)].append(address)
+                for place in reach.places:
+                    users[place].append(address)
             for source in _sources(resource):
                 receivers[source].append(reach.receiver)
         return users, receivers
@@ -145,7 +144,8 @@ class _Judge(Struct, frozen=True):
             text = ", ".join(reach.shown) or "everything"
             text += "" if has_new_place else f" -> {', '.join(reach.places)}"
             before = (", ".join(own.shown) or "everything") if is_other else ""
-            source = (f"project {self.change.parent_name}",) if self.change.parent_name else ()
+            is_named = bool(self.change.parent_name) and not is_other
+            source = (f"project {self.change.parent_name}",) if is_named else ()
             yield NewPlace(Novelty.QUERY, text, reach.address, before, inside=source, again=again)
 
     def _is_new(self, key: _Key, *, again: bool, is_own: bool) -> bool:

@@ -18,7 +18,7 @@ MOST_BYTES = 2**20
 _CONTAINER = "/run/secrets"
 """Where containers mount secrets. Folders below it may be for others: the token of the cluster."""
 _OFFERED = re.compile(r"(?:\.\.[^/]+/)?[^/]+")
-"""A file in a mounted folder. In Kubernetes, it is a link to a folder that starts with two dots."""
+"""A file in it. In volumes of Kubernetes that is a link to a folder that starts with two dots."""
 _TEMPORARY = {"RUNNER_TEMP": "", "CI_PROJECT_DIR": ".tmp", "AGENT_TEMPDIRECTORY": ""}
 """The temporary folder of the CI job, by a variable and what follows its value."""
 
@@ -141,8 +141,8 @@ def _content(written: str, context: SecretContext) -> str:
                 f"{written} is hidden, and hidden files may contain credentials",
                 hint="move the file to a path without parts that start with a dot",
             )
-    named = inside / os.path.normpath(written)
-    if named.is_relative_to(inside) and not _is_named(path, named):
+    named = Path(os.path.normpath(inside / written))
+    if named.is_relative_to(inside) and named != path:
         # Another name for a secret would hide that it is one that is known.
         raise SecretUnavailable(f"{written} is a link", hint="refer to the file itself")
     about = path.stat()
@@ -152,13 +152,6 @@ def _content(written: str, context: SecretContext) -> str:
             hint="use a file that contains only the secret",
         )
     return path.read_text(encoding="utf-8")
-
-
-def _is_named(path: Path, named: Path) -> bool:
-    """Return whether a file is the one that is named, or mounted with this name."""
-    if path.name != named.name or not path.is_relative_to(named.parent):
-        return False
-    return _OFFERED.fullmatch(path.relative_to(named.parent).as_posix()) is not None
 
 
 def _origin(path: str, _: Mapping[str, str]) -> FieldOrigin:

@@ -314,14 +314,37 @@ def test_security_n6_files_of_containers_are_read_and_links_to_tokens_are_not(
     folder = write(tmp_path / "w", {"own": SECRET})
     resolver = SecretResolver(SecretSettings(str(folder)), {})
     for name in ("key", "plain"):
-        (folder / name).symlink_to(mount / name)
-        for written in (str(mount / name), name):
-            assert resolver.resolve(SecretRef.of("file", written)).reveal() == SECRET
+        written = str(mount / name)
+        assert resolver.resolve(SecretRef.of("file", written)).reveal() == SECRET
     for name in TOKENS:
         (folder / Path(name).name).symlink_to(mount / name)
         for written in (str(mount / name), Path(name).name):
             with pytest.raises(SecretUnavailable, match="outside the workspace"):
                 resolver.resolve(SecretRef.of("file", written))
+
+
+def test_attack_28_a_link_gives_a_secret_no_second_name(tmp_path: Path) -> None:
+    mount = write(tmp_path / "mount", {"known": SECRET})
+    folder = write(tmp_path / "w", {"known": SECRET})
+    (folder / "beside").symlink_to("known")
+    (folder / "above").symlink_to(".")
+    (folder / "outside").symlink_to(mount / "known")
+    trusted = Trusted(secret_files=(str(mount),))
+    resolver = SecretResolver(SecretSettings(str(folder), trusted=trusted), {})
+    for path in ("known", str(mount / "known")):
+        assert resolver.resolve(SecretRef.of("file", path)).reveal() == SECRET
+    for path in ("beside", "above/known", "outside"):
+        with pytest.raises(SecretUnavailable, match="is a link"):
+            resolver.resolve(SecretRef.of("file", path))
+
+
+def test_attack_28_another_path_of_a_file_is_the_same_secret(
+    tmp_path: Path, service: RunningEmulator
+) -> None:
+    folder = workspace(tmp_path, HTTP % "${secret:file:./keys//token}")
+    write(folder, {"keys/token": SECRET})
+    ran = run(folder, "plan", environ={}, service=service)
+    assert "(file:keys/token)" in ran.out, ran.err
 
 
 def test_security_5_only_regular_files_of_a_bounded_size_are_read(

@@ -75,10 +75,8 @@ def _line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
     text += f" (before: {shortened(printable(before), _LONGEST_BEFORE)})" if before else ""
     users = shortened(str(first.address), _LONGEST_BEFORE)
     if len(changes) > 1:
-        keys = first_of(
-            (shortened(printable(change.address.key), _LONGEST_BEFORE) for change in changes),
-            _MOST_NAMES,
-        )
+        names = (printable(change.address.key) for change in changes)
+        keys = first_of((shortened(name, _LONGEST_BEFORE) for name in names), _MOST_NAMES)
         users = f"{nouns(first.address.kind, len(changes))}: {keys}"
     details = [*_counts([part for _, other in members for part in other.inside])]
     details += ["begins to run again" if len(changes) == 1 else "begin to run again"] * item.again
