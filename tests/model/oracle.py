@@ -554,6 +554,7 @@ class Oracle:
         secrets = {path for path, value in resource.values.items() if is_secret(value)}
         if self._names(resource, self.world.rotate) or "*" in self.world.rotate:
             return secrets
+        secrets = {path for path in secrets if not resource.ignores(path)}
         history = [was for _, was in self.history_of(resource.address, item)]
         if any(was.version != resource.version for was in history):
             return secrets
