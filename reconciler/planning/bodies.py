@@ -103,14 +103,18 @@ def _variant_value(
     changes: Mapping[Path, FieldChange],
     secrets: Mapping[Path, SecretRef],
 ) -> JSON:
-    """Return the tag and the extras, as always required, with what changed of the body."""
+    """Return the tag and the extras, as always required, with what changed of the body.
+
+    A tag or an extra without a change is sent as it is live: `ignore_changes` may name it.
+    """
     declared = _mapping(resource.spec.get(field.name))
     current = _mapping(live.body.get(field.name))
-    value: dict[str, JSON] = {variant.tag: declared.get(variant.tag, current.get(variant.tag))}
-    for extra in variant.extras:
-        item = declared.get(extra.name, current.get(extra.name))
-        if item is not None or (field.name, extra.name) in changes:
-            value[extra.name] = item
+    value: dict[str, JSON] = {}
+    for name in (variant.tag, *(extra.name for extra in variant.extras)):
+        is_changed = (field.name, name) in changes
+        item = declared.get(name) if is_changed else current.get(name)
+        if item is not None or is_changed:
+            value[name] = item
     body, live_body = _mapping(declared.get(variant.body)), _mapping(current.get(variant.body))
     if (field.name, variant.tag) in changes:
         value[variant.body] = _without_nulls(body)

@@ -12,6 +12,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.resource import Resource
 from reconciler.model.schemas import looks_like_address
 from reconciler.model.values import JSON, Path, SecretRef, secret_refs, value_at
+from reconciler.planning.differ import is_ignored
 
 
 def secret_notes(
@@ -24,14 +25,14 @@ def secret_notes(
 ) -> tuple[SecretNote, ...]:
     """Return every secret of the resource with the reason why it is or isn't sent.
 
-    One that differs from any of the `versions` since the git base is sent. `always`: why all are
-    sent in any case.
+    One that differs from any of the `versions` since the git base is sent, but for those of
+    `ignore_changes`. `always`: why all are sent in any case.
     """
 
-    def use(path: Path, former: Sequence[JSON]) -> SecretUse:
+    def use(path: Path, since: Sequence[Resource], former: Sequence[JSON]) -> SecretUse:
         if always is not None:
             return always
-        if any(version.secret_version != resource.secret_version for version in versions):
+        if any(version.secret_version != resource.secret_version for version in since):
             return SecretUse.VERSION_CHANGED
         if former:
             return SecretUse.REFERENCE_CHANGED
@@ -40,9 +41,10 @@ def secret_notes(
         return SecretUse.UNREADABLE
 
     def note(path: Path, ref: SecretRef) -> SecretNote:
-        former = [old for item in versions if (old := value_at(item.spec, path)) != ref]
+        since = () if is_ignored(path, resource.lifecycle) else versions
+        former = [old for item in since if (old := value_at(item.spec, path)) != ref]
         shown = next((str(old) for old in former if isinstance(old, SecretRef)), "")
-        return SecretNote(path, ref, use(path, former), shown)
+        return SecretNote(path, ref, use(path, since, former), shown)
 
     return tuple(note(path, ref) for path, ref in secret_refs(resource.spec))
 

@@ -884,14 +884,20 @@ def drawn(seed: int, dialect: str) -> World:
 
 
 def _mark_name(world: World, dice: random.Random) -> None:
-    """Let another tool have an export, one that was renamed or removed if there is any."""
-    versions = [*(commit.files for commit in world.commits), world.work]
-    first, *_, last = [{body["name"] for body in _exports_of(files)} for files in versions]
-    name = dice.choice(sorted(first - last) or sorted(first) or [""])
+    """Let another tool have an export, and perhaps remove its marker from the files."""
     live = [export for project in world.projects for export in project["batch_exports"]]
-    for body in (*live, *(body for files in versions for body in _exports_of(files))):
+    own = {body["name"] for body in _exports_of(world.work)}
+    chosen = dice.choice([body for body in live if body["name"] in own] or live or [{"name": ""}])
+    name, is_left, is_pinned = chosen["name"], dice.random() < 0.3, dice.random() < 0.4
+    bodies = [body for commit in world.commits for body in _exports_of(commit.files)]
+    for body in (*live, *bodies, *(_exports_of(world.work) if is_left else ())):
         if body["name"] == name:
             body["name"] = f"{name} {_MARK}"
+    has_pins = any("id" in body for body in _exports_of(world.work))
+    for body in _exports_of(world.work) if is_pinned and not has_pins else ():
+        if body["name"] == name:
+            body["id"] = chosen["id"]
+            break
 
 
 def _exports_of(files: Files) -> list[Body]:

@@ -559,6 +559,7 @@ class Oracle:
         secrets = resource.secrets
         if self._names(resource, self.world.rotate) or "*" in self.world.rotate:
             return secrets
+        secrets = {path for path in secrets if not resource.ignores(path)}
         history = [was for _, was in self.history_of(resource.address, item)]
         if any(was.version != resource.version for was in history):
             return secrets

@@ -30,6 +30,7 @@ from tests.support.worlds import (
 )
 
 WEB = project()
+NO_OP = {"type": "NoOp", "config": {}}
 
 
 def actions(plan: Plan) -> list[tuple[str, str]]:
@@ -298,6 +299,20 @@ def test_when_a_secret_is_sent(base_key, version, rotate, use) -> None:
     assert notes["aws_secret_access_key"].use is use
     assert "aws_secret_access_key" in one(plan).body["destination"]["config"]
     assert one(plan).body["destination"]["type"] == "S3"
+
+
+@pytest.mark.parametrize("rotate", [False, True])
+def test_an_ignored_destination_keeps_its_type_when_secrets_change(*, rotate: bool) -> None:
+    """`ignore_changes` covers secrets. Where one is sent on request, the live type is sent, too."""
+    life, live = Lifecycle(ignore_changes=("destination",)), live_export(destination=NO_OP)
+    plan = planned(
+        desired_of(WEB, export(destination=with_secrets(), lifecycle=life)),
+        live_of(live_project(), live),
+        base=desired_of(WEB, export(destination=NO_OP, lifecycle=life)),
+        options=PlanOptions(rotate=("lake",) if rotate else ()),
+    )
+    bodies = [change.body for change in plan.effective]
+    assert [body["destination"]["type"] for body in bodies] == ["NoOp"] * rotate
 
 
 def test_a_change_of_type_in_place_needs_the_secrets() -> None:
