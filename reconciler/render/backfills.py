@@ -61,6 +61,7 @@ def backfills_document(plan: BackfillPlan, options: RenderOptions) -> Document:
         ),
         _summary(plan),
         (
+            *(("Runs of an export follow one another.",) if plan.backfills else ()),
             *((f"Starting them takes {options.cost}.",) if options.cost and plan.backfills else ()),
             *(f"note: {note}" for note in (*plan.notes, *notes)),
         ),
@@ -70,7 +71,7 @@ def backfills_document(plan: BackfillPlan, options: RenderOptions) -> Document:
 def _common(
     plan: BackfillPlan, parts: Callable[[ObjectBackfills], Iterable[_T]]
 ) -> list[tuple[_T, str]]:
-    """Return each part of some objects once, with these objects; "" for the only one of a plan."""
+    """Return each part of some objects once, with these objects; "" if it concerns all."""
     users: list[tuple[_T, list[Address]]] = []
     for item in plan.objects:
         for part in parts(item):
@@ -79,8 +80,10 @@ def _common(
                 users.append((part, [item.address]))
             else:
                 known.append(item.address)
-    alone = len(plan.objects) == 1
-    return [(part, "" if alone else listed(names, _MOST_LISTED)) for part, names in users]
+    every = len(plan.objects)
+    return [
+        (part, "" if len(names) == every else listed(names, _MOST_LISTED)) for part, names in users
+    ]
 
 
 def _about(text: str, where: str) -> str:
@@ -160,4 +163,4 @@ def _range(item: PlannedBackfill) -> str:
 def _summary(plan: BackfillPlan) -> str:
     if not plan.backfills:
         return "No gaps to backfill."
-    return f"Plan: {counts(plan)}. Runs of an export follow one another."
+    return f"Plan: {counts(plan)}."

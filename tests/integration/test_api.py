@@ -110,9 +110,7 @@ def test_runs_logs_gaps_and_a_backfill(emulator: RunningEmulator, tmp_path: Path
 
     wanted = api.BackfillRange(gaps=True)
     with pytest.raises(ReconcilerError, match="not approved"):
-        api.run(
-            api.backfill(given, ["lake"], wanted, approve=lambda _: False)
-        )
+        api.run(api.backfill(given, ["lake"], wanted, approve=lambda _: False))
     ended = api.run(
         api.backfill(given, ["lake"], api.BackfillRange(gaps=True), approve=lambda _: True)
     )

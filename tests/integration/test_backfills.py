@@ -528,7 +528,7 @@ def test_a_saved_plan_does_not_rely_on_the_clock_of_this_machine(
     # One of the same range that ended before is no reason to leave it out.
     filled(world, **given, wait=True)
     world.advance(minutes=10)
-    plan = at(world, hours, name="Lake", dry_run=True, **given).plan
+    plan = at(world, hours, names=("Lake",), dry_run=True, **given).plan
     plan = decode_backfills(backfills_as_json(plan).encode(), name="plan.json")
     world.service.clear_requests()
     (end,) = at(world, hours, saved=plan, wait=True).ends

@@ -70,7 +70,7 @@ class BackfillEndForm(Form, frozen=True, kw_only=True):
         return copied(cls, end, start=start, end=until)
 
 
-class ObjectForm(Form, frozen=True, kw_only=True):
+class ObjectBackfillsForm(Form, frozen=True, kw_only=True):
     """The backfills of one object. `ends` is empty in a saved plan."""
 
     address: AddressText
@@ -90,7 +90,7 @@ class ObjectForm(Form, frozen=True, kw_only=True):
     ends: tuple[BackfillEndForm, ...] = ()
 
     @classmethod
-    def of(cls, item: ObjectBackfills, ends: Iterable[BackfillEnd]) -> ObjectForm:
+    def of(cls, item: ObjectBackfills, ends: Iterable[BackfillEnd]) -> ObjectBackfillsForm:
         """Return the form of the backfills of an object, and of how they ended."""
         return copied(
             cls,
@@ -128,7 +128,7 @@ class BackfillPlanForm(Form, frozen=True, kw_only=True):
     created_at: str
     closes_gaps: bool
     """Whether a backfill is dropped once its range has no gap any more."""
-    objects: tuple[ObjectForm, ...]
+    objects: tuple[ObjectBackfillsForm, ...]
     notes: tuple[str, ...]
     """What was left out."""
 
@@ -156,7 +156,9 @@ def backfills_as_json(plan: BackfillPlan, ended: Iterable[ObjectEnds] = ()) -> s
         base_url=source.base_url,
         tool_version=source.tool_version,
         dialect=source.dialect,
-        objects=tuple(ObjectForm.of(item, ends.get(item.address, ())) for item in plan.objects),
+        objects=tuple(
+            ObjectBackfillsForm.of(item, ends.get(item.address, ())) for item in plan.objects
+        ),
     )
     return as_json(to_builtins(form))
 
