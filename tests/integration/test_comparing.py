@@ -259,7 +259,7 @@ def test_the_plan_of_the_environment_follows(folder: Path, emulator: RunningEmul
     for options in (("--diff",), ()):
         ran = reconciler(*words, "lake", *options, environ=environ)
         assert ran.code == 0, ran.err
-        assert "Environment production · " in ran.out
+        assert "Environment production " in ran.out
         assert "interval     day\n" in ran.out
     assert emulator.writes() == []
 
