@@ -33,7 +33,7 @@ async def reconcile(workspace: api.Workspace) -> None:
         if any(gap.state.repairable for gap in item.gaps):
             what = api.BackfillRange(gaps=True)
             ended = await api.backfill(
-                workspace, str(item.address), what, approve=lambda plan: len(plan.backfills) <= 10
+                workspace, [str(item.address)], what, approve=lambda plan: len(plan.backfills) <= 10
             )
             print(f"{item.address}: started backfills: {len(ended.ends)}")
 

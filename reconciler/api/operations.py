@@ -27,12 +27,14 @@ class BackfillRange:
     """What to backfill: a range of two times, the gaps of a window, or all since the last pause.
 
     With `gaps` the window ends at `last`, None for now, and begins at `first`, None for `length`
-    before. Without an offset times are UTC, and a date is that of the schedule of the export.
+    before; with `failed`, only gaps whose runs failed. Without an offset times are UTC, and a date
+    is that of the schedule of the export.
     """
 
     first: str | None = None
     last: str | None = None
     gaps: bool = False
+    failed: bool = False
     since_pause: bool = False
     length: timedelta = timedelta(days=7)
 
@@ -115,17 +117,17 @@ async def gaps(
 
 async def backfill(
     workspace: Workspace,
-    name: str,
+    names: Sequence[str],
     what: BackfillRange,
     *,
     approve: Callable[[BackfillPlan], bool],
     wait: bool = False,
     log_file: Path | None = None,
 ) -> Backfilled:
-    """Plan backfills of an export, ask `approve`, and start them; `wait` until they ended.
+    """Plan backfills of exports, ask `approve`, and start them; `wait` until they ended.
 
     Raises:
-        BadUsage: the range is invalid, or the name is not that of one export; nothing was sent.
+        BadUsage: the range is invalid, or a name matches nothing; nothing was sent.
         ReconcilerError: not approved; nothing was sent.
         InvalidConfiguration, AmbiguousIdentity, ServiceError.
 
@@ -141,10 +143,11 @@ async def backfill(
 
     request = backfills.BackfillRequest(
         options_of(workspace),
-        name,
+        tuple(names),
         first=what.first,
         last=what.last,
         gaps=what.gaps,
+        failed=what.failed,
         since_pause=what.since_pause,
         length=what.length,
         wait=wait,

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from reconciler.cli import completing
 from reconciler.cli.command import command, option
 from reconciler.cli.options import (
+    PARENTS,
     STDOUT,
     client_options,
     file_option,
@@ -25,6 +26,7 @@ from reconciler.cli.output import render_options
 from reconciler.cli.signals import run, stop_on_signals
 from reconciler.cli.streams import write_message, write_note, write_plan, write_report, write_result
 from reconciler.errors import BadUsage, ExitCode
+from reconciler.model.address import Address
 from reconciler.model.moments import duration_of
 from reconciler.model.text import printable, several
 from reconciler.render.formats import DEFAULT, writer_of
@@ -38,17 +40,20 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     ("backfill lake --gaps --wait", "Close the gaps of the last seven days, and wait"),
+    ("backfill '*' --gaps", "Close the gaps of every export, with one approval"),
     ("backfill lake --from 2026-03-01 --to 2026-03-08 --out plan.json", "Plan a week for review"),
     ("backfill lake --cancel", "Cancel the backfills that run"),
 )
 
 
 @command("backfill", examples=EXAMPLES, page="docs/operations.md")
-@click.argument("name", shell_complete=completing.resources)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
+@option("--project", **PARENTS, group="Selection", help="Only exports in these projects.")
 @option("--from", "first", metavar="TIME", help="Start of the range, ISO 8601.")
 @option("--to", "last", metavar="TIME", help="End of the range, exclusive.")
 @option("--gaps", is_flag=True, help="The gaps of the last seven days, or of the range.")
+@option("--failed", is_flag=True, help="Only those gaps whose runs failed.")
 @option("--since", metavar="DURATION", help="How far back gaps are closed: 6h, 30d, 2w.")
 @option("--since-pause", is_flag=True, help="All that the last pause left out.")
 @option("--cancel", "cancelled", is_flag=True, help="Cancel running backfills instead.")
@@ -67,12 +72,13 @@ EXAMPLES = (
     help="json: the plan, and how it ended. Requires --auto-approve or --dry-run.",
 )
 @client_options
-def execute(name: str, **options: Any) -> ExitCode:
-    """Export past intervals of one export again: a range, or those that were not exported.
+def execute(names: tuple[str, ...], **options: Any) -> ExitCode:
+    """Export past intervals again: a range, or those that were not exported.
 
-    NAME is an address, an id, a key, a name or a glob of one export. Ranges are aligned to whole
-    intervals; times without an offset are UTC. Each backfill is sent once. If the last run failed,
-    one interval is tried first. Exits with 3 if a backfill was not started or did not complete.
+    NAME is an address, an id, a key, a name or a glob; '*' is every export. Ranges are aligned to
+    whole intervals; times without an offset are UTC. Each backfill is sent once. If the last run
+    failed, one interval is tried first. Exits with 3 if a backfill was not started or did not
+    complete.
     """
     from reconciler.cli.running import runtime
     from reconciler.commands.backfills import BackfillRequest
@@ -89,18 +95,22 @@ def execute(name: str, **options: Any) -> ExitCode:
             # A signal may not hide what was cancelled before.
             stop_on_signals(world.stop)
 
-        ids = run(cancel(name, options["row_id"], workspace, world, begin))
+        if len(names) != 1 or options["project"]:
+            raise BadUsage("--cancel needs one NAME")
+        ids = run(cancel(names[0], options["row_id"], workspace, world, begin))
         write_result(f"cancelled {several(len(ids), 'backfill')}\n")
         return ExitCode.FINE
     since, out, is_json = options["since"], options["out"], options["output_format"] == "json"
-    if since is not None and (not options["gaps"] or options["first"] is not None):
+    closes_gaps = options["gaps"] or options["failed"]
+    if since is not None and (not closes_gaps or options["first"] is not None):
         raise BadUsage("--since needs --gaps, and excludes --from")
     if options["row_id"] is not None:
         raise BadUsage("--id needs --cancel")
     request = BackfillRequest(
         workspace,
-        name,
-        **{key: options[key] for key in ("first", "last", "gaps", "since_pause", "wait")},
+        names,
+        parents=options["project"],
+        **{key: options[key] for key in ("first", "last", "gaps", "failed", "since_pause", "wait")},
         dry_run=options["dry_run"] or out is not None,
         auto_approve=options["auto_approve"],
         can_ask=sys.stdin.isatty() and not is_json,
@@ -117,6 +127,7 @@ def started(
     """Plan, show, approve and start backfills; print how they ended; return the exit code."""
     from reconciler.cli.running import progress, runtime, shown
     from reconciler.commands.backfills import Screen, backfill
+    from reconciler.model.backfill_plan import BackfillState
     from reconciler.model.redaction import masked_in
     from reconciler.render.backfills import backfills_as_json, ends_as_text
 
@@ -128,10 +139,19 @@ def started(
     if out is not None:
         _save(result.plan, out)
     elif is_json:
-        write_report(backfills_as_json(result.plan, ends=result.ends))
+        write_report(backfills_as_json(result.plan, ended=result.ended))
     else:
-        write_report(ends_as_text(result.plan, result.ends, render_options().style))
+        write_report(ends_as_text(result.ended, render_options().style))
+    for item in result.ended if request.since_pause else ():
+        if any(end.state is BackfillState.SKIPPED for end in item.ends):
+            say_not_started(item.object.address)
     return _finish(result, interrupted=world.stop.requested.is_set())
+
+
+def say_not_started(address: Address) -> None:
+    """Print the command that backfills what the pause of an export left out."""
+    command = f"reconciler backfill '{address}' --since-pause"
+    write_message(f"the backfill of {address} was not started: {command}\n")
 
 
 class _Terminal(Struct, frozen=True):

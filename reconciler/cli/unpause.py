@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from reconciler.cli.backfill import started
+from reconciler.cli.backfill import say_not_started, started
 from reconciler.cli.command import command, option
 from reconciler.cli.pausing import pausing_options, toggled
 from reconciler.cli.streams import write_message, write_note
 from reconciler.errors import BadUsage, ExitCode, Interrupted, ReconcilerError
-from reconciler.model.address import Address
 
 if TYPE_CHECKING:
     from reconciler.commands.pausing import PauseRequest
+    from reconciler.model.change import Change
 
 EXAMPLES = (
     ("unpause lake", "Unpause an export; its skipped runs are not made up for"),
@@ -41,23 +42,16 @@ def execute(names: tuple[str, ...], *, backfill: bool, **options: Any) -> int:
     # Also those that are unpaused already: an earlier command may have ended before its backfill.
     left = [change for change in applied.plan.changes if change.action is Action.NO_OP]
     left += [end.change for end in applied.ended.report.done]
-    if code == ExitCode.FINE:
-        while left and code != ExitCode.INTERRUPTED:
-            change = left.pop(0)
-            code = max(code, _backfilled(change.address, change.live_id or "", request))
+    if code == ExitCode.FINE and left:
+        return _backfilled(left, request)
     for change in left:
         # The next unpause finds nothing to do, and so starts no backfill.
-        _say_not_started(change.address)
+        say_not_started(change.address)
     return code
 
 
-def _say_not_started(address: Address) -> None:
-    command = f"reconciler backfill '{address}' --since-pause"
-    write_message(f"{address} is unpaused, but its backfill was not started: {command}\n")
-
-
-def _backfilled(address: Address, live_id: str, request: PauseRequest) -> int:
-    """Backfill what the pause of an export left out, and return the exit code."""
+def _backfilled(changes: Sequence[Change], request: PauseRequest) -> int:
+    """Backfill what the pauses of exports left out, and return the exit code."""
     from reconciler.commands.backfills import BackfillRequest
     from reconciler.render.progress import error_as_text
 
@@ -65,7 +59,7 @@ def _backfilled(address: Address, live_id: str, request: PauseRequest) -> int:
         return started(
             BackfillRequest(
                 request.workspace,
-                live_id,
+                tuple(change.live_id or "" for change in changes),
                 since_pause=True,
                 auto_approve=request.auto_approve,
                 can_ask=request.can_ask,
@@ -73,10 +67,11 @@ def _backfilled(address: Address, live_id: str, request: PauseRequest) -> int:
             )
         )
     except BadUsage as error:
-        write_note(f"nothing to backfill for {address}: {error.message}\n")
+        write_note(f"nothing to backfill: {error.message}\n")
         return ExitCode.FINE
     except ReconcilerError as error:
         write_message(error_as_text(error))
-        _say_not_started(address)
+        for change in changes:
+            say_not_started(change.address)
         is_stop = isinstance(error, Interrupted)
         return ExitCode.INTERRUPTED if is_stop else ExitCode.PARTLY_APPLIED

@@ -1,4 +1,4 @@
-"""The use case `backfill`: plan backfills of one object, show them, get approval, start them."""
+"""The use case `backfill`: plan backfills of objects, show them, get approval, start them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.client import Transport
+from reconciler.client import Transport, together
 from reconciler.client.limits import Estimate
 from reconciler.commands.gaps import gaps_in, rows_of_a_run
 from reconciler.commands.lock import only_apply
@@ -23,6 +23,8 @@ from reconciler.errors import BadUsage, ReconcilerError, StalePlan
 from reconciler.model.backfill_plan import (
     BackfillEnd,
     BackfillPlan,
+    ObjectBackfills,
+    ObjectEnds,
     PlannedBackfill,
 )
 from reconciler.model.event import Ended, Event, Planned, Report
@@ -30,8 +32,8 @@ from reconciler.model.gaps import Gap, GapState
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
 from reconciler.model.plan import Plan, PlanSource
 from reconciler.model.run import Run
-from reconciler.model.text import several
-from reconciler.operations.backfilling import Backfiller, rows_of
+from reconciler.model.text import listed, several
+from reconciler.operations.backfilling import Backfiller, rows_of, run_all
 from reconciler.operations.run_history import latest_runs, read_backfills, read_runs
 from reconciler.planning.backfills import (
     aligned_range,
@@ -43,6 +45,7 @@ from reconciler.planning.backfills import (
 )
 from reconciler.version import __version__
 
+_MOST_LISTED = 5
 _LATE = timedelta(hours=1)
 """A run that is created so long after its interval is of a backfill."""
 _UNLISTED = (
@@ -54,6 +57,10 @@ _UNLISTED = (
 class BackfillRequest(Struct, frozen=True):
     """What to backfill: a range of two texts, the gaps of a window, or all since the last pause.
 
+    names, parents
+        Which objects, and those below which parents, by address, id, key, name or glob.
+    failed
+        Only gaps whose runs failed.
     saved
         A saved plan, in place of all that.
     auto_approve, can_ask
@@ -65,12 +72,14 @@ class BackfillRequest(Struct, frozen=True):
     """
 
     workspace: WorkspaceOptions
-    name: str = ""
+    names: tuple[str, ...] = ()
     first: str | None = None
     last: str | None = None
     gaps: bool = False
+    failed: bool = False
     since_pause: bool = False
     length: timedelta = timedelta(days=7)
+    parents: tuple[str, ...] = ()
     saved: BackfillPlan | None = None
     auto_approve: bool = False
     can_ask: bool = True
@@ -83,15 +92,22 @@ class BackfillRequest(Struct, frozen=True):
         """Whether backfills need an answer."""
         return not (self.auto_approve or self.dry_run or self.saved is not None)
 
+    @property
+    def closes_gaps(self) -> bool:
+        """Whether gaps are looked for."""
+        return self.gaps or self.failed
+
     def check(self) -> None:
         """Raise BadUsage for options that exclude each other or are missing."""
-        has_range = self.first is not None or self.last is not None
-        if self.saved is None and self.gaps + self.since_pause + (has_range and not self.gaps) != 1:
+        has_range = (self.first is not None or self.last is not None) and not self.closes_gaps
+        if self.saved is None and self.closes_gaps + self.since_pause + has_range != 1:
             raise BadUsage(
                 "what to backfill is not clear",
-                hint="pass --from and --to, or --gaps, or --since-pause",
+                hint="pass --from and --to, --gaps, --failed or --since-pause",
             )
-        if has_range and not self.gaps and (self.first is None or self.last is None):
+        if self.saved is None and not (self.names or self.parents):
+            raise BadUsage("no export is named", hint="pass NAME or --project; '*' is every export")
+        if has_range and (self.first is None or self.last is None):
             raise BadUsage("--from and --to are needed together")
         if self.asks and not self.can_ask:
             raise BadUsage(
@@ -112,9 +128,14 @@ class Backfilled(Struct, frozen=True):
     """How the backfills of a plan ended; none for a dry run. `calls` counts all requests."""
 
     plan: BackfillPlan
-    ends: tuple[BackfillEnd, ...]
+    ended: tuple[ObjectEnds, ...]
     calls: int
     problems: tuple[str, ...] = ()
+
+    @property
+    def ends(self) -> tuple[BackfillEnd, ...]:
+        """How the backfills of all objects ended."""
+        return tuple(end for item in self.ended for end in item.ends)
 
     @property
     def complete(self) -> bool:
@@ -123,11 +144,11 @@ class Backfilled(Struct, frozen=True):
 
 
 async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -> Backfilled:
-    """Plan the backfills of one object, show them, get approval, and start them.
+    """Plan the backfills of objects, show them, get approval, and start them.
 
     Raises:
-        BadUsage: the range is invalid, the name is not that of one object, or there is no way to
-            approve; nothing was sent.
+        BadUsage: the range is invalid, a name matches nothing, or there is no way to approve;
+            nothing was sent.
         StalePlan: a saved plan does not fit live state any more; nothing was sent.
         ServiceError: live state can't be read; nothing was sent.
         ReconcilerError: not approved; nothing was sent.
@@ -149,15 +170,12 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
         transport.listen = bus
         bus(Planned(Plan(plan.source, (), created_at=plan.created_at)))
         screen.begin()
-        target = planner.target
-        backfiller = Backfiller(
-            targets.calls(target, transport), planner.schedule(target), planner.now
-        )
-        ends = await backfiller.run(plan.backfills, wait=request.wait)
+        objects = [item for item in plan.objects if item.backfills]
+        ended = await run_all([planner.backfiller(item) for item in objects], wait=request.wait)
+        done = Backfilled(plan, tuple(map(ObjectEnds, objects, ended)), transport.calls)
         stopped = runtime.stop.requested.is_set()
-        failed = not all(end.state.fine for end in ends)
-        bus(Ended(Report(interrupted=stopped), incomplete=failed))
-        return Backfilled(plan, tuple(ends), transport.calls, bus.problems)
+        bus(Ended(Report(interrupted=stopped), incomplete=not done.complete))
+        return replace(done, problems=bus.problems)
 
 
 def _waits_only(runtime: Runtime) -> Runtime:
@@ -170,6 +188,10 @@ def _waits_only(runtime: Runtime) -> Runtime:
     return replace(runtime, listen=listen)
 
 
+class _NotPossible(ReconcilerError):
+    """An object can't be backfilled."""
+
+
 class _Planner(Struct):
     """Plans the backfills that a request asks for."""
 
@@ -179,39 +201,76 @@ class _Planner(Struct):
     targets: Targets
     now: datetime
 
-    @property
-    def target(self) -> Target:
-        """The object. Raises BadUsage, and ReconcilerError for one that does not exist yet."""
-        saved = self.request.saved
-        if saved is not None:
-            for item in self.targets.objects:
-                if item.live.id == saved.live_id:
-                    return item
-            raise StalePlan(f"{saved.address} (id {saved.live_id}) does not exist any more")
-        for address in self.targets.missing:
-            if self.request.name in (str(address), address.key):
-                raise ReconcilerError(f"{address} does not exist yet", hint="apply it first")
-        return self.targets.one(self.request.name)
+    def targets_of(self) -> tuple[Target, ...]:
+        """Return the objects. Raises BadUsage, StalePlan."""
+        if self.request.saved is None:
+            return self.targets.chosen(self.request.names, self.request.parents)
+        return tuple(map(self.target, self.request.saved.objects))
+
+    def target(self, planned: ObjectBackfills) -> Target:
+        """Return the object of some backfills. Raises StalePlan."""
+        for item in self.targets.objects:
+            if item.live.id == planned.live_id:
+                return item
+        raise StalePlan(f"{planned.address} (id {planned.live_id}) does not exist any more")
+
+    def backfiller(self, planned: ObjectBackfills) -> Backfiller:
+        """Return what starts the backfills of an object."""
+        target = self.target(planned)
+        calls = self.targets.calls(target, self.transport)
+        return Backfiller(calls, self.schedule(target), self.now, planned.backfills)
 
     def schedule(self, target: Target) -> Schedule:
         """Return the schedule of an object. Raises BadUsage for one that can't be backfilled."""
         try:
             schedule = Schedule.of(target.live.body, self.targets.live.dialect)
         except UnknownSchedule as error:
-            raise ReconcilerError(f"{target.address}: {error}") from None
+            raise _NotPossible(str(error)) from None
         if not schedule.works:
             raise BadUsage(f"the server never runs exports with interval '{schedule.interval}'")
         return schedule
 
     async def plan(self) -> BackfillPlan:
-        """Return the backfills of now. Raises BadUsage, StalePlan, ServiceError."""
-        target, request = self.target, self.request
+        """Return the backfills of now. Raises BadUsage, StalePlan, ServiceError.
+
+        Of several objects, those that can't be backfilled are left out.
+        """
+        saved, targets = self.request.saved, self.targets_of()
+        if saved is not None:
+            self._check_place(saved.source)
+        planned = await together(map(self._attempted, targets))
+        objects = [item for item in planned if isinstance(item, ObjectBackfills)]
+        left_out: dict[str, list[str]] = {}
+        for target, item in zip(targets, planned, strict=True):
+            if isinstance(item, ReconcilerError):
+                if not objects:
+                    raise item
+                left_out.setdefault(item.message, []).append(str(target.address))
+        several_named = len(targets) > 1
+        return BackfillPlan(
+            self._source(),
+            tuple(it for it in objects if it.backfills or it.notes or not several_named),
+            self.request.closes_gaps if saved is None else saved.closes_gaps,
+            self.now.isoformat(),
+            tuple(f"{listed(names, _MOST_LISTED)}: {why}" for why, names in left_out.items()),
+        )
+
+    async def _attempted(self, target: Target) -> ObjectBackfills | ReconcilerError:
+        try:
+            return await self._of(target)
+        except (BadUsage, _NotPossible) as error:
+            return error
+
+    async def _of(self, target: Target) -> ObjectBackfills:
+        """Return the backfills of one object. Raises BadUsage, StalePlan, ServiceError."""
+        request = self.request
         schedule, latest = self.schedule(target), latest_runs(target.live)
         gaps: tuple[Gap, ...] = ()
         notes: tuple[str, ...] = ()
         if request.saved is not None:
-            chosen, notes = await self._still_needed(request.saved, target, schedule)
-        elif request.gaps:
+            by_id = {item.live_id: item for item in request.saved.objects}
+            chosen, notes = await self._still_needed(by_id[target.live.id], target, schedule)
+        elif request.closes_gaps:
             gaps, notes = await self._gaps(target, self._window(schedule))
             chosen = of_gaps(gaps)
         else:
@@ -222,8 +281,7 @@ class _Planner(Struct):
         warnings = consequences_of(tried, schedule, gaps, latest) if tried else ()
         if tried:
             warnings += target.kind.behaviour().backfill_warnings(target.live.body)
-        return BackfillPlan(
-            self._source(),
+        return ObjectBackfills(
             target.address,
             target.live.name,
             target.live.id,
@@ -233,8 +291,6 @@ class _Planner(Struct):
             warnings,
             notes,
             rows_of_a_run(latest),
-            request.gaps if request.saved is None else request.saved.closes_gaps,
-            self.now.isoformat(),
             known=await self._known(target, tried) if request.dry_run else (),
             newest_run=_newest(latest),
         )
@@ -258,6 +314,13 @@ class _Planner(Struct):
             self.targets.live.dialect,
         )
 
+    def _check_place(self, planned: PlanSource) -> None:
+        """Raise StalePlan if a plan was made for another environment or service."""
+        source = self._source()
+        for name in ("environment", "organization", "base_url"):
+            if getattr(source, name) != getattr(planned, name):
+                raise StalePlan(f"the plan was made for another {name.replace('_', ' ')}")
+
     def _window(self, schedule: Schedule) -> Interval:
         request, now = self.request, self.now
         last = now if request.last is None else bound(schedule, request.last, option="--to")
@@ -278,7 +341,7 @@ class _Planner(Struct):
         paused = schedule.last_paused_at
         if paused is None:
             raise BadUsage(
-                f"no pause of {target.address} is known",
+                "no pause is known",
                 hint="pass --from and --to; `reconciler gaps` shows what is missing",
             )
         last = schedule.floor(now)
@@ -299,22 +362,20 @@ class _Planner(Struct):
     ) -> tuple[tuple[Gap, ...], tuple[str, ...]]:
         (item,) = await gaps_in((target,), self.targets, self.transport, window, self.now)
         if item.unknown is not None:
-            raise ReconcilerError(f"{target.address}: {item.unknown}")
+            raise _NotPossible(item.unknown)
         left_out = tuple(
             f"{several(item.count(state), 'interval')} left out ({state}): {state.meaning}"
             for state in (GapState.UNKNOWN, GapState.BILLING, GapState.PENDING)
             if item.count(state)
         )
-        return item.gaps, left_out
+        only_failed = self.request.failed
+        found = (gap for gap in item.gaps if not only_failed or gap.state is GapState.FAILED)
+        return tuple(found), left_out
 
     async def _still_needed(
-        self, saved: BackfillPlan, target: Target, schedule: Schedule
+        self, saved: ObjectBackfills, target: Target, schedule: Schedule
     ) -> tuple[list[PlannedBackfill], tuple[str, ...]]:
-        """Return the backfills of a saved plan that were not started since. Raises StalePlan."""
-        source = self._source()
-        for name in ("environment", "organization", "base_url"):
-            if getattr(source, name) != getattr(saved.source, name):
-                raise StalePlan(f"the plan was made for another {name.replace('_', ' ')}")
+        """Return the backfills of an object that were not started since. Raises StalePlan."""
         for item in saved.backfills:
             whole = of_range(schedule, item.range)
             if schedule.outward(item.start, item.end) != item.range or whole.runs != item.runs:
@@ -336,7 +397,7 @@ class _Planner(Struct):
             left = [
                 item for item in saved.backfills if not rows_of(item, new, dialect=calls.dialect)
             ]
-        if saved.closes_gaps and left:
+        if self.request.saved is not None and self.request.saved.closes_gaps and left:
             window = Interval(min(item.start for item in left), max(item.end for item in left))
             gaps, _ = await self._gaps(target, window)
             left = [item for item in left if _has_gap(item, gaps)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from msgspec import Struct, field
@@ -10,11 +10,9 @@ from msgspec import Struct, field
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
-from reconciler.commands.targets import Target, Targets, read_targets
+from reconciler.commands.targets import Target, read_targets
 from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.naming import Named, Names
-from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.status import StatusReport
 from reconciler.planning.status import Judged, status_of, worst_first
@@ -46,7 +44,7 @@ async def status(request: StatusRequest, runtime: Runtime) -> Reported[StatusRep
         calls, now = transport.calls, session.now(transport)
     # Made from what is already read, so fields that lists do not have count as unchanged.
     plan = session.plan(targets.live, PlanOptions())
-    chosen = _in_parents(targets, targets.named(request.names), request.parents, plan)
+    chosen = targets.chosen(request.names, request.parents)
     connection = session.loaded.reachable()
     differing = {change.address for change in plan.changes if change.action is not Action.NO_OP}
     states = [
@@ -82,32 +80,3 @@ def _judged(target: Target, differing: set[Address], base_url: str) -> Judged:
         differs=target.address in differing if managed else None,
         page=page,
     )
-
-
-def _in_parents(
-    targets: Targets, chosen: tuple[Target, ...], texts: Sequence[str], plan: Plan
-) -> tuple[Target, ...]:
-    """Return the objects below the parents that texts name, all without texts.
-
-    Raises BadUsage for a text that names nothing.
-    """
-    if not texts:
-        return chosen
-    names = Names(_parents(targets, plan))
-    named = {item.address for text in names.split(texts) for item in names.named(text, "--project")}
-    ids = names.ids_of(named)
-    return tuple(target for target in chosen if target.live.parent_id in ids)
-
-
-def _parents(targets: Targets, plan: Plan) -> Iterator[Named]:
-    addresses = {(item.address.kind, item.live_id): item.address for item in plan.changes}
-    known: set[str] = set()
-    for kind in {target.kind.parent for target in targets.objects}:
-        for live in targets.live.of(kind) if kind is not None else ():
-            known.add(live.id)
-            yield Named.of_live(live, addresses.get((live.kind, live.id)))
-    # The key may not list them.
-    ids = {(target.kind.parent, target.live.parent_id) for target in targets.objects}
-    for parent, live_id in ids:
-        if parent is not None and live_id is not None and live_id not in known:
-            yield Named(Address.of_unmanaged(parent, live_id), (live_id,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -17,6 +17,8 @@ from reconciler.model.naming import Named, Names
 from reconciler.model.resource import Resource
 from reconciler.operations.calls import ObjectCalls
 from reconciler.planning.matcher import match
+
+_OPTION = "--project"
 
 
 class Target(Struct, frozen=True):
@@ -40,6 +42,7 @@ class Targets(Struct, frozen=True):
     objects: tuple[Target, ...]
     missing: tuple[Address, ...]
     organization: str
+    parents: tuple[Named, ...] = ()
 
     def named(self, texts: Iterable[str]) -> tuple[Target, ...]:
         """Return the objects that texts name, all without texts.
@@ -52,6 +55,19 @@ class Targets(Struct, frozen=True):
             self._check_exists(text, names)
         chosen = {item.address for text in texts for item in names.named(text)}
         return tuple(item for item in self.objects if not texts or item.address in chosen)
+
+    def chosen(self, texts: Iterable[str], parents: Sequence[str]) -> tuple[Target, ...]:
+        """Return the objects that texts name and that are below the parents that texts name.
+
+        All without texts. Raises what `named` raises.
+        """
+        named = self.named(texts)
+        if not parents:
+            return named
+        names = Names(self.parents)
+        inside = {it.address for text in names.split(parents) for it in names.named(text, _OPTION)}
+        ids = names.ids_of(inside)
+        return tuple(target for target in named if target.live.parent_id in ids)
 
     def one(self, text: str) -> Target:
         """Return the only object that a text names.
@@ -127,4 +143,19 @@ async def read_targets(session: Session, transport: Transport, operation: str) -
         if item.live is None and address.kind == kind.name
     )
     ordered = sorted(objects, key=lambda item: (item.address.kind, item.address.key))
-    return Targets(live, tuple(ordered), tuple(missing), desired.organization)
+    addresses = {identity: item.address for identity, item in by_id.items()}
+    above = tuple(_parents(live, kind, addresses)) if kind.parent else ()
+    return Targets(live, tuple(ordered), tuple(missing), desired.organization, above)
+
+
+def _parents(
+    live: Live, kind: Kind, addresses: Mapping[tuple[str, str], Address]
+) -> Iterator[Named]:
+    parent, known = kind.parent or "", set[str]()
+    for item in live.of(parent):
+        known.add(item.id)
+        yield Named.of_live(item, addresses.get((item.kind, item.id)))
+    # The key may not list them.
+    ids = {item.parent_id for item in live.of(kind.name) if item.parent_id is not None}
+    for parent_id in ids - known:
+        yield Named(Address.of_unmanaged(parent, parent_id), (parent_id,))

@@ -9,7 +9,7 @@ import orjson
 from msgspec import Struct
 
 from reconciler.model.address import Address
-from reconciler.model.change import Consequence
+from reconciler.model.change import Consequence, Severity
 from reconciler.model.intervals import Interval
 from reconciler.model.plan import PlanSource
 from reconciler.model.public import Term
@@ -34,15 +34,11 @@ class PlannedBackfill(Struct, frozen=True):
         return Interval(self.start, self.end)
 
 
-class BackfillPlan(Struct, frozen=True):
+class ObjectBackfills(Struct, frozen=True):
     """The backfills of one object, in order.
 
     rows
         The median number of rows of a run, None if unknown.
-    closes_gaps
-        Whether a backfill is dropped once its range has no gap any more.
-    created_at
-        ISO 8601.
     known
         The ids of backfills that the service listed when the plan was made, and that concern its
         ranges: those were not started from it. Empty for a plan that is not saved.
@@ -51,7 +47,6 @@ class BackfillPlan(Struct, frozen=True):
         runs.
     """
 
-    source: PlanSource
     address: Address
     name: str
     live_id: str
@@ -61,8 +56,6 @@ class BackfillPlan(Struct, frozen=True):
     consequences: tuple[Consequence, ...] = ()
     notes: tuple[str, ...] = ()
     rows: int | None = None
-    closes_gaps: bool = False
-    created_at: str = ""
     known: tuple[str, ...] = ()
     newest_run: str | None = None
 
@@ -72,6 +65,42 @@ class BackfillPlan(Struct, frozen=True):
         return sum(item.runs for item in self.backfills)
 
     @property
+    def dangerous(self) -> bool:
+        """Whether a consequence is a danger."""
+        return any(item.severity is Severity.DANGER for item in self.consequences)
+
+
+class BackfillPlan(Struct, frozen=True):
+    """The backfills of objects, by address.
+
+    closes_gaps
+        Whether a backfill is dropped once its range has no gap any more.
+    created_at
+        ISO 8601.
+
+    Notes
+    -----
+        What was left out.
+
+    """
+
+    source: PlanSource
+    objects: tuple[ObjectBackfills, ...]
+    closes_gaps: bool = False
+    created_at: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def backfills(self) -> tuple[PlannedBackfill, ...]:
+        """The backfills of all objects."""
+        return tuple(item for planned in self.objects for item in planned.backfills)
+
+    @property
+    def runs(self) -> int:
+        """The number of runs of all backfills."""
+        return sum(item.runs for item in self.objects)
+
+    @property
     def id(self) -> str:
         """The SHA-256 (hex) of all that it does, without texts for readers."""
         content = {
@@ -79,16 +108,21 @@ class BackfillPlan(Struct, frozen=True):
             "environment": self.source.environment,
             "organization": self.source.organization,
             "base_url": self.source.base_url,
-            "address": str(self.address),
-            "id": self.live_id,
             "closes_gaps": self.closes_gaps,
-            "backfills": [
-                [item.start.isoformat(), item.end.isoformat(), item.runs, item.trial]
-                for item in self.backfills
+            "objects": [
+                {
+                    "address": str(item.address),
+                    "id": item.live_id,
+                    "backfills": [
+                        [each.start.isoformat(), each.end.isoformat(), each.runs, each.trial]
+                        for each in item.backfills
+                    ],
+                    "known": item.known,
+                    "newest_run": item.newest_run,
+                    "rules": sorted((it.rule, it.severity.value) for it in item.consequences),
+                }
+                for item in self.objects
             ],
-            "known": self.known,
-            "newest_run": self.newest_run,
-            "rules": sorted((item.rule, item.severity.value) for item in self.consequences),
         }
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
@@ -124,3 +158,10 @@ class BackfillEnd(Struct, frozen=True):
     id: str | None = None
     detail: str | None = None
     hint: str | None = None
+
+
+class ObjectEnds(Struct, frozen=True):
+    """How the backfills of an object ended."""
+
+    object: ObjectBackfills
+    ends: tuple[BackfillEnd, ...]

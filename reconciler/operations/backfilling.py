@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, field
@@ -47,42 +47,49 @@ _UNTIL_RUNS = 600.0
 """Seconds without a new run after which a server without rows is not waited for any more."""
 
 
-class Backfiller(Struct, frozen=True):
-    """Starts the backfills of one object. `now` is the time of this machine.
+class Backfiller(Struct):
+    """Starts the backfills of one object. `now` is the time of the service.
 
-    On a server without rows, runs that are not in `old_runs` are those of the backfills.
+    After one that fails, or whose outcome is unknown, nothing more is started. A stop leaves what
+    runs running. On a server without rows, runs that are not in `old_runs` are those of the
+    backfills.
     """
 
     calls: ObjectCalls
     schedule: Schedule
     now: datetime
+    planned: tuple[PlannedBackfill, ...]
+    ends: list[BackfillEnd] = field(default_factory=list)
     old_runs: set[str] = field(default_factory=set)
+    _reason: str | None = None
 
-    async def run(
-        self, planned: Iterable[PlannedBackfill], *, wait: bool
-    ) -> tuple[BackfillEnd, ...]:
-        """Start backfills in their order, and wait for all of them or only for those on trial.
-
-        After one that fails, or whose outcome is unknown, nothing more is started. A stop leaves
-        what runs running.
-        """
-        ends: list[BackfillEnd] = []
-        reason: str | None = None
-        for item in planned:
-            if reason is not None:
-                ends.append(BackfillEnd(item, BackfillState.SKIPPED, detail=reason))
+    async def begin(self) -> None:
+        """Start what is left, in order, up to a backfill on trial."""
+        for item in self.planned[len(self.ends) :]:
+            if self._reason is not None:
+                self.ends.append(BackfillEnd(item, BackfillState.SKIPPED, detail=self._reason))
                 continue
             end = await self._start(item)
-            if item.trial and end.state.fine:
-                end = await self.wait(end)
-                if end.state in (BackfillState.STARTED, BackfillState.RUNNING):
-                    reason = "the first backfill has not ended"
-            ends.append(end)
+            self.ends.append(end)
             if not end.state.fine:
-                reason = "the backfill before it did not complete"
-        if wait:
-            ends = [await self.wait(end) for end in ends]
-        return tuple(ends)
+                self._reason = "the backfill before it did not complete"
+            elif item.trial:
+                return
+
+    async def go_on(self) -> None:
+        """Start the rest after a trial that completes."""
+        last = self.ends[-1]
+        if last.planned.trial and last.state.fine:
+            self.ends[-1] = last = await self.wait(last)
+            if last.state in (BackfillState.STARTED, BackfillState.RUNNING):
+                self._reason = "the first backfill has not ended"
+            elif not last.state.fine:
+                self._reason = "the backfill before it did not complete"
+        await self.begin()
+
+    async def finish(self) -> None:
+        """Wait until everything has ended."""
+        self.ends = [await self.wait(end) for end in self.ends]
 
     # Start
 
@@ -234,6 +241,23 @@ class Backfiller(Struct, frozen=True):
                 return replace(end, detail="its runs were not seen to end")
             await transport.pause(seconds, f"{len(ended)} of {planned.runs} runs ended")
             seconds = min(seconds * 1.5, _LONGEST)
+
+
+async def run_all(
+    backfillers: Sequence[Backfiller], *, wait: bool
+) -> list[tuple[BackfillEnd, ...]]:
+    """Start the backfills of objects one after another, and return how each of them ended.
+
+    Waits for those on trial, and with `wait` for all.
+    """
+    for backfiller in backfillers:
+        await backfiller.begin()
+    for backfiller in backfillers:
+        await backfiller.go_on()
+    if wait:
+        for backfiller in backfillers:
+            await backfiller.finish()
+    return [tuple(backfiller.ends) for backfiller in backfillers]
 
 
 def _judged(end: BackfillEnd, runs: list[Run]) -> BackfillEnd:

@@ -118,12 +118,20 @@ def fails(latest: Sequence[Run]) -> bool:
 
 
 def approval_of_backfills(plan: BackfillPlan) -> Approval:
-    """Return the question for a plan of backfills; one with a danger asks for the name."""
+    """Return the question for a plan of backfills.
+
+    One with a danger asks for the name of the object, or for the environment if there are several.
+    """
     what = several(len(plan.backfills), "backfill")
-    if any(item.severity is Severity.DANGER for item in plan.consequences):
+    dangerous = [item for item in plan.objects if item.dangerous]
+    if len(dangerous) > 1:
+        name = plan.source.environment
+        question = f"There are dangers (!!) for {len(dangerous)} objects. To start {what}, type"
+        return Approval(f"{question} the environment, {quoted(name)}: ", (printable(name).strip(),))
+    for item in dangerous:
         return Approval(
-            f"There is a danger (!!). To start {what}, type the name, {quoted(plan.name)}: ",
-            (printable(plan.name).strip(), str(plan.address)),
+            f"There is a danger (!!). To start {what}, type the name, {quoted(item.name)}: ",
+            (printable(item.name).strip(), str(item.address)),
         )
     return Approval(f"Start {what}? [y/N]: ", ("y", "Y", "yes", "Yes", "YES"))
 

@@ -78,11 +78,12 @@ def backfills_as_github(plan: BackfillPlan, _: RenderOptions = DEFAULTS) -> Anno
         Command(
             "notice" if item.severity is Severity.INFO else "warning",
             {"title": item.rule},
-            (f"backfill {plan.address}", shortened(item.message, _LONGEST_LINE)),
+            (f"backfill {of.address}", shortened(item.message, _LONGEST_LINE)),
         )
-        for item in plan.consequences
+        for of in plan.objects
+        for item in of.consequences
     ]
-    return Annotations.of([*commands, f"{plan.address}: {counts(plan)}"])
+    return Annotations.of([*commands[:_MOST], f"{plan.source.environment}: {counts(plan)}"])
 
 
 def _of_diagnostic(diagnostic: Diagnostic, options: RenderOptions) -> Command:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import starmap
+from typing import TypeVar
 
+from reconciler.model.address import Address
 from reconciler.model.backfill_plan import (
     BackfillEnd,
     BackfillPlan,
     BackfillState,
+    ObjectBackfills,
+    ObjectEnds,
     PlannedBackfill,
 )
 from reconciler.model.change import Consequence, Severity
-from reconciler.model.text import printable, quoted, several
-from reconciler.render.document import Cell, Column, Document, Facts, Row, Table
+from reconciler.model.text import listed, printable, quoted, several
+from reconciler.render.document import Cell, Column, Document, Facts, Group, Row, Table
 from reconciler.render.durations import short_count
 from reconciler.render.gaps import moment
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.style import Colour, Style
 
+_T = TypeVar("_T")
+_MOST_LISTED = 3
 _SEVERITIES = {Severity.DANGER: Colour.RED, Severity.WARNING: Colour.YELLOW}
 _COLUMNS = (
     Column("from"),
@@ -35,80 +42,113 @@ _COLOURS = {
 
 
 def backfills_document(plan: BackfillPlan, options: RenderOptions) -> Document:
-    """Return where it runs, every backfill, what to know before, and the counts."""
-    parent = f" · {plan.parent_name}" if plan.parent_name else ""
-    address = Cell(str(plan.address), code=True)
+    """Return where it runs, the backfills of each object, what to know before, and the counts."""
     facts = {
         "Environment": f"{plan.source.environment} · {plan.source.base_url}",
-        "Backfill": f"{plan.address} {quoted(plan.name)}{parent}",
         "Plan": plan.id[:8],
     }
-    rules = tuple(map(_consequence, plan.consequences))
     columns = Column("severity"), Column("rule"), Column("message", padded=False)
+    rows = tuple(_row(item, of) for of in plan.objects for item in of.backfills)
+    rules = _common(plan, lambda of: of.consequences)
+    notes = [_about(note, where) for note, where in _common(plan, lambda of: of.notes)]
     return Document(
-        (Cell("Backfills of"), address, Cell(quoted(plan.name))),
+        (Cell(f"Backfills of {plan.source.environment}"),),
         (),
         (
             Facts(tuple((name, Cell(text)) for name, text in facts.items()), indent=0),
-            Table(
-                _COLUMNS, tuple(map(_row, plan.backfills)), headed=False, indent=2, noun="backfill"
-            ),
-            Table(columns, rules, headed=False, indent=4, wraps=True, attached=True),
+            Table(_COLUMNS, rows, headed=False, indent=2, noun="backfill"),
+            Table(columns, tuple(starmap(_consequence, rules)), headed=False, indent=2, wraps=True),
         ),
         _summary(plan),
         (
+            *(("Runs of an export follow one another.",) if plan.backfills else ()),
             *((f"Starting them takes {options.cost}.",) if options.cost and plan.backfills else ()),
-            *(f"note: {note}" for note in plan.notes),
+            *(f"note: {note}" for note in (*plan.notes, *notes)),
         ),
     )
 
 
-def _row(item: PlannedBackfill) -> Row:
+def _common(
+    plan: BackfillPlan, parts: Callable[[ObjectBackfills], Iterable[_T]]
+) -> list[tuple[_T, str]]:
+    """Return each part of some objects once, with these objects; "" if it concerns all."""
+    users: list[tuple[_T, list[Address]]] = []
+    for item in plan.objects:
+        for part in parts(item):
+            known = next((names for other, names in users if other == part), None)
+            if known is None:
+                users.append((part, [item.address]))
+            else:
+                known.append(item.address)
+    every = len(plan.objects)
+    return [
+        (part, "" if len(names) == every else listed(names, _MOST_LISTED)) for part, names in users
+    ]
+
+
+def _about(text: str, where: str) -> str:
+    return f"{text} ({where})" if where else text
+
+
+def _row(item: PlannedBackfill, of: ObjectBackfills) -> Row:
     trial = "tried first" if item.trial else ""
     cells = (*range_ends(item), several(item.runs, "run"), trial)
-    return Row(tuple(map(Cell, cells)), "↻")
+    name = Cell(str(of.address), Colour.BOLD, code=True), Cell(quoted(of.name))
+    group = Group(name, f"  {of.parent_name}" if of.parent_name else "")
+    return Row(tuple(map(Cell, cells)), "↻", group=group)
 
 
-def _consequence(item: Consequence) -> Row:
+def _consequence(item: Consequence, where: str) -> Row:
     cells = Cell(item.severity.value, _SEVERITIES.get(item.severity)), Cell(item.rule, code=True)
-    return Row((*cells, Cell(item.message)))
+    return Row((*cells, Cell(_about(item.message, where))))
 
 
 def backfills_as_json(
-    plan: BackfillPlan, _: RenderOptions = DEFAULTS, *, ends: Iterable[BackfillEnd] = ()
+    plan: BackfillPlan, _: RenderOptions = DEFAULTS, *, ended: Iterable[ObjectEnds] = ()
 ) -> str:
     """Return the JSON of a plan, and of how it ended."""
     # The forms take 30 ms to import, which other results do not need.
     from reconciler.model.codec.backfill_plan import backfills_as_json as encoded
 
-    return encoded(plan, ends)
+    return encoded(plan, ended)
 
 
-def ends_as_text(plan: BackfillPlan, ends: Iterable[BackfillEnd], style: Style) -> str:
+def ends_as_text(ended: Sequence[ObjectEnds], style: Style) -> str:
     """Return a line for every backfill that was to be started, and how to go on."""
-    listed = list(ends)
     lines: list[str] = []
-    for end in listed:
-        state = style.paint(_COLOURS.get(end.state), f"{end.state.value:<9}")
-        name = f" (backfill {printable(end.id)})" if end.id is not None else ""
-        lines.append(f"{state} {_range(end.planned)}  {several(end.planned.runs, 'run')}{name}")
-        lines += style.wrapped(printable(end.detail), "  ", "  ") if end.detail else []
-        lines += [f"  hint: {printable(end.hint)}"] if end.hint else []
-    if any(end.state in (BackfillState.STARTED, BackfillState.RUNNING) for end in listed):
-        address = printable(str(plan.address))
-        lines += [
-            "",
-            f"Look at the runs: reconciler runs {address}; at gaps: reconciler gaps {address}",
-        ]
-    return "".join(f"{line}\n" for line in ["", *lines]) if listed else ""
+    for item in ended:
+        lines += ["", f"{printable(str(item.object.address))} {quoted(item.object.name)}"]
+        for end in item.ends:
+            lines += _end_lines(end, style)
+    states = {end.state for item in ended for end in item.ends}
+    if not states.isdisjoint({BackfillState.STARTED, BackfillState.RUNNING}):
+        look = "Look at all: reconciler status; at gaps: reconciler gaps"
+        if len(ended) == 1:
+            address = printable(str(ended[0].object.address))
+            look = (
+                f"Look at the runs: reconciler runs {address}; at gaps: reconciler gaps {address}"
+            )
+        lines += ["", look]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _end_lines(end: BackfillEnd, style: Style) -> list[str]:
+    state = style.paint(_COLOURS.get(end.state), f"{end.state.value:<9}")
+    name = f" (backfill {printable(end.id)})" if end.id is not None else ""
+    lines = [f"  {state} {_range(end.planned)}  {several(end.planned.runs, 'run')}{name}"]
+    lines += style.wrapped(printable(end.detail), "    ", "    ") if end.detail else []
+    return [*lines, f"    hint: {printable(end.hint)}"] if end.hint else lines
 
 
 def counts(plan: BackfillPlan) -> str:
-    """Return the numbers of backfills, runs and rows."""
+    """Return the numbers of backfills, objects, runs and rows."""
     if not plan.backfills:
         return "no gaps to backfill"
-    rows = f", about {short_count(plan.rows * plan.runs)} rows" if plan.rows else ""
-    return f"{several(len(plan.backfills), 'backfill')}, {several(plan.runs, 'run')}{rows}"
+    objects = [item for item in plan.objects if item.backfills]
+    of = f" of {several(len(objects), 'export')}" if len(objects) > 1 else ""
+    count = sum((item.rows or 0) * item.runs for item in objects)
+    rows = f", about {short_count(count)} rows" if count else ""
+    return f"{several(len(plan.backfills), 'backfill')}{of}, {several(plan.runs, 'run')}{rows}"
 
 
 def range_ends(item: PlannedBackfill) -> tuple[str, str]:
@@ -123,4 +163,4 @@ def _range(item: PlannedBackfill) -> str:
 def _summary(plan: BackfillPlan) -> str:
     if not plan.backfills:
         return "No gaps to backfill."
-    return f"Plan: {counts(plan)}. Runs follow one another."
+    return f"Plan: {counts(plan)}."

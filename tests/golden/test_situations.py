@@ -17,7 +17,14 @@ from msgspec.structs import replace
 from reconciler.commands.saved import stale_message
 from reconciler.errors import StalePlan
 from reconciler.model.address import Address
-from reconciler.model.backfill_plan import BackfillEnd, BackfillPlan, BackfillState, PlannedBackfill
+from reconciler.model.backfill_plan import (
+    BackfillEnd,
+    BackfillPlan,
+    BackfillState,
+    ObjectBackfills,
+    ObjectEnds,
+    PlannedBackfill,
+)
 from reconciler.model.change import Consequence, Severity
 from reconciler.model.codec.plan import decode, encode
 from reconciler.model.live import Live
@@ -179,8 +186,7 @@ def test_a_stale_plan_reads_as_expected(golden: Callable[[Path, str], None]) -> 
 def _backfills() -> BackfillPlan:
     start = NOW - timedelta(days=2)
     ranges = ((0, 1, True), (1, 10, False), (20, 44, False))
-    return BackfillPlan(
-        source=PlanSource("production", "0188461e", "https://eu.example.com", "test"),
+    item = ObjectBackfills(
         address=Address("batch_export", "lake"),
         name="Events to the lake",
         live_id="e1",
@@ -199,24 +205,41 @@ def _backfills() -> BackfillPlan:
         consequences=(Consequence("last-run-failed", Severity.WARNING, "the last run failed"),),
         notes=("2 intervals failed for billing and are left out",),
         rows=1_200_000,
-        closes_gaps=True,
-        created_at="2026-06-01T12:00:00Z",
     )
+    warning = Consequence("stays-paused", Severity.WARNING, "it stays paused")
+    other = replace(
+        item,
+        address=Address("batch_export", "orders"),
+        name="Orders",
+        live_id="e2",
+        backfills=item.backfills[2:],
+        consequences=(*item.consequences, warning),
+        notes=(),
+    )
+    source = PlanSource("production", "0188461e", "https://eu.example.com", "test")
+    left_out = ("batch_export.daily: its schedule is unknown",)
+    return BackfillPlan(source, (item, other), True, "2026-06-01T12:00:00Z", left_out)
 
 
 def test_backfills_read_as_expected(golden: Callable[[Path, str], None]) -> None:
     plan = _backfills()
     states = (BackfillState.COMPLETED, BackfillState.STARTED, BackfillState.UNKNOWN)
-    ends = [
-        BackfillEnd(item, state, id=f"b{number}")
-        for number, (item, state) in enumerate(zip(plan.backfills, states, strict=True))
+    ended = [
+        ObjectEnds(
+            of,
+            tuple(
+                BackfillEnd(item, state, id=f"b{number}")
+                for number, (item, state) in enumerate(zip(of.backfills, states, strict=False))
+            ),
+        )
+        for of in plan.objects
     ]
     for width in (80, 160):
         style = Style(width=width)
         text = written("backfills", "text", plan, RenderOptions(style, cost="5 calls, about 1 s"))
         assert max(map(len, text.splitlines())) <= width
         golden(EXPECTED / f"backfills.{width}.txt", text)
-    golden(EXPECTED / "backfills.ends.txt", ends_as_text(plan, ends, PLAIN))
+    golden(EXPECTED / "backfills.ends.txt", ends_as_text(ended, PLAIN))
     endings = {"json": "json", "markdown": "md", "html": "html", "github": "github"}
     for name, ending in endings.items():
         text = writer_of(name, "backfills")(plan, RenderOptions(cost="5 calls, about 1 s"))

@@ -108,10 +108,11 @@ def test_runs_logs_gaps_and_a_backfill(emulator: RunningEmulator, tmp_path: Path
     states = api.run(api.status(given)).exports
     assert [str(export.address) for export in states] == ["batch_export.lake"]
 
+    wanted = api.BackfillRange(gaps=True)
     with pytest.raises(ReconcilerError, match="not approved"):
-        api.run(api.backfill(given, "lake", api.BackfillRange(gaps=True), approve=lambda _: False))
+        api.run(api.backfill(given, ["lake"], wanted, approve=lambda _: False))
     ended = api.run(
-        api.backfill(given, "lake", api.BackfillRange(gaps=True), approve=lambda _: True)
+        api.backfill(given, ["lake"], api.BackfillRange(gaps=True), approve=lambda _: True)
     )
     assert ended.complete
     emulator.advance(minutes=10)

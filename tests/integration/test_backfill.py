@@ -129,7 +129,7 @@ def test_a_saved_plan_is_applied_and_shown_as_json(
     check = Draft202012Validator(known_schema("backfill"))
     check.validate(json.loads(file.read_text()))
     check.validate(json.loads(applied.out))
-    (end,) = json.loads(applied.out)["ends"]
+    (end,) = json.loads(applied.out)["objects"][0]["ends"]
     assert (end["state"], end["start"]) == ("started", "2026-01-01T00:00:00Z")
     again = reconciler("apply", file, "-C", folder, environ=environ)
     assert (again.code, [name for _, name in running.writes()].count("backfills")) == (0, 1)
@@ -146,13 +146,13 @@ def test_a_saved_plan_is_shown_in_the_formats_of_a_review(
     words = ("backfill", "lake", "--from", "2026-01-01", "--to", "2026-01-02", "--out", file)
     assert reconciler(*words, "-C", folder, environ=environ).code == 0
     comment = reconciler("show", file, "--format", "markdown", environ={})
-    assert "**Plan: 1 backfill" in comment.out
+    assert "### Backfills of default" in comment.out
     assert "<table>" in reconciler("show", file, "--format", "html", environ={}).out
     assert reconciler("show", file, "--format", "json", environ={}).out == file.read_text()
     summary, outputs = tmp_path / "summary.md", tmp_path / "outputs"
     runner = {"GITHUB_STEP_SUMMARY": str(summary), "GITHUB_OUTPUT": str(outputs)}
     assert reconciler("show", file, "--format", "github", environ=runner).code == 0
-    assert summary.read_text().startswith("### Backfills of `batch_export.lake`")
+    assert summary.read_text().startswith("### Backfills of default")
     assert "plan_id<<end_" in (written := outputs.read_text())
     assert str(json.loads(file.read_text())["plan_id"]) in written
     # A pipe can be read only once.
@@ -207,3 +207,53 @@ def test_backfills_that_were_cancelled_before_an_error_are_named(
         call["path"].split("/")[-3] for call in running.requests() if call["method"] == "POST"
     )
     assert (ran.code, f"  cancelled before: {first}\n" in ran.err) == (1, True), ran.err
+
+
+def test_apply_p1_gaps_of_many_exports_are_closed_with_one_approval(
+    service_of: StartService, tmp_path: Path
+) -> None:
+    write(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": "batch_exports: {}\n"})
+    running = service_of(None, "--dialect", "2026")
+    running.admin("POST", "clock", {"set": "2026-10-20T10:30:00Z"})
+    for name in ("A", "B", "C"):
+        body = {**BODY, "name": name}
+        running.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
+    failing = [{"match": {"name": name, "times": 2}, "status": "Failed"} for name in ("A", "B")]
+    running.admin("PUT", "outcomes", [*failing, {"match": {}, "status": "Completed"}])
+    running.advance(hours=4)
+    running.clear_requests()
+    many = ("backfill", "*", "--gaps", "-C", tmp_path)
+    ran = reconciler(*many, "--auto-approve", environ=running.environ())
+    assert (ran.code, running.writes()) == (0, [("POST", "backfills")] * 2), (ran.out, ran.err)
+    assert "Plan: 2 backfills of 2 exports, " in ran.out
+    # What was started is not started again.
+    again = reconciler(*many, "--auto-approve", environ=running.environ())
+    assert (again.code, len(running.writes())) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("selection", "code", "count"),
+    [
+        (("A", "C"), 0, 2),
+        (("--project", "Default*"), 0, 3),
+        (("*", "--project", "1"), 0, 3),
+        ((), 64, 0),
+        (("A", "nothing"), 64, 0),
+    ],
+)
+def test_apply_p1_a_range_of_several_exports(
+    service_of: StartService,
+    tmp_path: Path,
+    selection: tuple[str, ...],
+    code: int,
+    count: int,
+) -> None:
+    write(tmp_path, {"reconciler.yaml": "version: 1\n", "a.yaml": "batch_exports: {}\n"})
+    running = service_of(None, "--dialect", "2026")
+    for name in ("A", "B", "C"):
+        body = {**BODY, "name": name}
+        running.call("POST", "/api/projects/1/batch_exports/", body).raise_for_status()
+    running.clear_requests()
+    times = ("--from", "2026-01-01", "--to", "2026-01-02", "--auto-approve")
+    ran = reconciler("backfill", *selection, *times, "-C", tmp_path, environ=running.environ())
+    assert (ran.code, len(running.writes())) == (code, count), (ran.out, ran.err)

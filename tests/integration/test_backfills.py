@@ -54,7 +54,7 @@ SILENT = Screen(lambda *_: None, refuse)
 
 
 def filled(world: Simulated, name: str = "Lake", **fields: Any) -> Backfilled:
-    request = BackfillRequest(world.workspace, name, auto_approve=True, **fields)
+    request = BackfillRequest(world.workspace, (name,), auto_approve=True, **fields)
     return world.run(lambda runtime: backfill(request, runtime, SILENT))
 
 
@@ -240,7 +240,7 @@ def test_trap_15_61_one_interval_is_tried_first_on_an_export_that_fails(
         (1, "failed"),
         (4, "skipped"),
     ]
-    assert "last-run-failed" in [item.rule for item in result.plan.consequences]
+    assert "last-run-failed" in [item.rule for item in result.plan.objects[0].consequences]
     assert posts(world) == 1
     world.outcomes()
     result = filled(world, gaps=True, wait=True)
@@ -259,7 +259,7 @@ def test_trap_15_62_intervals_over_a_billing_limit_are_left_out(
     world.advance(hours=5)
     result = filled(world, gaps=True)
     assert result.plan.backfills == ()
-    assert [note.partition(":")[0] for note in result.plan.notes] == [
+    assert [note.partition(":")[0] for note in result.plan.objects[0].notes] == [
         "2 intervals left out (billing)"
     ]
 
@@ -282,14 +282,14 @@ def test_trap_15_28_an_unaligned_range_is_aligned_and_the_plan_says_so(
     world = after_five_hours(service_of, tmp_path, dialect)
     result = filled(world, first="2026-10-19T10:10Z", last="2026-10-19T12:20Z", wait=True)
     assert ends(result) == [("19 10:00", "19 13:00", "completed")]
-    (note,) = result.plan.notes
+    (note,) = result.plan.objects[0].notes
     assert note == (
         "aligned to whole intervals: 2026-10-19T10:10:00Z to 2026-10-19T12:20:00Z becomes "
         "2026-10-19T10:00:00Z to 2026-10-19T13:00:00Z"
     )
     last = filled(world, first="2026-10-20T13:00Z", last="2026-10-20T15:20Z", dry_run=True)
     assert [f"{item.end:%H:%M}" for item in last.plan.backfills] == ["15:00"]
-    assert "has not ended" in last.plan.notes[0]
+    assert "has not ended" in last.plan.objects[0].notes[0]
 
 
 @pytest.mark.parametrize(
@@ -318,13 +318,13 @@ def test_an_invalid_range_sends_nothing(
 
 def test_without_an_approval_nothing_is_sent(service_of: StartService, tmp_path: Path) -> None:
     world = after_five_hours(service_of, tmp_path)
-    request = BackfillRequest(world.workspace, "Lake", "2026-10-19", "2026-10-20")
+    request = BackfillRequest(world.workspace, ("Lake",), "2026-10-19", "2026-10-20")
     world.service.clear_requests()
     with pytest.raises(ReconcilerError, match="not approved"):
         world.run(lambda runtime: backfill(request, runtime, SILENT))
     assert posts(world) == 0
     with pytest.raises(BadUsage, match="no terminal"):
-        BackfillRequest(world.workspace, "Lake", gaps=True, can_ask=False).check()
+        BackfillRequest(world.workspace, ("Lake",), gaps=True, can_ask=False).check()
 
 
 @pytest.mark.parametrize("dialect", ["2025", "2026"])
@@ -363,7 +363,7 @@ def test_a_saved_plan_starts_what_is_still_needed_once(
     world.service.clear_requests()
     again = applied(world, plan)
     assert again.plan.backfills == ()
-    assert again.plan.notes == ("1 of 1 backfills are not needed any more",)
+    assert again.plan.objects[0].notes == ("1 of 1 backfills are not needed any more",)
     assert posts(world) == 0
 
 
@@ -377,7 +377,7 @@ def test_a_saved_plan_of_a_range_is_started_once(
     assert ends(applied(world, plan, wait=True)) == [("19 00:00", "19 05:00", "completed")]
     again = applied(world, plan)
     assert again.plan.backfills == ()
-    assert again.plan.notes == ("1 of 1 backfills are not needed any more",)
+    assert again.plan.objects[0].notes == ("1 of 1 backfills are not needed any more",)
     assert posts(world) == 1
 
 
@@ -434,7 +434,7 @@ def test_the_text_names_ranges_runs_rows_and_remarks(
     assert "2026-10-20T16:00:00Z to 2026-10-20T18:00:00Z  2 runs" in text
     assert "last-run-failed" in text
     assert "Plan: 2 backfills, 3 runs, about 3 k rows." in text
-    ended = ends_as_text(result.plan, filled(world, gaps=True).ends, PLAIN)
+    ended = ends_as_text(filled(world, gaps=True).ended, PLAIN)
     assert "completed 2026-10-20T15:00:00Z" in ended
     assert "\x1b" not in text + ended
 
@@ -446,7 +446,7 @@ def test_a_stop_while_waiting_leaves_the_backfill_running(
     export = world.create()
     world.advance(hours=5)
     request = BackfillRequest(
-        world.workspace, "Lake", "2026-10-01", "2026-10-10", auto_approve=True, wait=True
+        world.workspace, ("Lake",), "2026-10-01", "2026-10-10", auto_approve=True, wait=True
     )
 
     def stopping(runtime: Runtime) -> Runtime:
@@ -469,7 +469,7 @@ def test_a_backfill_is_reported_if_a_stop_hides_its_row(
 ) -> None:
     world = after_five_hours(service_of, tmp_path, "2025")
     request = BackfillRequest(
-        world.workspace, "Lake", "2026-10-19T00:00Z", "2026-10-19T05:00Z", auto_approve=True
+        world.workspace, ("Lake",), "2026-10-19T00:00Z", "2026-10-19T05:00Z", auto_approve=True
     )
 
     def stopping(runtime: Runtime) -> Runtime:
@@ -528,13 +528,13 @@ def test_a_saved_plan_does_not_rely_on_the_clock_of_this_machine(
     # One of the same range that ended before is no reason to leave it out.
     filled(world, **given, wait=True)
     world.advance(minutes=10)
-    plan = at(world, hours, name="Lake", dry_run=True, **given).plan
+    plan = at(world, hours, names=("Lake",), dry_run=True, **given).plan
     plan = decode_backfills(backfills_as_json(plan).encode(), name="plan.json")
     world.service.clear_requests()
     (end,) = at(world, hours, saved=plan, wait=True).ends
     assert end.state.fine
     again = at(world, hours, saved=plan)
-    assert again.plan.notes == ("1 of 1 backfills are not needed any more",)
+    assert again.plan.objects[0].notes == ("1 of 1 backfills are not needed any more",)
     assert posts(world) == 1
 
 

@@ -53,7 +53,7 @@ def test_a_stop_starts_no_further_backfill(running: RunningEmulator, tmp_path: P
     ):
         assert process.stdout is not None
         for line in process.stdout:
-            if line.startswith("Plan: 1 backfill"):
+            if line.startswith("Plan: 2 backfills"):
                 break
         until(lambda: running.admin("GET", "faults")["faults"][0]["fired"], process)
         process.send_signal(signal.SIGTERM)
@@ -74,7 +74,7 @@ def test_a_backfill_that_is_not_started_is_named(running: RunningEmulator, tmp_p
     command = ("unpause", "A", "B", "--backfill", "--auto-approve", "-C", tmp_path)
     ran = reconciler(*command, environ=running.environ())
     assert ran.code == 3
-    named = f"batch_export.id:{good} is unpaused, but its backfill was not started: "
+    named = f"the backfill of batch_export.id:{good} was not started: "
     assert f"{named}reconciler backfill 'batch_export.id:{good}' --since-pause" in ran.err
     again = (
         "backfill",

@@ -165,7 +165,7 @@ async def run(command: str, user: Applier, folder: Path) -> None:
     else:
         workspace = WorkspaceOptions(user.folder)
         request = BackfillRequest(
-            workspace, "batch_export.e0", "2026-05-01", "2026-05-02", auto_approve=True
+            workspace, ("batch_export.e0",), "2026-05-01", "2026-05-02", auto_approve=True
         )
         await backfill(request, runtime, Screen(lambda *_: None, _refused))
 

@@ -14,6 +14,8 @@ from reconciler.model.backfill_plan import (
     BackfillEnd,
     BackfillPlan,
     BackfillState,
+    ObjectBackfills,
+    ObjectEnds,
     PlannedBackfill,
 )
 from reconciler.model.change import Consequence
@@ -61,29 +63,21 @@ class BackfillEndForm(Form, frozen=True, kw_only=True):
     detail: str | None
     hint: str | None
 
+    @classmethod
+    def of(cls, end: BackfillEnd) -> BackfillEndForm:
+        """Return the form of an end."""
+        start, until = time_text(end.planned.start), time_text(end.planned.end)
+        return copied(cls, end, start=start, end=until)
 
-class BackfillPlanForm(Form, frozen=True, kw_only=True):
-    """A plan of backfills of one object. `plan_id` is the digest of what it does.
 
-    `ends` is empty in a saved plan.
-    """
+class ObjectBackfillsForm(Form, frozen=True, kw_only=True):
+    """The backfills of one object. `ends` is empty in a saved plan."""
 
-    format_version: Literal[1]
-    type: Literal["backfill"]
-    plan_id: str
-    environment: str
-    organization: str
-    base_url: str
-    tool_version: str
-    dialect: Dialect | None
-    created_at: str
     address: AddressText
     name: str
     live_id: str
     parent_id: str | None
     parent_name: str | None
-    closes_gaps: bool
-    """Whether a backfill is dropped once its range has no gap any more."""
     rows: int | None
     """Median rows of a run, null if unknown."""
     known: tuple[str, ...]
@@ -95,24 +89,62 @@ class BackfillPlanForm(Form, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     ends: tuple[BackfillEndForm, ...] = ()
 
-    def value(self) -> BackfillPlan:
-        """Return the plan. Raises ValueError."""
-        source = PlanSource(
-            self.environment, self.organization, self.base_url, self.tool_version, self.dialect
-        )
+    @classmethod
+    def of(cls, item: ObjectBackfills, ends: Iterable[BackfillEnd]) -> ObjectBackfillsForm:
+        """Return the form of the backfills of an object, and of how they ended."""
         return copied(
-            BackfillPlan,
+            cls,
+            item,
+            address=str(item.address),
+            backfills=tuple(map(BackfillForm.of, item.backfills)),
+            consequences=tuple(copied(ConsequenceForm, it) for it in item.consequences),
+            ends=tuple(map(BackfillEndForm.of, ends)),
+        )
+
+    def value(self) -> ObjectBackfills:
+        """Return the backfills. Raises ValueError."""
+        if self.newest_run is not None:
+            datetime.fromisoformat(self.newest_run)
+        return copied(
+            ObjectBackfills,
             self,
-            source=source,
             address=Address.parse(self.address),
             backfills=tuple(form.value() for form in self.backfills),
             consequences=tuple(copied(Consequence, form) for form in self.consequences),
         )
 
 
-def backfills_as_json(plan: BackfillPlan, ends: Iterable[BackfillEnd] = ()) -> str:
+class BackfillPlanForm(Form, frozen=True, kw_only=True):
+    """A plan of backfills. `plan_id` is the digest of what it does."""
+
+    format_version: Literal[1]
+    type: Literal["backfill"]
+    plan_id: str
+    environment: str
+    organization: str
+    base_url: str
+    tool_version: str
+    dialect: Dialect | None
+    created_at: str
+    closes_gaps: bool
+    """Whether a backfill is dropped once its range has no gap any more."""
+    objects: tuple[ObjectBackfillsForm, ...]
+    notes: tuple[str, ...]
+    """What was left out."""
+
+    def value(self) -> BackfillPlan:
+        """Return the plan. Raises ValueError."""
+        source = PlanSource(
+            self.environment, self.organization, self.base_url, self.tool_version, self.dialect
+        )
+        objects = tuple(form.value() for form in self.objects)
+        return copied(BackfillPlan, self, source=source, objects=objects)
+
+
+def backfills_as_json(plan: BackfillPlan, ended: Iterable[ObjectEnds] = ()) -> str:
     """Return the JSON of a plan, and of how it ended."""
     source = plan.source
+    ends = {item.object.address: item.ends for item in ended}
     form = copied(
         BackfillPlanForm,
         plan,
@@ -124,17 +156,8 @@ def backfills_as_json(plan: BackfillPlan, ends: Iterable[BackfillEnd] = ()) -> s
         base_url=source.base_url,
         tool_version=source.tool_version,
         dialect=source.dialect,
-        address=str(plan.address),
-        backfills=tuple(map(BackfillForm.of, plan.backfills)),
-        consequences=tuple(copied(ConsequenceForm, item) for item in plan.consequences),
-        ends=tuple(
-            copied(
-                BackfillEndForm,
-                end,
-                start=time_text(end.planned.start),
-                end=time_text(end.planned.end),
-            )
-            for end in ends
+        objects=tuple(
+            ObjectBackfillsForm.of(item, ends.get(item.address, ())) for item in plan.objects
         ),
     )
     return as_json(to_builtins(form))
@@ -154,8 +177,6 @@ def decode_backfills(data: bytes, *, name: str) -> BackfillPlan:
     try:
         form = convert(orjson.loads(data), BackfillPlanForm)
         plan = form.value()
-        if plan.newest_run is not None:
-            datetime.fromisoformat(plan.newest_run)
     except (orjson.JSONDecodeError, ValidationError, ValueError) as error:
         raise InvalidPlanFile(f"{name}: invalid plan: {problem(error)}", hint=_HINT) from None
     if plan.id != form.plan_id:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reconciler.errors import BadUsage
 from reconciler.kinds.batch_export.behaviour import backfill_warnings
 from reconciler.model.address import Address
-from reconciler.model.backfill_plan import BackfillPlan, PlannedBackfill
+from reconciler.model.backfill_plan import BackfillPlan, ObjectBackfills, PlannedBackfill
 from reconciler.model.gaps import Gap, GapState
 from reconciler.model.intervals import Interval, Schedule
 from reconciler.model.kind import Dialect
@@ -99,7 +99,8 @@ def test_a_danger_asks_for_the_name() -> None:
     def plan(*latest: Run) -> BackfillPlan:
         planned = tuple(of_gaps([gap(0, 3, GapState.MISSING)]))
         shown = consequences_of(planned, HOURLY, (), latest)
-        return BackfillPlan(SOURCE, Address("a", "b"), "Lake", "1", None, None, planned, shown)
+        item = ObjectBackfills(Address("a", "b"), "Lake", "1", None, None, planned, shown)
+        return BackfillPlan(SOURCE, (item,))
 
     assert approval_of_backfills(plan()).is_given_by("y\n")
     dangerous = approval_of_backfills(plan(run("FailedBilling")))
