@@ -55,7 +55,7 @@ def to_prune(
         if match.live is not None:
             parent, mode = parent_and_mode(match.live)
             is_pruned = mode is not Prune.NEVER and not other_tool_of(match.live.name)
-            # Below a declared parent it is like an unmanaged object, of which `prune: true` says so.
+            # Below a declared parent it is like an unmanaged object.
             is_kept = address in kept and (mode is not Prune.UNMANAGED or parent is None)
             if (is_pruned or is_inside_absent(parent)) and not is_kept:
                 yield PrunedObject(match, match.live, Reason.REMOVED_FROM_FILES, parent)
