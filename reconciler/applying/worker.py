@@ -428,7 +428,8 @@ def _differing(body: JSONObject, creation: Creation) -> str | None:
     if not isinstance(name, str) or name.strip() != creation.names[0].strip():
         return "name"
     parent_id = id_text(body.get(kind.parent_field)) if kind.parent_field else None
-    return kind.parent if parent_id != creation.scope.parent_id else None
+    wanted = creation.scope.parent_id
+    return kind.parent if wanted is not None and parent_id != wanted else None
 
 
 def _scope(routes: Routes) -> Scope:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from reconciler.render.progress import Progress
 
 EXAMPLES = (
-    ("backfill lake --gaps --wait", "Close the gaps of the last seven days, and wait"),
     ("backfill '*' --gaps", "Close the gaps of every export, with one approval"),
     ("backfill lake --from 2026-03-01 --to 2026-03-08 --out plan.json", "Plan a week for review"),
     ("backfill lake --cancel", "Cancel the backfills that run"),

@@ -369,8 +369,8 @@ class _Planner(Struct):
             if item.count(state)
         )
         only_failed = self.request.failed
-        found = (gap for gap in item.gaps if not only_failed or gap.state is GapState.FAILED)
-        return tuple(found), left_out
+        chosen = (gap for gap in item.gaps if not only_failed or gap.state is GapState.FAILED)
+        return tuple(chosen), left_out
 
     async def _still_needed(
         self, saved: ObjectBackfills, target: Target, schedule: Schedule

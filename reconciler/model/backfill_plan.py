@@ -114,8 +114,8 @@ class BackfillPlan(Struct, frozen=True):
                     "address": str(item.address),
                     "id": item.live_id,
                     "backfills": [
-                        [each.start.isoformat(), each.end.isoformat(), each.runs, each.trial]
-                        for each in item.backfills
+                        [part.start.isoformat(), part.end.isoformat(), part.runs, part.trial]
+                        for part in item.backfills
                     ],
                     "known": item.known,
                     "newest_run": item.newest_run,

@@ -27,7 +27,7 @@ from reconciler.model.values import (
 from reconciler.planning.base import Base
 from reconciler.planning.differ import is_ignored
 from reconciler.planning.matcher import Match
-from reconciler.planning.places import UNKNOWN, Places, Reach
+from reconciler.planning.places import PARENT, UNKNOWN, Places, Reach
 
 _REACHING = (Action.CREATE, Action.UPDATE, Action.REPLACE, Action.UNPAUSE)
 _MOST_FORMER = 2
@@ -145,7 +145,7 @@ class _Judge(Struct, frozen=True):
             text += "" if has_new_place else f" -> {', '.join(reach.places)}"
             before = (", ".join(own.shown) or "everything") if is_other else ""
             is_named = bool(self.change.parent_name) and not is_other
-            source = (f"project {self.change.parent_name}",) if is_named else ()
+            source = (f"{PARENT} {self.change.parent_name}",) if is_named else ()
             yield NewPlace(Novelty.QUERY, text, reach.address, before, inside=source, again=again)
 
     def _is_new(self, key: _Key, *, again: bool, is_own: bool) -> bool:

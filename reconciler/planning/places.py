@@ -21,6 +21,8 @@ _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
 UNKNOWN = "*"
 """The name of all secrets of a type that is unknown."""
 _PLACES = (Novelty.BUCKET, Novelty.INTEGRATION)
+PARENT = "source"
+"""The word for the parent whose data an object exports."""
 INSIDE = ("prefix", "database", "schema", "dataset", "table")
 """Words for parts of a place that are counted, not listed, where the place is new."""
 

@@ -71,7 +71,7 @@ def test_the_export_of_another_client_that_was_faster_stays(
     rule = {"match": {"method": "POST", "path": "*/organizations/*/batch_exports/", "times": 1}}
     emulator.admin("PUT", "faults", [{**rule, "fault": "twin", "when": "before"}])
     ran = apply(emulator, workspace(tmp_path))
-    assert ran.code == 0, ran.err
+    assert ran.code == 3, ran.err
     assert "stays" in ran.err
     assert len(emulator.state()["projects"][0]["batch_exports"]) == 1
 

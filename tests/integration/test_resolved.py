@@ -62,7 +62,6 @@ def test_a_plan_and_a_resource_cannot_be_shown_together(tmp_path: Path) -> None:
         ("show",),
         ("show", tmp_path / "plan.json", "--resolved", ADDRESS),
         ("show", tmp_path / "plan.json", "-e", "staging"),
-        ("show", "--resolved", ADDRESS, "--format", "markdown"),
         ("show", "--resolved", ADDRESS, "--show-unmanaged"),
     ):
         refused = reconciler(*arguments)

@@ -11,7 +11,7 @@ from reconciler.diagnostics import Mark
 from reconciler.model.change import Change, NewPlace, Novelty
 from reconciler.model.plan import Plan
 from reconciler.model.text import printable, shortened
-from reconciler.planning.places import INSIDE
+from reconciler.planning.places import INSIDE, PARENT
 from reconciler.render.plan.words import first_of, nouns
 
 HEADING = "New places and queries"
@@ -94,7 +94,7 @@ def _counts(inside: Sequence[str]) -> Iterator[str]:
     words: dict[str, list[str]] = {}
     for part in dict.fromkeys(inside):
         word = part.partition(" ")[0]
-        words.setdefault(word if word in (*INSIDE, "project") else "query", []).append(part)
+        words.setdefault(word if word in (*INSIDE, PARENT) else "query", []).append(part)
     for word, parts in words.items():
         if len(parts) > 1:
             yield f"{len(parts):,} {_PLURALS.get(word, f'{word}s')}"
