@@ -123,7 +123,7 @@ class Consequence(Struct, frozen=True):
     @property
     def rank(self) -> tuple[int, int]:
         """The order of consequences: by severity, then by effect, the worst first."""
-        return self.severity.rank, list(Effect).index(self.effect)
+        return self.severity.rank, self.effect.rank
 
 
 class Novelty(Term):
@@ -135,11 +135,6 @@ class Novelty(Term):
     BUCKET = "bucket", "A bucket, a container, a catalog or a project of a warehouse."
     QUERY = "query", "Another query, model or selection of events for a place."
     REFERENCE = "reference", "Another reference of a secret."
-
-    @property
-    def rank(self) -> int:
-        """0 for the worst."""
-        return list(Novelty).index(self)
 
 
 class NewPlace(Struct, frozen=True):

@@ -33,6 +33,16 @@ class Term(StrEnum):
         member.meaning = meaning
         return member
 
+    @property
+    def rank(self) -> int:
+        """Its position among the terms, from 0."""
+        return _ranks(type(self))[self]
+
+
+@cache
+def _ranks(terms: type[Term]) -> Mapping[Term, int]:
+    return {term: position for position, term in enumerate(terms)}
+
 
 class derived(property):  # noqa: N801 - used as property is
     """A property that is part of public JSON. Its docstring describes it.
