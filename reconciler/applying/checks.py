@@ -128,7 +128,7 @@ def _may_be_gone(run: ChangeRun) -> bool:
 
 
 def modifications(kind: Kind, change: Change, body: JSONObject, *, mask: Mask) -> str:
-    """Return `prefix: "a/" -> "b/"` for each modified field, empty if there is none."""
+    """Return `prefix: "a/" -> "b/"` for each modified field, empty without one."""
     if not change.seen:
         return ""
     live = live_values(kind, body) | stamp_of(kind, body)

@@ -165,7 +165,7 @@ class Limiters(Struct):
 class Estimate(Struct, frozen=True):
     """`seconds` that `calls` take; `beyond_hour`: more than the limit of an hour allows.
 
-    `limit` is the limit that slows them down, None if there is none.
+    `limit` is the limit that slows them down, None without one.
     """
 
     calls: int

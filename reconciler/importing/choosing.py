@@ -78,7 +78,7 @@ class ImportContext(Struct, frozen=True, dict=True):
         return Counter((live.kind, live.name.strip()) for live in self.objects.values())
 
     def parent_of(self, live: LiveObject) -> LiveObject | None:
-        """Return the live object that contains another one, None if there is none."""
+        """Return the live object that contains another one, None without one."""
         parent_kind = self.kinds_by_name[live.kind].parent
         if parent_kind is None or live.parent_id is None:
             return None

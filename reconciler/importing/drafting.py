@@ -376,7 +376,7 @@ def _first_error(
 
 
 def remove(values: dict[str, JSON], path: Path) -> bool:
-    """Remove a field, or the list that contains it. Return False if there is none."""
+    """Remove a field, or the list that contains it. Return False if neither exists."""
     holder: JSON = values
     for depth, part in enumerate(path, 1):
         if part not in holder:

@@ -147,7 +147,7 @@ class Schedule(Struct, frozen=True):
         return max(self.expected(end - self.step - timedelta(hours=2), end), default=None)
 
     def next_tick(self, now: datetime) -> datetime | None:
-        """Return the next tick that runs, None if there is none or the export is paused."""
+        """Return the next tick that runs, None if no tick is left or the export is paused."""
         if self.paused or not self.works:
             return None
         first = now if self.start_at is None else max(now, self.start_at - timedelta.resolution)

@@ -59,7 +59,7 @@ class ExportStatus(Public, frozen=True):
     rows_a_day: float | None = None
     """Rows a day, from the median of the completed runs, null without one."""
     next_run: datetime | None = None
-    """The next tick of its schedule, ISO 8601, null if there is none."""
+    """The next tick of its schedule, ISO 8601, null without one."""
     paused_since: datetime | None = None
     """When its pause began, null if it is not paused, or if that is unknown."""
     paused_by_service: bool = False

@@ -176,11 +176,11 @@ class ChangeForm(Form, frozen=True, kw_only=True):
     live_id: str | None
     """Id of the live object, null for a create."""
     parent: ParentForm | None
-    """The parent as configured, null if there is none."""
+    """The parent as configured, null without one."""
     parent_id: str | None
     """Live id of the parent, null if it does not exist yet."""
     parent_name: str | None
-    """Name of the parent, null if there is none."""
+    """Name of the parent, null without one."""
     old_parent_id: str | None
     """For a replace: live id of the parent of the object to delete."""
     old_parent_name: str | None

@@ -172,7 +172,7 @@ class FailedLine(ChangeLine, frozen=True, kw_only=True, tag="failed"):
     """A change was not made, or only in part."""
 
     id: str | None
-    """Id of the object that was created before the failure, null if there is none."""
+    """Id of the object that was created before the failure, null without one."""
     error: str
     """Reason."""
     hint: str | None
