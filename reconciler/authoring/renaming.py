@@ -20,7 +20,7 @@ from reconciler.diagnostics import DiagnosticCollector, Mark
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.schemas import common_properties
-from reconciler.model.values import JSON, MISSING, Path, put_at, value_at
+from reconciler.model.values import JSON, MISSING, Path, mapping_of, put_at, value_at
 from reconciler.workspace.references import escaped
 from reconciler.workspace.sources import WORKSPACE_FILE
 from reconciler.workspace.yaml.document import Document, is_block_list
@@ -110,20 +110,20 @@ def _mentions(document: Document, renaming: Renaming, kinds: Sequence[Kind]) -> 
         if renaming.name is not None:
             yield Mention((*path, "name"), False, None, str(escaped(renaming.name)))
     for kind in children:
-        for key in _mapping(value_at(value, (kind.collection,))):
+        for key in mapping_of(value_at(value, (kind.collection,))):
             yield from _parents(value, (kind.collection, key), kind, renaming)
 
 
 def _in_policies(value: JSON, renaming: Renaming) -> Iterator[Mention]:
     """Yield the scopes of `prune` that are the address of the resource."""
     before, after = (str(Address(renaming.kind.name, key)) for key in (renaming.old, renaming.new))
-    environments = _mapping(value_at(value, ("environments",)))
+    environments = mapping_of(value_at(value, ("environments",)))
     for above in ((), *(("environments", name) for name in environments)):
         path = (*above, "policy", "prune", before)
         if value_at(value, path) is not MISSING and before != after:
             yield Mention(path, True, before, after)
         rules = (*above, "policy", "rules")
-        for name in _mapping(value_at(value, rules)) if before != after else ():
+        for name in mapping_of(value_at(value, rules)) if before != after else ():
             yield from _in_match(value, (*rules, name, "match"), renaming)
 
 
@@ -131,7 +131,7 @@ def _in_match(value: JSON, path: Path, renaming: Renaming) -> Iterator[Mention]:
     """Yield the tests of a rule that name the resource in full. Globs stay."""
     kind = renaming.kind.name
     before, after = (str(Address(kind, key)) for key in (renaming.old, renaming.new))
-    for name, item in _mapping(value_at(value, path)).items():
+    for name, item in mapping_of(value_at(value, path)).items():
         inside = (*path, name)
         if name == "not":
             yield from _in_match(value, inside, renaming)
@@ -150,15 +150,11 @@ def _in_match(value: JSON, path: Path, renaming: Renaming) -> Iterator[Mention]:
 
 def _parents(value: JSON, path: Path, kind: Kind, renaming: Renaming) -> Iterator[Mention]:
     """Yield the references to the resource as the parent of another one, in all its layers."""
-    overrides = _mapping(value_at(value, (*path, "overrides")))
+    overrides = mapping_of(value_at(value, (*path, "overrides")))
     for layer in (path, *((*path, "overrides", name) for name in overrides)):
         at = (*layer, str(kind.parent_key))
         if value_at(value, at) == renaming.old != renaming.new:
             yield Mention(at, False, renaming.old, renaming.new)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _edit(document: Document, mention: Mention) -> tuple[Mark, str]:

@@ -21,7 +21,7 @@ from reconciler.model.field_types import (
     Text,
 )
 from reconciler.model.schemas import known_schema, looks_secret, own_properties
-from reconciler.model.values import JSON, MISSING, JSONObject, Missing, Path, value_at
+from reconciler.model.values import JSON, MISSING, JSONObject, Missing, Path, mapping_of, value_at
 
 if TYPE_CHECKING:
     from reconciler.model.action import Action
@@ -151,7 +151,7 @@ def _plain_values(body: JSON, fields: tuple[Field, ...]) -> dict[str, str]:
     """Return the scalars of a body as text by name, defaults included, without secrets."""
     secret = {field.name for field in fields if field.secret}
     values = {field.name: field.default for field in fields}
-    values |= body if isinstance(body, Mapping) else {}
+    values |= mapping_of(body)
     return {
         name: str(value)
         for name, value in values.items()

@@ -141,6 +141,12 @@ def path_text(path: Path) -> str:
     return text
 
 
+def mapping_of(value: JSON) -> JSONObject:
+    """Return a mapping, an empty one for any other value."""
+    # dict first, since an abstract class is ten times slower.
+    return value if isinstance(value, (dict, Mapping)) else {}
+
+
 def value_at(value: JSON, path: Path) -> JSON:
     """Return the value at a path, or `MISSING`."""
     for part in path:
@@ -219,7 +225,7 @@ class Reference(Struct, frozen=True):
 
 
 def with_default(argument: str) -> tuple[str, str | None]:
-    """Split `NAME:-default` into the name and the default, None where there is none."""
+    """Split `NAME:-default` into the name and the default, None without one."""
     name, sign, default = argument.partition(_DEFAULT)
     return name, default if sign else None
 

@@ -15,7 +15,7 @@ from reconciler.model.field_types import Boolean, DecimalText, Instant, Integer,
 from reconciler.model.kind import Dialect, Field, Kind, Variant
 from reconciler.model.live import LiveObject
 from reconciler.model.resource import Resource
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, mapping_of
 
 _SENT_CANONICAL = (Instant, DecimalText, Integer, Boolean, Text)
 
@@ -87,11 +87,13 @@ def _plain_value(
     if not (isinstance(field.type, MergedObject) and isinstance(declared, Mapping)):
         return _sent_value(field, declared)
     removed = {
-        key: None for key, value in _mapping(after).items() if value is None and key not in declared
+        key: None
+        for key, value in mapping_of(after).items()
+        if value is None and key not in declared
     }
     if not field.type.by_client:
         return {**declared, **removed}
-    return _without_nulls({**_mapping(field.live_value(live.body)), **declared, **removed})
+    return _without_nulls({**mapping_of(field.live_value(live.body)), **declared, **removed})
 
 
 def _variant_value(
@@ -107,15 +109,15 @@ def _variant_value(
 
     A tag or an extra without a change is sent as it is live: `ignore_changes` may name it.
     """
-    declared = _mapping(resource.spec.get(field.name))
-    current = _mapping(live.body.get(field.name))
+    declared = mapping_of(resource.spec.get(field.name))
+    current = mapping_of(live.body.get(field.name))
     value: dict[str, JSON] = {}
     for name in (variant.tag, *(extra.name for extra in variant.extras)):
         is_changed = (field.name, name) in changes
         item = declared.get(name) if is_changed else current.get(name)
         if item is not None or is_changed:
             value[name] = item
-    body, live_body = _mapping(declared.get(variant.body)), _mapping(current.get(variant.body))
+    body, live_body = mapping_of(declared.get(variant.body)), mapping_of(current.get(variant.body))
     if (field.name, variant.tag) in changes:
         value[variant.body] = _without_nulls(body)
         return value
@@ -137,10 +139,6 @@ def _variant_value(
 def _sent_value(field: Field, value: JSON) -> JSON:
     """Return scalars in canonical form, which every server takes; the rest as it is written."""
     return field.type.canonical(value) if isinstance(field.type, _SENT_CANONICAL) else value
-
-
-def _mapping(value: JSON) -> JSONObject:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _without_nulls(value: JSONObject) -> dict[str, JSON]:

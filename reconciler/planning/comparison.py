@@ -15,7 +15,7 @@ from reconciler.model.compared import FieldDifference, FieldSide, Intent
 from reconciler.model.comparison import field_leaves, is_same, with_default
 from reconciler.model.kind import Field, Kind
 from reconciler.model.resource import ParentRef, Resource, State
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, value_at
+from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, mapping_of, value_at
 
 _IDENTITY: tuple[Path, ...] = (("id",), ("name",), ("lifecycle", "renamed_from"))
 """What an object is recognized by, which may differ between environments."""
@@ -146,7 +146,7 @@ def _one_sided(
         return
     sides = [side for side in (value, other) if side is not MISSING]
     if all(isinstance(side, Mapping) and side for side in sides):
-        below = [side if isinstance(side, Mapping) else {} for side in (value, other)]
+        below = [mapping_of(side) for side in (value, other)]
         for name in {**below[0], **below[1]}:
             pair = [side.get(name, MISSING) for side in below]
             yield from _one_sided(kind, (*path, name), pair[0], pair[1], first, second)

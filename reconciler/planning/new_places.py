@@ -22,6 +22,7 @@ from reconciler.model.values import (
     Path,
     SecretRef,
     SecretSource,
+    mapping_of,
     secret_refs,
 )
 from reconciler.planning.base import Base
@@ -107,8 +108,9 @@ class Known(Struct, frozen=True, dict=True):
         judge = _Judge(self, change, reach, own, was, at_base)
         again = change.action is not Action.REPLACE and bool(live) and not self.runs(kind, live)
         again = again and (change.action is Action.UNPAUSE or self.runs(kind, after))
-        new = [*judge.secrets(), *judge.references(), *judge.places(again=again)]
-        new += [] if self.is_first else judge.data(again=again)
+        new_places = tuple(judge.places(again=again))
+        new = [*judge.secrets(), *judge.references(), *new_places]
+        new += [] if self.is_first else judge.data(again=again, has_new_place=bool(new_places))
         return (*reach.places, *reach.shown), tuple(sorted(new, key=lambda item: item.sort.rank))
 
 
@@ -130,8 +132,11 @@ class _Judge(Struct, frozen=True):
             if self._is_new(place, again=again, is_own=place in self.own.places):
                 yield NewPlace(sort, place, self.reach.address, inside=inside, again=again)
 
-    def data(self, *, again: bool) -> Iterator[NewPlace]:
-        """Yield what is exported to a place that did not get it."""
+    def data(self, *, again: bool, has_new_place: bool) -> Iterator[NewPlace]:
+        """Yield what is exported to a place that did not get it.
+
+        `has_new_place`: its places have entries of their own.
+        """
         reach, own = self.reach, self.own
         parent, old_parent = self.change.parent_id, self.change.old_parent_id
         is_own = reach.pair == own.pair and old_parent in (None, parent)
@@ -139,7 +144,6 @@ class _Judge(Struct, frozen=True):
         if not reach.places or not self._is_new(key, again=again, is_own=is_own):
             return
         is_other = bool(own.places) and own.data != reach.data
-        has_new_place = any(True for _ in self.places(again=again))
         if reach.shown or is_other or not has_new_place:
             text = ", ".join(reach.shown) or "everything"
             text += "" if has_new_place else f" -> {', '.join(reach.places)}"
@@ -216,7 +220,7 @@ def _sent(
     for name, value in body.items():
         inside = (*path, name)
         if isinstance(value, Mapping):
-            sent[name] = _sent(value, _mapping(live.get(name)), lifecycle, inside)
+            sent[name] = _sent(value, mapping_of(live.get(name)), lifecycle, inside)
         elif isinstance(value, SecretRef) or not is_ignored(inside, lifecycle):
             sent[name] = value
         elif name in live:
@@ -253,11 +257,7 @@ def _after(change: Change, match: Match, live: JSONObject) -> dict[str, JSON]:
         return sent
     for field, variant in match.kind.variants:
         # A PATCH keeps what it does not contain.
-        old, new = (_mapping(body.get(field.name)) for body in (live, sent))
-        body = {**_mapping(old.get(variant.body)), **_mapping(new.get(variant.body))}
+        old, new = (mapping_of(body.get(field.name)) for body in (live, sent))
+        body = {**mapping_of(old.get(variant.body)), **mapping_of(new.get(variant.body))}
         sent[field.name] = {**old, **new, variant.body: body}
     return {**live, **sent}
-
-
-def _mapping(value: JSON) -> JSONObject:
-    return value if isinstance(value, Mapping) else {}

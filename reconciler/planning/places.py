@@ -15,7 +15,16 @@ from reconciler.model.comparison import comparable, is_default
 from reconciler.model.field_types import OpenObject, canonical_text
 from reconciler.model.kind import Field, Kind, Variant
 from reconciler.model.schemas import looks_like_address, looks_secret
-from reconciler.model.values import JSON, MISSING, JSONObject, Path, SecretRef, leaves, value_at
+from reconciler.model.values import (
+    JSON,
+    MISSING,
+    JSONObject,
+    Path,
+    SecretRef,
+    leaves,
+    mapping_of,
+    value_at,
+)
 
 _TABLE = r"\b(?:FROM|JOIN) +([\w.$]+)"
 UNKNOWN = "*"
@@ -189,7 +198,7 @@ class _Holder(Struct, frozen=True):
 
     def place(self, declared: JSON, live: JSON) -> Place | None:
         """Return where an object writes, None if that is unknown."""
-        outer, live_outer = _mapping(declared), _mapping(live)
+        outer, live_outer = mapping_of(declared), mapping_of(live)
         tag = outer.get(self.variant.tag, MISSING)
         parts = self.parts.get(str(tag))
         if not parts:
@@ -198,8 +207,8 @@ class _Holder(Struct, frozen=True):
             live_outer = {}
         extra = self.extras.get(str(tag))
         held = extra.text(outer, live_outer) if extra is not None else ""
-        body = _mapping(outer.get(self.variant.body))
-        live_body = _mapping(live_outer.get(self.variant.body))
+        body = mapping_of(outer.get(self.variant.body))
+        live_body = mapping_of(live_outer.get(self.variant.body))
         values = [part.text(body, live_body) for part in parts]
         if held is None or None in values or not (values[0] or held):
             return None
@@ -210,8 +219,8 @@ class _Holder(Struct, frozen=True):
 
     def reach(self, value: JSON, reach: Reach) -> Reach:
         """Return what is reached, with the places and the address of a value."""
-        outer, tag = _mapping(value), str(value_at(value, (self.variant.tag,)))
-        config = _mapping(outer.get(self.variant.body))
+        outer, tag = mapping_of(value), str(value_at(value, (self.variant.tag,)))
+        config = mapping_of(outer.get(self.variant.body))
         parts, below = self._parts(tag, outer, config), [*self._below(tag, config)]
         names = [extra.name for extra in self.variant.extras if outer.get(extra.name)]
         held = [f"{name} {outer[name]}" for name in names]
@@ -273,8 +282,3 @@ def _shown(value: JSON) -> JSON:
     if value.__class__ is not SecretRef:
         return value
     return "(literal)" if value.is_literal else str(value)
-
-
-def _mapping(value: JSON) -> Mapping[str, JSON]:
-    # dict first, since an abstract class is ten times slower.
-    return value if isinstance(value, (dict, Mapping)) else {}

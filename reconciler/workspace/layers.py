@@ -28,6 +28,7 @@ from reconciler.model.values import (
     Path,
     SecretRef,
     holds_reference,
+    mapping_of,
     path_text,
     value_at,
 )
@@ -155,7 +156,7 @@ def _is_in_environment(
         return True
     listed_names = enumerate(listed if isinstance(listed, list) else ())
     mentioned: list[tuple[Path, Any]] = [(("environments", at), name) for at, name in listed_names]
-    mentioned += [(("overrides", name), name) for name in _mapping(overrides)]
+    mentioned += [(("overrides", name), name) for name in mapping_of(overrides)]
     for path, name in mentioned:
         if name in names:
             continue
@@ -312,10 +313,6 @@ def _lifecycle(value: JSON) -> Lifecycle:
         renamed_from=_texts(value.get("renamed_from")),
         beside=_texts(value.get("beside")),
     )
-
-
-def _mapping(value: JSON) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _as_text(value: JSON) -> str:

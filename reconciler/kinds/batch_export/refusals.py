@@ -19,7 +19,7 @@ from reconciler.model.behaviour import Objection, RuleContext, Rules
 from reconciler.model.kind import Dialect
 from reconciler.model.schemas import known_schema
 from reconciler.model.text import quoted
-from reconciler.model.values import MISSING, JSONObject, value_at
+from reconciler.model.values import MISSING, JSONObject, mapping_of, value_at
 
 REFUSALS = Rules()
 _CREATES = (Action.CREATE, Action.REPLACE)
@@ -186,7 +186,7 @@ def field_required(context: RuleContext) -> Objection | None:
     tag, sent = wanted_type(context), context.sent("destination", "config")
     if tag not in DESTINATION.variants:
         return None
-    config = sent if isinstance(sent, Mapping) else {}
+    config = mapping_of(sent)
     filled = known_schema(f"destinations/{tag}").get("x-not-empty", ())
     missing = [name for name in filled if config.get(name) == ""]
     if context.creates:

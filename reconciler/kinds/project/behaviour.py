@@ -10,7 +10,7 @@ from reconciler.model.change import Effect, Severity
 from reconciler.model.kind import Dialect
 from reconciler.model.request import Operation, Repeat
 from reconciler.model.text import listed, quoted, several
-from reconciler.model.values import JSON, MISSING, leaves
+from reconciler.model.values import JSON, MISSING, leaves, mapping_of
 
 RULES = Rules()
 CAPTURE_FIELDS = (
@@ -134,7 +134,7 @@ def masking_reduced(context: RuleContext) -> Outcome:
 
 def _masks(config: JSON) -> set[tuple[str, ...]]:
     """Return what recordings mask or leave out: inputs, and selectors with their field."""
-    masks = config if isinstance(config, Mapping) else {}
+    masks = mapping_of(config)
     inputs = {("maskAllInputs",)} if masks.get("maskAllInputs") is not False else set()
     return inputs | {
         (name, part.strip())
