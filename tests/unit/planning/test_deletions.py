@@ -98,6 +98,23 @@ def test_plan_d1_an_unmanaged_object_keeps_a_project_that_is_pruned(
     assert all(f"'{name}'" in lost for name in names)
 
 
+@pytest.mark.parametrize("kept", [("project.old", "batch_export.a"), ("project.old",)])
+def test_a_kept_project_is_not_pruned(kept: tuple[str, ...]) -> None:
+    """Another file declares it, which is not loaded."""
+    addresses = {Address.parse(text): "its file is not loaded" for text in kept}
+    base = base_of(desired_of(WEB, OLD, in_old("a")), kept=addresses)
+    plan = planned(desired_of(WEB), live_old("A"), TRUE, base=base)
+    assert "project.old:delete" not in [change.id for change in plan.effective]
+
+
+def test_a_kept_export_keeps_a_project_that_is_pruned() -> None:
+    kept = {Address.parse("batch_export.a"): "its file is not loaded"}
+    base = base_of(desired_of(WEB, OLD, in_old("a")), kept=kept)
+    plan = plan_of(TRUE, (), base, "A")
+    assert rules(plan) == ["kept"]
+    assert [str(change.address) for change in plan.effective] == ["project.old"]
+
+
 def test_a_project_is_deleted_with_what_was_removed_with_it() -> None:
     plan = plan_of(GIT, (), desired_of(WEB, OLD, in_old("a"), in_old("b")), "A", "B")
     assert rules(plan) == []
