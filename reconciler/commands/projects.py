@@ -28,6 +28,7 @@ from reconciler.kinds import all_kinds
 from reconciler.model.live import LiveObject
 from reconciler.model.project_report import ProjectDetails, ProjectLine, ProjectReport
 from reconciler.model.redaction import Revealed
+from reconciler.model.request import Routes
 from reconciler.model.text import json_shown
 from reconciler.model.values import JSON
 from reconciler.operations.calls import NotOffered, ObjectCalls
@@ -204,7 +205,7 @@ async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
     try:
         body = await selected.calls.send(RESET)
         after = live_object(
-            selected.target.kind,
+            Routes(selected.target.kind, selected.calls.organization),
             body,
             expected_id=before.id,
             complete=True,
