@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property
 from math import isinf
@@ -59,7 +59,7 @@ _LAST_YEAR = 9000
 class Transport(Struct, dict=True):
     """Sends the requests of one environment. `calls` counts them, repeated ones included.
 
-    Events go to `listen`. It may be replaced at any time, and so during a run.
+    Events go to `listen`.
     """
 
     client: httpx.AsyncClient
@@ -75,7 +75,7 @@ class Transport(Struct, dict=True):
 
     @cached_property
     def _waits(self) -> Waits:
-        return Waits(self.stop, self.settings, self._emit)
+        return Waits(self.stop, self.settings, self.emit)
 
     @cached_property
     def _breaker(self) -> Breaker:
@@ -195,7 +195,7 @@ class Transport(Struct, dict=True):
             if check is not None:
                 check()
             attempts.begin(turn.began)
-            self._emit(Sending(request.method, request.path, attempts.count, change_id))
+            self.emit(Sending(request.method, request.path, attempts.count, change_id))
             turn.reached = True
             try:
                 received = await self._exchanged(attempts, headers, content, change_id, check)
@@ -243,7 +243,7 @@ class Transport(Struct, dict=True):
         finally:
             seconds = self.clock() - attempts.sent
             self._seconds += seconds
-            self._emit(
+            self.emit(
                 Sent(
                     request.method,
                     request.path,
@@ -338,9 +338,19 @@ class Transport(Struct, dict=True):
             )
         return key
 
-    def _emit(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
+        """Report an event."""
         if self.listen is not None:
             self.listen(event)
+
+    @contextmanager
+    def reporting_to(self, listen: Listener) -> Iterator[None]:
+        """Report to another listener, as long as a run lasts."""
+        before, self.listen = self.listen, listen
+        try:
+            yield
+        finally:
+            self.listen = before
 
 
 @asynccontextmanager

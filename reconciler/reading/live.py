@@ -268,9 +268,8 @@ class Progress(Struct, frozen=True):
     def update(self, parent_id: str | None, read: int, total: int) -> None:
         """Report that `read` of `total` objects below a parent are read."""
         self._lists[parent_id] = (read, total)
-        if self.transport.listen is not None:
-            reads, totals = zip(*self._lists.values(), strict=True)
-            self.transport.listen(Reading(self.collection, sum(reads), sum(totals)))
+        reads, totals = zip(*self._lists.values(), strict=True)
+        self.transport.emit(Reading(self.collection, sum(reads), sum(totals)))
 
 
 async def list_scope(
