@@ -177,9 +177,9 @@ class _Selected(Struct, frozen=True):
         try:
             yield
         except (NotOffered, Forbidden) as error:
-            if self.page is not None and not getattr(error, "lacks_scope", False):
-                error.hint = f"use the page of the project: {self.page}"
-            raise
+            if self.page is None or getattr(error, "lacks_scope", False):
+                raise
+            raise error.reworded(hint=f"use the page of the project: {self.page}") from None
 
 
 @asynccontextmanager
@@ -215,9 +215,9 @@ async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
     except (AmbiguousOutcome, InvalidResponse) as error:
         after = await _looked_up(selected, error)
         if _token(after) == before.body.get(TOKEN):
-            error.message += "; the project still has the old token"
-            error.hint = _how_to_read(selected)
-            raise
+            raise error.reworded(
+                f"{error.message}; the project still has the old token", hint=_how_to_read(selected)
+            ) from None
     return after
 
 
@@ -226,8 +226,7 @@ async def _looked_up(selected: _Selected, error: ServiceError) -> LiveObject:
     try:
         return await selected.read()
     except ReconcilerError:
-        error.hint = _how_to_read(selected)
-        raise error from None
+        raise error.reworded(hint=_how_to_read(selected)) from None
 
 
 def _how_to_read(selected: _Selected) -> str:
