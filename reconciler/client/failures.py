@@ -106,13 +106,14 @@ def service_error(
     )
 
 
-def note_path(error: ServiceError, base_url: str) -> None:
-    """Add the path of the base URL to an error without a hint that it may have caused."""
+def with_path(error: ServiceError, base_url: str) -> ServiceError:
+    """Return an error, with a hint at the path of the base URL that may have caused a 404."""
     path = urlsplit(base_url).path
-    if path and isinstance(error, NotFound) and error.hint is None:
-        error.hint = (
-            f"`base_url` is {base_url}: remove {path} if the service is not below that path"
-        )
+    if not path or not isinstance(error, NotFound) or error.hint is not None:
+        return error
+    return error.reworded(
+        hint=f"`base_url` is {base_url}: remove {path} if the service is not below that path"
+    )
 
 
 def _error_body(content: bytes) -> Mapping[str, object]:
@@ -258,8 +259,7 @@ class Attempts(Struct):
         if self.count > 1:
             message += f" (after {self.count} attempts in {now - self.began:.0f} s)"
         if not self.may_have_applied:
-            error.message, error.args = message, (message,)
-            return error
+            return error.reworded(message)
         # An attempt that was interrupted counts, too.
         error.attempts = self.count
         return AmbiguousOutcome.after(

@@ -297,13 +297,15 @@ class Kind(Struct, frozen=True):
         The kind whose objects contain these, or None.
     parent_key
         The YAML key of the parent ("project"). `parent_field` is the field of a live body with the
-        parent's id ("team_id").
+        parent's id ("team_id"), None if bodies do not have it: then `paths` has no survey.
     unique_names
         Whether the server refuses two objects with the same name and parent.
     deletion_switch
         The policy key that must be true before any object of this kind is deleted.
     detail
         Whether lists have a short form, so that managed objects are read one by one.
+    deleted_by
+        The fields that a PATCH sets to delete an object, None if DELETE does it.
     pending_deletion
         Return whether an object is pending deletion (docs/service.md 4.3).
     activity
@@ -329,6 +331,7 @@ class Kind(Struct, frozen=True):
     deletion_switch: str | None = None
     detail: bool = False
     stamp: str = ""
+    deleted_by: JSONObject | None = None
     pending_deletion: Callable[[JSONObject], bool] = _never
     dialect_of: Callable[[JSONObject], Dialect | None] = _unknown
     activity: Path = ()
@@ -349,6 +352,12 @@ class Kind(Struct, frozen=True):
     def refusals(self) -> tuple[KnownRefusal, ...]:
         """The changes that the server is known to refuse."""
         return self.behaviour().refusals
+
+    def is_deleted(self, body: JSONObject) -> bool:
+        """Return whether a readable object is deleted, or pending deletion."""
+        marks = self.deleted_by or {}
+        is_marked = bool(marks) and all(body.get(name) == value for name, value in marks.items())
+        return is_marked or self.pending_deletion(body)
 
     def operation(self, name: str) -> Operation:
         """Return the operation of a name. Raises KeyError."""

@@ -138,7 +138,9 @@ class Routes(Struct, frozen=True):
         return Request("PATCH", self._object(live_id), Repeat.SAFE, body=body)
 
     def delete(self, live_id: str) -> Request:
-        """Return the request that deletes an object. A repeat is a 404."""
+        """Return the request that deletes an object. A repeat has the same effect."""
+        if self.kind.deleted_by is not None:
+            return self.patch(live_id, self.kind.deleted_by)
         return Request("DELETE", self._object(live_id), Repeat.SAFE)
 
     def action(
