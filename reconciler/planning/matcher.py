@@ -203,9 +203,8 @@ class _Matcher(Struct, dict=True):
         """
         left = [self.former.removed(*item) for item in self.history.removed(desired)]
         for item in left:
-            free = self._free_of(item)
-            if item.resource.lifecycle.protect and len(free) > 1:
-                for live in free:
+            if item.resource.lifecycle.protect:
+                for live in self._free_of(item):
                     self.maybe_protected.setdefault((live.kind, live.id), item.resource.address)
         count = 0
         while len(left) != count:

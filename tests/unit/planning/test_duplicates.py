@@ -228,6 +228,23 @@ def test_plan_i1_a_project_that_was_renamed_in_the_service(
     assert not refused(planned(desired_of(beside, export()), state, base=BEFORE))
 
 
+@pytest.mark.parametrize(
+    "left",
+    [
+        pytest.param([export(name="Beta")], id="renamed"),
+        pytest.param([], id="removed"),
+        pytest.param([export(state=State.ABSENT)], id="absent"),
+    ],
+)
+def test_model_f4_a_project_is_known_by_what_the_base_had_in_it(left: list[Resource]) -> None:
+    """Its only export changes its name, or goes, in the same commit."""
+    live = live_of(live_project(1, "Shop"), live_export(destination=s3(prefix="live/")))
+    plan = planned(desired_of(WEB, *left), live, GIT, base=BEFORE)
+    assert [refusal.addresses for refusal in refused(plan)] == [(WEB.address, LAKE)]
+    emptied = planned(desired_of(WEB, *left), live_of(live_project(1, "Shop")), GIT, base=BEFORE)
+    assert not refused(emptied)
+
+
 def test_two_declared_exports_at_one_place_are_noted_unless_beside_names_one() -> None:
     live = live_of(live_project(), live_export(), live_export("e2", "Two"))
     beside = export("two", lifecycle=Lifecycle(beside=("Lake",)))
