@@ -13,20 +13,22 @@ from reconciler.cli.output import render_options
 from reconciler.cli.streams import write_result
 from reconciler.render.formats import writer_of
 
-EXAMPLES = (
-    ("audit audit.jsonl", "Show the last run"),
-    (
-        "audit audit.jsonl --run 3f9a --format json",
-        "Show the run whose id begins with 3f9a, for programs",
+
+@command(
+    "audit",
+    examples=(
+        ("audit audit.jsonl", "Show the last run"),
+        (
+            "audit audit.jsonl --run 3f9a --format json",
+            "Show the run whose id begins with 3f9a, for programs",
+        ),
     ),
+    page="docs/reliability.md",
 )
-
-
-@command("audit", examples=EXAMPLES, page="docs/reliability.md")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @option("--run", metavar="ID", help="Only the run whose id begins so. Default: the last.")
 @format_option("audit")
-def execute(file: Path, *, run: str | None, output_format: str) -> int:
+def audit_command(file: Path, *, run: str | None, output_format: str) -> int:
     """Show who applied what, from the log of `apply --log-file FILE`.
 
     Shows how each change of a run ended, what is unknown, and requests without an answer.

@@ -18,14 +18,16 @@ from reconciler.cli.options import (
 )
 from reconciler.errors import ExitCode
 
-EXAMPLES = (
-    ("compare staging production", "Show what differs in the files, without a network"),
-    ("compare staging production --live", "Compare what is live in both environments"),
-    ("compare staging production lake 'orders-*' --verbose", "Compare some resources"),
+
+@command(
+    "compare",
+    examples=(
+        ("compare staging production", "Show what differs in the files, without a network"),
+        ("compare staging production --live", "Compare what is live in both environments"),
+        ("compare staging production lake 'orders-*' --verbose", "Compare some resources"),
+    ),
+    page="docs/operations.md",
 )
-
-
-@command("compare", examples=EXAMPLES, page="docs/operations.md")
 @click.argument("first", metavar="A", shell_complete=completing.environments)
 @click.argument("second", metavar="B", shell_complete=completing.environments)
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
@@ -34,7 +36,7 @@ EXAMPLES = (
 @option("--live", is_flag=True, help="Compare live states, with the connection of each.")
 @format_option("compared")
 @client_options
-def execute(
+def compare_command(
     first: str,
     second: str,
     names: tuple[str, ...],

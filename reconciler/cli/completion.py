@@ -9,19 +9,22 @@ from reconciler.cli.command import command
 from reconciler.cli.streams import write_result
 from reconciler.errors import ReconcilerError
 
-EXAMPLES = (
-    ("completion bash > ~/.local/share/bash-completion/completions/reconciler", "For bash"),
-    ("completion zsh > ~/.zfunc/_reconciler", "For zsh, with ~/.zfunc in fpath"),
-    ("completion fish > ~/.config/fish/completions/reconciler.fish", "For fish"),
-)
 _SHELLS = ("bash", "zsh", "fish")
 _VARIABLE = "_RECONCILER_COMPLETE"
 
 
-@command("completion", examples=EXAMPLES, page="docs/shell.md")
+@command(
+    "completion",
+    examples=(
+        ("completion bash > ~/.local/share/bash-completion/completions/reconciler", "For bash"),
+        ("completion zsh > ~/.zfunc/_reconciler", "For zsh, with ~/.zfunc in fpath"),
+        ("completion fish > ~/.config/fish/completions/reconciler.fish", "For fish"),
+    ),
+    page="docs/shell.md",
+)
 @click.argument("shell", type=click.Choice(_SHELLS), metavar="SHELL")
 @click.pass_context
-def execute(context: click.Context, shell: str) -> None:
+def completion_command(context: click.Context, shell: str) -> None:
     """Print the completion script of a shell: bash, zsh or fish.
 
     It completes commands, options, files, and the environments and resources of the workspace.

@@ -21,14 +21,16 @@ from reconciler.cli.output import render_options
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.errors import ExitCode
 
-EXAMPLES = (
-    ("drift", "Show what changed in live state, and who changed it"),
-    ("drift 'orders-*' --no-attribute", "Look at some resources, without the activity log"),
-    ("drift -e production --format markdown", "Show drift as a comment or an issue"),
+
+@command(
+    "drift",
+    examples=(
+        ("drift", "Show what changed in live state, and who changed it"),
+        ("drift 'orders-*' --no-attribute", "Look at some resources, without the activity log"),
+        ("drift -e production --format markdown", "Show drift as a comment or an issue"),
+    ),
+    page="docs/operations.md",
 )
-
-
-@command("drift", examples=EXAMPLES, page="docs/operations.md")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
 @base_option
@@ -39,7 +41,7 @@ EXAMPLES = (
 )
 @format_option("drift")
 @client_options
-def execute(
+def drift_command(
     names: tuple[str, ...], *, output_format: str, attribute: bool, base: str | None, **options: Any
 ) -> ExitCode:
     """Show what changed in live state since the git base. Changes nothing.

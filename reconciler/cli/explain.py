@@ -17,16 +17,18 @@ if TYPE_CHECKING:
 
     from reconciler.commands.explaining import Entry
 
-EXAMPLES = (
-    ("explain batch_export.destination.S3.prefix", "A field: type, default, servers"),
-    ("explain policy", "What the policy of an environment can set"),
-    ("explain history-lost", "A consequence"),
+
+@command(
+    "explain",
+    examples=(
+        ("explain batch_export.destination.S3.prefix", "A field: type, default, servers"),
+        ("explain policy", "What the policy of an environment can set"),
+        ("explain history-lost", "A consequence"),
+    ),
+    page="docs/operations.md",
 )
-
-
-@command("explain", examples=EXAMPLES, page="docs/operations.md")
 @click.argument("name", required=False, metavar="[NAME]")
-def execute(name: str | None) -> None:
+def explain_command(name: str | None) -> None:
     """Print what the reference says about a field, a code, a consequence or a known refusal.
 
     NAME is a path of fields such as batch_export.destination.S3.prefix or policy.prune, or its end,

@@ -16,14 +16,16 @@ from reconciler.errors import BadUsage
 
 STDIN = Path("-")
 
-EXAMPLES = (
-    ("fmt", "Format every file of the workspace"),
-    ("fmt --check --diff", "Show what would change, and exit with 1 if anything would"),
-    ("fmt - < exports/web.yaml", "Format a text, as editors do"),
+
+@command(
+    "fmt",
+    examples=(
+        ("fmt", "Format every file of the workspace"),
+        ("fmt --check --diff", "Show what would change, and exit with 1 if anything would"),
+        ("fmt - < exports/web.yaml", "Format a text, as editors do"),
+    ),
+    page="docs/configuration.md",
 )
-
-
-@command("fmt", examples=EXAMPLES, page="docs/configuration.md")
 @folder_option
 @option("--check", is_flag=True, help="Write nothing; exit with 1 if a file would change.")
 @option("--diff", is_flag=True, help="Write nothing; show what would change.")
@@ -34,7 +36,7 @@ EXAMPLES = (
     help="Name of the file on stdin, for messages and to recognize reconciler.yaml.",
 )
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-def execute(
+def fmt_command(
     folder: Path | None, files: tuple[Path, ...], *, name: str | None, check: bool, diff: bool
 ) -> int:
     """Format the files: keys in the order of the reference, indentation, blank lines.

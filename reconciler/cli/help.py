@@ -10,20 +10,22 @@ from reconciler.cli.streams import write_result
 from reconciler.errors import BadUsage
 from reconciler.model.address import choice
 
-EXAMPLES = (
-    ("help", "List the commands"),
-    ("help plan", "Show the options and examples of `plan`"),
-)
-
 
 def _names(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     return [name for name in COMMANDS if name.startswith(incomplete)]
 
 
-@command("help", examples=EXAMPLES, page="README.md")
+@command(
+    "help",
+    examples=(
+        ("help", "List the commands"),
+        ("help plan", "Show the options and examples of `plan`"),
+    ),
+    page="README.md",
+)
 @click.argument("name", required=False, metavar="[COMMAND]", shell_complete=_names)
 @click.pass_context
-def execute(context: click.Context, name: str | None) -> None:
+def help_command(context: click.Context, name: str | None) -> None:
     """Show the help of a command, or of the program."""
     root = context.find_root()
     if name is None:

@@ -38,17 +38,19 @@ layout_option = option(
 
 _KINDS = ", ".join(kind.name for kind in all_kinds())
 
-EXAMPLES = (
-    ("import", "Import everything that is not in the files"),
-    ("import --project 'Web shop' --dry-run", "Show what would be written for one project"),
-    (
-        "import --id 0192a3c4-0000-0000-0000-5b6d7e8f9a0b --into exports/web.yaml",
-        "Import one object into a file",
+
+@command(
+    "import",
+    examples=(
+        ("import", "Import everything that is not in the files"),
+        ("import --project 'Web shop' --dry-run", "Show what would be written for one project"),
+        (
+            "import --id 0192a3c4-0000-0000-0000-5b6d7e8f9a0b --into exports/web.yaml",
+            "Import one object into a file",
+        ),
     ),
+    page="docs/importing.md",
 )
-
-
-@command("import", examples=EXAMPLES, page="docs/importing.md")
 @workspace_options
 @client_options
 @option("--project", **PARENTS, help="Only these projects and what is in them.")
@@ -64,7 +66,7 @@ EXAMPLES = (
 )
 @option("--dry-run", is_flag=True, help="Show what would be written, as a diff.")
 @format_option("imported")
-def execute(*, output_format: str, **options: Any) -> int:
+def import_command(*, output_format: str, **options: Any) -> int:
     """Write live objects into files of the workspace. Does not change live state.
 
     Without options, imports everything that is not in the files yet. A plan of the written files

@@ -19,17 +19,19 @@ if TYPE_CHECKING:
     from reconciler.commands.initialising import InitOptions
     from reconciler.importing.texts import Layout
 
-EXAMPLES = (
-    (
-        "init --base-url https://eu.posthog.com --organization 0188461e-…",
-        "Create a workspace in the current folder",
+
+@command(
+    "init",
+    examples=(
+        (
+            "init --base-url https://eu.posthog.com --organization 0188461e-…",
+            "Create a workspace in the current folder",
+        ),
+        ("init -C pipelines --import", "Create one in a folder, from live state"),
+        ("init --ci github -C pipelines", "Add workflows for a workspace to its repository"),
     ),
-    ("init -C pipelines --import", "Create one in a folder, from live state"),
-    ("init --ci github -C pipelines", "Add workflows for a workspace to its repository"),
+    page="docs/importing.md",
 )
-
-
-@command("init", examples=EXAMPLES, page="docs/importing.md")
 @new_folder_option
 @option(
     "-e",
@@ -58,7 +60,7 @@ EXAMPLES = (
     help="Also write a pipeline into the repository; of an existing workspace, only this.",
 )
 @option("--schemas", is_flag=True, help="Only overwrite the schemas for editors.")
-def execute(*, schemas: bool, layout: Layout | None, host: str | None, **options: Any) -> int:
+def init_command(*, schemas: bool, layout: Layout | None, host: str | None, **options: Any) -> int:
     """Create a workspace, with comments that explain its files.
 
     The schemas for editors go into .reconciler/, and the files refer to them. Existing files are

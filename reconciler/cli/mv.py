@@ -14,20 +14,25 @@ from reconciler.cli.options import folder_of, folder_option
 from reconciler.cli.output import style_of
 from reconciler.cli.streams import write_note, write_result
 
-EXAMPLES = (
-    ("mv web shop", "Rename the key of a resource in all files"),
-    ("mv batch_export.orders orders-hourly --diff", "Show what would change"),
-    ("mv orders --name 'Hourly orders'", "Change the name in the service, keep the live object"),
+
+@command(
+    "mv",
+    examples=(
+        ("mv web shop", "Rename the key of a resource in all files"),
+        ("mv batch_export.orders orders-hourly --diff", "Show what would change"),
+        (
+            "mv orders --name 'Hourly orders'",
+            "Change the name in the service, keep the live object",
+        ),
+    ),
+    page="docs/configuration.md",
 )
-
-
-@command("mv", examples=EXAMPLES, page="docs/configuration.md")
 @folder_option
 @option("--name", metavar="NAME", help="Also change `name:`, so that the plan is an update.")
 @option("--diff", "--dry-run", "diff", is_flag=True, help="Write nothing; show what would change.")
 @click.argument("old", shell_complete=completing.resources)
 @click.argument("new", required=False)
-def execute(
+def mv_command(
     folder: Path | None, old: str, new: str | None, *, name: str | None, diff: bool
 ) -> None:
     """Rename the key of a resource in all files that mention it, without changing live state.

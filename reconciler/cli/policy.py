@@ -24,17 +24,20 @@ from reconciler.errors import BadUsage
 from reconciler.model.text import listed, several
 from reconciler.render.formats import writer_of
 
-EXAMPLES = (
-    ("policy test plan.json", "Test a saved plan with the rules of the workspace"),
-    ("policy test plans/*.json --rules rules.yaml", "Test several with the rules of a file"),
-    ("policy test plan.json --format sarif", "Write the findings for code scanning"),
-)
 _ACTIONS = ("test",)
 _MOST_UNUSED = 10
 _PASSED = "No plan breaks a rule"
 
 
-@command("policy", examples=EXAMPLES, page="docs/policy.md")
+@command(
+    "policy",
+    examples=(
+        ("policy test plan.json", "Test a saved plan with the rules of the workspace"),
+        ("policy test plans/*.json --rules rules.yaml", "Test several with the rules of a file"),
+        ("policy test plan.json --format sarif", "Write the findings for code scanning"),
+    ),
+    page="docs/policy.md",
+)
 @click.argument("action", type=click.Choice(_ACTIONS), metavar="test")
 @click.argument(
     "plans",
@@ -47,7 +50,7 @@ _PASSED = "No plan breaks a rule"
 @folder_option
 @files_options
 @format_option("diagnostics")
-def execute(
+def policy_command(
     action: str, plans: tuple[Path, ...], *, rules: Path | None, output_format: str, **options: Any
 ) -> int:
     """Test the rules of the policy on saved plans. No network, secret or API key is needed.

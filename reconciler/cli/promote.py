@@ -17,13 +17,15 @@ from reconciler.cli.streams import write_note, write_result
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.errors import ExitCode
 
-EXAMPLES = (
-    ("promote --from staging --to production", "Give production what staging has"),
-    ("promote --from staging --to production lake --diff", "Show the edits for one resource"),
+
+@command(
+    "promote",
+    examples=(
+        ("promote --from staging --to production", "Give production what staging has"),
+        ("promote --from staging --to production lake --diff", "Show the edits for one resource"),
+    ),
+    page="docs/operations.md",
 )
-
-
-@command("promote", examples=EXAMPLES, page="docs/operations.md")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @folder_option
 @option(
@@ -47,7 +49,7 @@ EXAMPLES = (
 @option("--no-plan", is_flag=True, help="Do not show the plan of B, which needs an API key.")
 @files_options
 @client_options
-def execute(
+def promote_command(
     names: tuple[str, ...],
     *,
     first: str,

@@ -19,14 +19,16 @@ from reconciler.errors import ExitCode
 from reconciler.model.public import as_json
 from reconciler.model.text import printable
 
-EXAMPLES = (
-    ("pull --diff", "Show what would change in the files"),
-    ("pull orders", "Keep the live values of one resource"),
-    ("pull -e production", "Write all drift of an environment into the files"),
+
+@command(
+    "pull",
+    examples=(
+        ("pull --diff", "Show what would change in the files"),
+        ("pull orders", "Keep the live values of one resource"),
+        ("pull -e production", "Write all drift of an environment into the files"),
+    ),
+    page="docs/operations.md",
 )
-
-
-@command("pull", examples=EXAMPLES, page="docs/operations.md")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completing.resources)
 @workspace_options
 @base_option
@@ -40,7 +42,7 @@ EXAMPLES = (
     help="Output format.",
 )
 @client_options
-def execute(
+def pull_command(
     names: tuple[str, ...],
     *,
     output_format: str,

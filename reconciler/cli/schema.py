@@ -11,19 +11,21 @@ from reconciler.errors import BadUsage
 from reconciler.model.schemas import nearest_schema, schema, schema_names
 from reconciler.model.text import plain_json
 
-EXAMPLES = (
-    ("schema", "List the schemas"),
-    ("schema plan > plan.schema.json", "Write the schema of saved plans to a file"),
-)
-
 
 def _names(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     return [name for name in schema_names() if name.startswith(incomplete)]
 
 
-@command("schema", examples=EXAMPLES, page="docs/configuration.md")
+@command(
+    "schema",
+    examples=(
+        ("schema", "List the schemas"),
+        ("schema plan > plan.schema.json", "Write the schema of saved plans to a file"),
+    ),
+    page="docs/configuration.md",
+)
 @click.argument("name", required=False, shell_complete=_names)
-def execute(name: str | None) -> None:
+def schema_command(name: str | None) -> None:
     """Print a JSON Schema (2020-12) by name, or list the names."""
     if name is None:
         write_result("".join(f"{listed}\n" for listed in schema_names()))

@@ -23,17 +23,19 @@ from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.streams import write_result
 from reconciler.render.formats import writer_of
 
-EXAMPLES = (
-    ("show plan.json", "Print a saved plan"),
-    ("show plan.json --format markdown", "Print it as a comment for a pull request"),
-    (
-        "show --resolved batch_export.lake -e production",
-        "Print a resource with the origin of every field",
+
+@command(
+    "show",
+    examples=(
+        ("show plan.json", "Print a saved plan"),
+        ("show plan.json --format markdown", "Print it as a comment for a pull request"),
+        (
+            "show --resolved batch_export.lake -e production",
+            "Print a resource with the origin of every field",
+        ),
     ),
+    page="docs/output.md",
 )
-
-
-@command("show", examples=EXAMPLES, page="docs/output.md")
 @click.argument("plan_file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @option(
     "--resolved",
@@ -48,7 +50,7 @@ EXAMPLES = (
 @unmanaged_option
 @summary_option
 @since_option
-def execute(
+def show_command(
     plan_file: Path | None,
     address: str | None,
     *,

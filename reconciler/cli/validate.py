@@ -12,17 +12,19 @@ from reconciler.cli.output import is_interactive, render_options
 from reconciler.cli.streams import write_result
 from reconciler.render.formats import writer_of
 
-EXAMPLES = (
-    ("validate", "Check every environment"),
-    ("validate -e production --strict", "Check one environment; warnings are errors"),
-    ("validate --format github", "Annotate the lines of a pull request"),
+
+@command(
+    "validate",
+    examples=(
+        ("validate", "Check every environment"),
+        ("validate -e production --strict", "Check one environment; warnings are errors"),
+        ("validate --format github", "Annotate the lines of a pull request"),
+    ),
+    page="docs/configuration.md",
 )
-
-
-@command("validate", examples=EXAMPLES, page="docs/configuration.md")
 @workspace_options
 @format_option("diagnostics")
-def execute(output_format: str, **options: Any) -> int:
+def validate_command(output_format: str, **options: Any) -> int:
     """Check the files: structure, references, and all that needs no network.
 
     Without -e, every environment is checked. No secret and no API key is needed.
