@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from reconciler.errors import ExitCode
-from reconciler.model.backfill_plan import BackfillPlan, ObjectEnds
 from reconciler.model.change import Change
 from reconciler.model.plan import Plan
+
+if TYPE_CHECKING:
+    # `plan` imports the events, and needs no intervals.
+    from reconciler.model.backfill_plan import BackfillPlan, ObjectEnds
 
 
 class Planned(Struct, frozen=True):

@@ -12,9 +12,6 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.cli.exit_codes import exit_code_of_audit
-from reconciler.commands.backfills import Backfilled, BackfillRequest, Screen, backfill
-from reconciler.commands.cancelling import cancel
-from reconciler.commands.gaps import GapRequest, gaps
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.saved import applied_plan
@@ -29,6 +26,9 @@ from reconciler.model.codec.backfill_plan import (
 from reconciler.model.codec.log import read_log
 from reconciler.model.codec.plan import InvalidPlanFile
 from reconciler.model.event import Event, Sent, Waiting
+from reconciler.operations.backfills import Backfilled, BackfillRequest, Screen, backfill
+from reconciler.operations.cancelling import cancel
+from reconciler.operations.gaps import GapRequest, gaps
 from reconciler.render.backfills import ends_as_text
 from reconciler.render.style import PLAIN
 from tests.conftest import StartService

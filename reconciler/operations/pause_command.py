@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reconciler.cli.command import command
-from reconciler.cli.pausing import pausing_options, toggled
+from reconciler.operations.toggling import pausing_options, toggled
 
 EXAMPLES = (
     ("pause lake", "Pause an export"),

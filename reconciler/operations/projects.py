@@ -15,7 +15,6 @@ from reconciler.commands.files import write_private
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.commands.targets import Target, read_targets
 from reconciler.errors import (
     AmbiguousOutcome,
     BadUsage,
@@ -31,6 +30,7 @@ from reconciler.model.redaction import Revealed
 from reconciler.model.request import Routes
 from reconciler.model.text import json_shown
 from reconciler.model.values import JSON
+from reconciler.operations.targets import Target, read_targets
 from reconciler.reading.calls import NotOffered, ObjectCalls
 from reconciler.reading.live import live_object, read_object
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from reconciler.cli.backfill import say_not_started, started
 from reconciler.cli.command import command, option
-from reconciler.cli.pausing import pausing_options, toggled
 from reconciler.cli.streams import write_message, write_note
 from reconciler.errors import BadUsage, ExitCode, Interrupted, ReconcilerError
+from reconciler.operations.backfill_command import say_not_started, started
+from reconciler.operations.toggling import pausing_options, toggled
 
 if TYPE_CHECKING:
-    from reconciler.commands.pausing import PauseRequest
     from reconciler.model.change import Change
+    from reconciler.operations.pausing import PauseRequest
+
 
 EXAMPLES = (
     ("unpause lake", "Unpause an export; its skipped runs are not made up for"),
@@ -52,7 +53,7 @@ def unpause_command(names: tuple[str, ...], *, backfill: bool, **options: Any) -
 
 def _backfilled(changes: Sequence[Change], request: PauseRequest) -> int:
     """Backfill what the pauses of exports left out, and return the exit code."""
-    from reconciler.commands.backfills import BackfillRequest
+    from reconciler.operations.backfills import BackfillRequest
     from reconciler.render.progress import error_as_text
 
     try:

@@ -23,16 +23,17 @@ from reconciler.cli.options import (
 from reconciler.cli.output import render_options
 from reconciler.cli.signals import stop_on_signals
 from reconciler.cli.streams import write_message, write_report
-from reconciler.commands.projects import project, project_activity, project_demo_data
 from reconciler.errors import BadUsage
 from reconciler.model.text import printable, quoted
+from reconciler.operations.projects import project, project_activity, project_demo_data
 from reconciler.render.formats import writer_of
 
 if TYPE_CHECKING:
-    from reconciler.commands.projects import ProjectRequest
     from reconciler.commands.runtime import Runtime
     from reconciler.model.project_report import ProjectDetails
     from reconciler.model.redaction import Mask
+    from reconciler.operations.projects import ProjectRequest
+
 
 EXAMPLES = (
     ("projects list -e production", "List the projects, with the number of their exports"),
@@ -72,7 +73,7 @@ def projects_command(action: str, name: str | None, output_format: str, **option
     the project is read to see whether the token changed.
     """
     from reconciler.cli.running import show_report
-    from reconciler.commands.projects import ProjectRequest, ProjectsRequest, projects
+    from reconciler.operations.projects import ProjectRequest, ProjectsRequest, projects
 
     _check_options(action, name, options)
     workspace = workspace_of(options)
@@ -91,7 +92,7 @@ def projects_command(action: str, name: str | None, output_format: str, **option
 
 def _reset(request: ProjectRequest, out: Path | None, *, asks: bool) -> tuple[ProjectDetails, Mask]:
     from reconciler.cli.running import read_line, run_shown, runtime
-    from reconciler.commands.projects import ResetRequest, reset_token
+    from reconciler.operations.projects import ResetRequest, reset_token
 
     world = runtime()
     if asks and not world.interactive:

@@ -14,7 +14,6 @@ from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.commands.targets import read_targets
 from reconciler.errors import ReconcilerError
 from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
@@ -22,6 +21,7 @@ from reconciler.model.file_change import FileChange
 from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.text import listed
+from reconciler.operations.targets import read_targets
 from reconciler.planning.pausing import Toggling
 from reconciler.workspace.writing import write_files
 

@@ -27,7 +27,7 @@ def doctor_command(output_format: str, **options: Any) -> ExitCode:
     check failed.
     """
     from reconciler.cli.running import show_report
-    from reconciler.commands.diagnosing import diagnose
+    from reconciler.operations.diagnosing import diagnose
 
     report = show_report("health", output_format, partial(diagnose, workspace_of(options)))
     return ExitCode.ERROR if report.failed else ExitCode.FINE

@@ -11,13 +11,13 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.running import POLL, Opened, opened, read_run
 from reconciler.commands.runtime import Runtime
 from reconciler.model.kind import Dialect
 from reconciler.model.moments import Moment, window_at
 from reconciler.model.run import LogEntry, Run
 from reconciler.model.run_report import LogReport, Matched
 from reconciler.operations.log_pages import MOST, LogFilter, read_logs
+from reconciler.operations.running import POLL, Opened, opened, read_run
 from reconciler.planning.run_logs import entries_of, window_of
 from reconciler.reading.calls import NotOffered
 

@@ -14,7 +14,6 @@ from reconciler.client import Transport
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.commands.targets import Target, read_targets
 from reconciler.errors import BadUsage, NotFound
 from reconciler.model.field_types import Instant
 from reconciler.model.kind import Dialect
@@ -32,6 +31,7 @@ from reconciler.model.run_report import (
 )
 from reconciler.model.text import printable, quoted
 from reconciler.operations.run_history import valid
+from reconciler.operations.targets import Target, read_targets
 from reconciler.reading.calls import ObjectCalls
 
 POLL = 10.0

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from reconciler.model.status import State, StatusReport
     from reconciler.render.options import RenderOptions
 
+
 _PAUSE = 60
 """Seconds between two reports of --watch."""
 EXAMPLES = (
@@ -102,7 +103,7 @@ def status_command(
     glob. Reads only the lists. Ctrl-C ends --watch with the exit code of the last report.
     """
     from reconciler.cli.running import run_shown, runtime
-    from reconciler.commands.status import StatusRequest, status
+    from reconciler.operations.status import StatusRequest, status
 
     request = StatusRequest(workspace_of(options), names, options["project"])
     how = render_options()

@@ -15,7 +15,6 @@ from reconciler.client import Transport, together
 from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.commands.targets import kind_with
 from reconciler.errors import ReconcilerError, SecretUnavailable, ServiceError
 from reconciler.model.action import Action
 from reconciler.model.change import Change
@@ -28,6 +27,7 @@ from reconciler.model.preflight import Preflight, PreflightReport
 from reconciler.model.resource import Resource
 from reconciler.model.values import secret_refs, value_at
 from reconciler.operations.destination_tests import count_steps, run_steps
+from reconciler.operations.targets import kind_with
 from reconciler.planning.bodies import create_body
 from reconciler.reading.calls import NotOffered, ObjectCalls
 

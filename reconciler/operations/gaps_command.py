@@ -17,6 +17,7 @@ from reconciler.model.moments import duration_of, moment_of
 if TYPE_CHECKING:
     from reconciler.client.limits import Estimate
 
+
 EXAMPLES = (
     ("gaps", "Look for gaps of the last seven days in every export"),
     ("gaps lake 'orders-*' --since 30d", "Look at some exports, for a month"),
@@ -40,7 +41,7 @@ def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> 
     and no gap.
     """
     from reconciler.cli.running import show_report
-    from reconciler.commands.gaps import GapRequest, gaps
+    from reconciler.operations.gaps import GapRequest, gaps
 
     request = GapRequest(workspace_of(options), names, **window_options(options))
     result = show_report("gaps", output_format, lambda world: gaps(request, world, announce))

@@ -15,8 +15,6 @@ from platform import python_version
 
 from msgspec.structs import replace
 
-from reconciler.commands.diagnosing_access import access_checks
-from reconciler.commands.diagnosing_network import network_checks
 from reconciler.commands.loading import deciding_base
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
@@ -26,6 +24,8 @@ from reconciler.errors import GitUnavailable, ReconcilerError
 from reconciler.model.connection import ClientOptions
 from reconciler.model.health import Check, HealthReport
 from reconciler.model.text import several
+from reconciler.operations.diagnosing_access import access_checks
+from reconciler.operations.diagnosing_network import network_checks
 from reconciler.version import __version__
 from reconciler.workspace.git.repository import Repository
 from reconciler.workspace.sources import WORKSPACE_FILE

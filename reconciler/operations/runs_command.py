@@ -28,6 +28,7 @@ from reconciler.render.style import Style
 if TYPE_CHECKING:
     from reconciler.commands.runtime import Runtime
 
+
 EXAMPLES = (
     ("runs lake", "The newest 20 runs of an export"),
     ("runs lake --status Failed --since 30d --all", "All runs of a month that failed"),
@@ -72,7 +73,7 @@ def runs_command(
     change.
     """
     from reconciler.cli.running import show_report
-    from reconciler.commands.running import RunsRequest, follow_runs, runs
+    from reconciler.operations.running import RunsRequest, follow_runs, runs
     from reconciler.render.runs import change_as_text
 
     request = RunsRequest(

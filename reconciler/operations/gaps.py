@@ -14,7 +14,6 @@ from reconciler.client.limits import Estimate
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
-from reconciler.commands.targets import Target, Targets, read_targets
 from reconciler.errors import BadUsage
 from reconciler.model.gaps import Gap, GapReport, ObjectGaps
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
@@ -26,6 +25,7 @@ from reconciler.operations.run_history import (
     read_backfills,
     read_runs,
 )
+from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.planning.gaps import History, due_intervals, gaps_of
 from reconciler.reading.calls import ObjectCalls
 

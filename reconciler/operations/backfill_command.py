@@ -33,10 +33,12 @@ from reconciler.render.formats import DEFAULT, writer_of
 
 if TYPE_CHECKING:
     from reconciler.client.limits import Estimate
-    from reconciler.commands.backfills import Backfilled, BackfillRequest
+    from reconciler.commands.options import WorkspaceOptions
     from reconciler.commands.runtime import Runtime
     from reconciler.model.backfill_plan import BackfillPlan
+    from reconciler.operations.backfills import Backfilled, BackfillRequest
     from reconciler.render.progress import Progress
+
 
 EXAMPLES = (
     ("backfill '*' --gaps", "Close the gaps of every export, with one approval"),
@@ -80,9 +82,9 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     complete.
     """
     from reconciler.cli.running import runtime
-    from reconciler.commands.backfills import BackfillRequest
-    from reconciler.commands.cancelling import cancel
     from reconciler.commands.recording import Outputs
+    from reconciler.operations.backfills import BackfillRequest
+    from reconciler.operations.cancelling import cancel
 
     workspace = workspace_of(options)
     if options["cancelled"]:
@@ -120,14 +122,25 @@ def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     return started(request, is_json=is_json, out=out)
 
 
+def apply_saved(
+    workspace: WorkspaceOptions, plan: BackfillPlan, *, log_file: Path | None, is_json: bool
+) -> ExitCode:
+    """Start the backfills of a saved plan, and return the exit code."""
+    from reconciler.commands.recording import Outputs
+    from reconciler.operations.backfills import BackfillRequest
+
+    request = BackfillRequest(workspace, saved=plan, outputs=Outputs(log_file))
+    return started(request, is_json=is_json)
+
+
 def started(
     request: BackfillRequest, *, is_json: bool = False, out: Path | None = None
 ) -> ExitCode:
     """Plan, show, approve and start backfills; print how they ended; return the exit code."""
     from reconciler.cli.running import progress, runtime, shown
-    from reconciler.commands.backfills import Screen, backfill
     from reconciler.model.backfill_plan import BackfillState
     from reconciler.model.redaction import masked_in
+    from reconciler.operations.backfills import Screen, backfill
     from reconciler.render.backfills import backfills_as_json, ends_as_text
 
     listener, world = progress(), runtime()

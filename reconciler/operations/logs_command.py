@@ -17,9 +17,9 @@ from reconciler.cli.options import (
     workspace_options,
 )
 from reconciler.cli.output import render_options
-from reconciler.cli.runs import check_follow, follow_shown, window_of
 from reconciler.errors import BadUsage
 from reconciler.model.run_report import LEVELS
+from reconciler.operations.runs_command import check_follow, follow_shown, window_of
 
 EXAMPLES = (
     ("logs lake", "The newest 100 entries of an export"),
@@ -57,9 +57,9 @@ def logs_command(
     output says which. With --follow, json prints a line for each entry.
     """
     from reconciler.cli.running import show_report
-    from reconciler.commands.log_reading import LogsRequest, follow_logs, logs
     from reconciler.model.run_report import levels_from
     from reconciler.operations.log_pages import LogFilter
+    from reconciler.operations.log_reading import LogsRequest, follow_logs, logs
     from reconciler.render.runs import entry_as_text
 
     first, last = window_of(options)

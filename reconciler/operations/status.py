@@ -10,11 +10,11 @@ from msgspec import Struct, field
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
-from reconciler.commands.targets import Target, read_targets
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.plan_options import PlanOptions
 from reconciler.model.status import StatusReport
+from reconciler.operations.targets import Target, read_targets
 from reconciler.planning.status import Judged, status_of, worst_first
 
 

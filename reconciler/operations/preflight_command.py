@@ -38,7 +38,7 @@ def preflight_command(
     failed.
     """
     from reconciler.cli.running import progress, read_line, show_report
-    from reconciler.commands.preflighting import PreflightRequest, preflight
+    from reconciler.operations.preflighting import PreflightRequest, preflight
 
     listener = progress()
 

@@ -11,14 +11,11 @@ from msgspec.structs import replace
 
 from reconciler.client import Transport, together
 from reconciler.client.limits import Estimate
-from reconciler.commands.gaps import gaps_in, rows_of_a_run
 from reconciler.commands.lock import only_apply
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.recording import Outputs, recording
-from reconciler.commands.running import BEGINNING
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.commands.targets import Target, Targets, read_targets
 from reconciler.errors import BadUsage, ReconcilerError, StalePlan
 from reconciler.model.backfill_plan import (
     BackfillEnd,
@@ -34,7 +31,10 @@ from reconciler.model.plan import PlanSource
 from reconciler.model.run import Run
 from reconciler.model.text import listed, several
 from reconciler.operations.backfilling import Backfiller, rows_of, run_all
+from reconciler.operations.gaps import gaps_in, rows_of_a_run
 from reconciler.operations.run_history import latest_runs, read_backfills, read_runs
+from reconciler.operations.running import BEGINNING
+from reconciler.operations.targets import Target, Targets, read_targets
 from reconciler.planning.backfills import (
     aligned_range,
     bound,

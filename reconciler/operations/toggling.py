@@ -21,10 +21,11 @@ from reconciler.errors import BadUsage
 from reconciler.model.text import listed, printable
 
 if TYPE_CHECKING:
-    from reconciler.commands.pausing import Paused, PauseRequest
     from reconciler.commands.planning import PlanResult
     from reconciler.model.action import Action
     from reconciler.model.event import Report
+    from reconciler.operations.pausing import Paused, PauseRequest
+
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _MOST_LISTED = 10
@@ -63,8 +64,8 @@ def toggled(
     from reconciler.authoring.difference import differences_as_text
     from reconciler.cli.running import progress, shown
     from reconciler.commands.applying import Screen
-    from reconciler.commands.pausing import PauseRequest, pause
     from reconciler.commands.recording import Outputs
+    from reconciler.operations.pausing import PauseRequest, pause
 
     is_json = options["output_format"] == "json"
     log_file: Path | None = options["log_file"]

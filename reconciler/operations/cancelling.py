@@ -7,12 +7,12 @@ from collections.abc import Callable
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
-from reconciler.commands.targets import read_targets
 from reconciler.errors import BadUsage, Invalid, ReconcilerError
 from reconciler.model.live import id_text
 from reconciler.model.run import BackfillRow
 from reconciler.model.text import printable, quoted
 from reconciler.operations.run_history import read_backfills
+from reconciler.operations.targets import read_targets
 from reconciler.reading.calls import NotOffered, ObjectCalls
 
 _CANCELLED = "Cancelled"
