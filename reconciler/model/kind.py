@@ -304,6 +304,9 @@ class Kind(Struct, frozen=True):
         The policy key that must be true before any object of this kind is deleted.
     detail
         Whether lists have a short form, so that managed objects are read one by one.
+    deleted_in_steps
+        The dialects that delete what an object contained before, too, by one request for each of
+        them, which is answered with 500 (docs/service.md 4.3).
     deleted_by
         The fields that a PATCH sets to delete an object, None if DELETE does it.
     pending_deletion
@@ -332,6 +335,7 @@ class Kind(Struct, frozen=True):
     detail: bool = False
     stamp: str = ""
     deleted_by: JSONObject | None = None
+    deleted_in_steps: tuple[Dialect, ...] = ()
     pending_deletion: Callable[[JSONObject], bool] = _never
     dialect_of: Callable[[JSONObject], Dialect | None] = _unknown
     activity: Path = ()
@@ -415,7 +419,9 @@ def kind_of(name: str, special: Collection[Field] = ()) -> Kind:
     """Return the kind of a schema with `x-kind`. `special` fields have more than the schema."""
     words = dict(known_schema(name)["x-kind"])
     fields = fields_of(name, special, parent_key=words.get("parent_key"))
-    return Kind(name=name, paths=Paths(**words.pop("paths")), fields=fields, **words)
+    steps = tuple(map(Dialect, words.pop("deleted_in_steps", ())))
+    paths = Paths(**words.pop("paths"))
+    return Kind(name=name, paths=paths, fields=fields, deleted_in_steps=steps, **words)
 
 
 def fields_of(

@@ -200,13 +200,13 @@ class _Finder(Struct, frozen=True):
         if not self.was_live(match):
             return []
         kind, inside = match.kind.name, defaultdict[str, set[Address]](set)
-        found = [
+        pairs = [
             (child.resource.address, item) for child in children for item in self.doubled_by(child)
         ]
         for child in self.inside_at_base.get(match.resource.address, ()):
             named = self.named.get((child.address.kind, plain_name(child.name)), ())
-            found += [(child.address, item) for item in named]
-        for child_address, item in found:
+            pairs += [(child.address, item) for item in named]
+        for child_address, item in pairs:
             if item.parent_id is not None and (kind, item.parent_id) in self.objects:
                 inside[item.parent_id].add(child_address)
         ranked = sorted(inside.items(), key=lambda pair: (-len(pair[1]), pair[0]))
