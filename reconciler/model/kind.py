@@ -37,7 +37,7 @@ _PLAIN: Mapping[str, FieldType] = {
 
 
 _SET_BY_KIND = (
-    *("type", "reset", "after_create", "null_in_create", "toggle", "sent_with"),
+    *("type", "reset", "after_create", "null_in_create", "toggle", "sent_with", "resets"),
     "fixed_since",
     *("aliases", "renamed_since", "read_at", "verbatim"),
 )
@@ -201,6 +201,9 @@ class Field(Struct, frozen=True):
         The calls that change it, for a boolean with actions of its own.
     sent_with
         Fields beside it that must be in the same PATCH (docs/service.md 1.2, 1.6).
+    resets
+        Fields beside it that a PATCH without them resets, each with the field whose change ends
+        the meaning of its live value.
     fixed_since
         The first dialect in which it cannot change in place.
     aliases
@@ -223,6 +226,7 @@ class Field(Struct, frozen=True):
     null_in_create: bool = False
     toggle: Toggle | None = None
     sent_with: tuple[str, ...] = ()
+    resets: Mapping[str, str] = field(default_factory=dict)
     fixed_since: Dialect | None = None
     aliases: tuple[str, ...] = ()
     renamed_since: Mapping[Dialect, str] = field(default_factory=dict)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -628,3 +630,33 @@ def test_a_project_with_a_kept_or_ignored_export_is_not_deleted() -> None:
     base = desired_of(WEB, project("app"), export())
     assert of_web(GIT, Base(base, "c0ffee", kept=kept)) == ["kept"]
     assert of_web(replace(GIT, ignore=("La*",)), desired_of(WEB, project("app"))) == ["ignore"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "live", "sent"),
+    [
+        pytest.param({"offset_hour": 7}, {}, {"offset_day": 3, "offset_hour": 7}, id="hour"),
+        pytest.param({"offset_day": 1}, {}, {"offset_day": 1, "offset_hour": 5}, id="day"),
+        pytest.param(
+            {"offset_hour": 5, "timezone": "Europe/Berlin"},
+            {"timezone": "UTC"},
+            {"offset_day": 3, "offset_hour": 5, "timezone": "Europe/Berlin"},
+            id="zone",
+        ),
+        pytest.param({"interval": "day", "offset_hour": 7}, {}, {"offset_hour": 7}, id="interval"),
+        pytest.param({"end_at": "2027-01-01"}, {}, {}, id="another field"),
+    ],
+)
+def test_fidelity_week_a_patch_of_one_offset_keeps_the_other(
+    spec: dict[str, Any], live: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    week = {"interval": "week", "offset_day": 3, "offset_hour": 5, "timezone": "UTC", **live}
+    own = export(**{"interval": "week", **spec})
+    state = live_of(live_project(), live_export(**week), dialect=Dialect.V2026)
+    (change,) = planned(desired_of(project(), own), state).effective
+    body = {name: value for name, value in (change.body or {}).items() if name in week}
+    body.pop("interval", None)
+    assert body == sent
+    kept = [item.message for item in change.consequences if item.rule == "offset-kept"]
+    assert bool(kept) is (sent.keys() - spec.keys() > set())
+    assert ("offset_day" in change.seen) is ("offset_day" in sent)
