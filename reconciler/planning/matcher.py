@@ -304,7 +304,8 @@ class _Matcher(Struct, dict=True):
             )
             count = f"{len(candidates)} live {start.kind.collection}"
             problem = f"{count} {'are' if same else 'may be'} {those}"
-            self.ambiguities.add_choice(start.kind, start.resource.address, problem, candidates)
+            address, former = start.resource.address, start.resource.lifecycle.renamed_from
+            self.ambiguities.add_choice(start.kind, address, problem, candidates, former)
         self._claim(start, candidates[0] if len(candidates) == 1 else None)
 
     def _claim(self, start: Match, live: LiveObject | None) -> None:
@@ -317,12 +318,10 @@ class _Matcher(Struct, dict=True):
         self.matches[address] = start
 
     def _of_former_name(self, start: Match) -> list[LiveObject]:
-        """Return the unclaimed objects of the first former name that any object has."""
-        resource = start.resource
-        for name in resource.lifecycle.renamed_from:
-            if candidates := self._renamable(start, self._named(start, name)):
-                return candidates
-        return []
+        """Return the unclaimed objects of all former names: none of them counts more."""
+        names = start.resource.lifecycle.renamed_from
+        objects = (item for name in names for item in self._named(start, name))
+        return self._renamable(start, {item.id: item for item in objects}.values())
 
     def _at_base(self, start: Match) -> list[LiveObject]:
         """Return the unclaimed objects of the names and places that the key had in the base."""
