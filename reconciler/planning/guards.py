@@ -5,6 +5,7 @@ All violations are reported at once, each with the place of the rule and the way
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
@@ -351,12 +352,16 @@ def known_refusal(context: GuardContext) -> Iterator[Refusal]:
         for kind in context.kinds
     }
     surroundings = _Surroundings.of(context)
+    created: dict[tuple[str, str | None], list[Change]] = defaultdict(list)
     for change in context.changes:
-        rule_context = surroundings.of_change(change)
+        before = created[change.address.kind, change.parent_id]
+        rule_context = replace(surroundings.of_change(change), created=before)
         for known in refusals_of[change.address.kind]:
             objection = known(rule_context)
             if objection is not None:
                 yield _refused(change.address, known, objection, context)
+        if change.action is Action.CREATE:
+            before.append(change)
 
 
 def _refused(

@@ -329,6 +329,48 @@ def test_plan_i5_a_name_that_the_plan_frees_is_free() -> None:
     assert not refused(planned(desired_of(own), live), "name-taken")
 
 
+@pytest.mark.parametrize(
+    ("dialect", "is_refused"), [(Dialect.V2025, False), (Dialect.V2026, True), (None, False)]
+)
+def test_model_f6_two_creates_whose_names_differ_only_in_case(
+    dialect: Dialect | None, *, is_refused: bool
+) -> None:
+    """The second one is refused by the server, so the plan is."""
+    both = desired_of(project("a", name="New"), project("b", name="NEW"), project("c", name="Else"))
+    plan = planned(both, live_of(dialect=dialect))
+    assert [str(item.addresses[0]) for item in refused(plan, "name-taken")] == (
+        ["project.b"] if is_refused else []
+    )
+    if is_refused:
+        (refusal,) = refused(plan, "name-taken")
+        assert "project.a is created with the name 'New'" in refusal.message
+        assert "attempt: [name-taken]" in (refusal.allow or "")
+    assert not refused(
+        planned(both, live_of(dialect=dialect), Policy(attempt=("name-taken",))), "name-taken"
+    )
+
+
+@pytest.mark.parametrize("key", ["a", "z"])
+def test_model_f6_a_project_is_renamed_to_the_name_of_one_to_create(key: str) -> None:
+    """Either the rename or the create comes first: the other one is refused."""
+    live = live_of(live_project(1, "Web"), dialect=Dialect.V2026)
+    renamed = replace(project(key, name="NEW"), lifecycle=Lifecycle(renamed_from=("Web",)))
+    plan = planned(desired_of(renamed, project("m", name="new")), live)
+    assert {change.id for change in plan.effective} == {f"project.{key}:update", "project.m:create"}
+    assert refused(plan, "name-taken")
+
+
+def test_model_f6_a_name_that_a_deletion_frees_can_be_taken_once() -> None:
+    live = live_of(live_project(1, "Web"), dialect=Dialect.V2026)
+    gone = replace(project("gone", name="Web"), state=State.ABSENT)
+    plan = planned(desired_of(gone, project("new", name="WEB")), live)
+    order = [change.id for change in plan.effective]
+    assert order == ["project.gone:delete", "project.new:create"]
+    assert not refused(plan, "name-taken")
+    twice = planned(desired_of(gone, project("new", name="WEB"), project("too", name="web")), live)
+    assert [str(item.addresses[0]) for item in refused(twice, "name-taken")] == ["project.too"]
+
+
 # Objects of another tool
 
 MARKED = "Lake\n\n<!-- iac:batch-exports:events_to_s3 iac:hash:abc123 -->"
