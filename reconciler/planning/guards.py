@@ -447,7 +447,7 @@ class _Surroundings(Struct, frozen=True):
 
 def name_from_environment(context: GuardContext) -> Iterator[Refusal]:
     """Refuse to create what the base has, if another value of a variable may be the reason."""
-    at_base = context.base.desired.resources if context.base is not None else {}
+    at_base = context.base.present if context.base is not None else {}
     for change in context.changes:
         resource = context.resources.get(change.address)
         if (
