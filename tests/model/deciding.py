@@ -346,9 +346,7 @@ class Planned:
     def dialect(self) -> str | None:
         """Return the version of the server, as far as a plan can know it."""
         exports = [item for item in self.oracle.live if item.kind == "batch_export"]
-        has_any = any(item.kind == "batch_export" for item in self.oracle.now.values())
-        is_known = exports or (self.world.dialect == "2026" and has_any)
-        return self.world.dialect if is_known else None
+        return self.world.dialect if exports or self.world.dialect == "2026" else None
 
     def reset_of(self, change: Change) -> list[Path]:
         """Return the fields that a change resets."""
