@@ -39,8 +39,9 @@ from reconciler.planning.rules import rule_refusals
 class GuardContext(Struct, frozen=True):
     """What a guard may look at: the changes that do something, in order, and their surroundings.
 
-    `resources` are the declared ones, and those of the git base that were removed. `pruned` are the
-    objects that the policy prunes, selected or not. `duplicates` are what creates would double, and
+    `selected` are the resources that are planned. `resources` are the declared ones, and those of
+    the git base that were removed. `pruned` are the objects that the policy prunes, selected or
+    not. `duplicates` are what creates would double, and
     `parent_names` the names of live containers. Another environment declares `elsewhere`, by kind
     and id.
     """
@@ -50,6 +51,7 @@ class GuardContext(Struct, frozen=True):
     kinds: Sequence[Kind]
     options: PlanOptions
     matching: Matching
+    selected: AbstractSet[Address]
     name_cycles: Sequence[Sequence[Address]]
     pruned: Sequence[PrunedObject]
     live: Live
@@ -260,15 +262,21 @@ def denied_consequence(context: GuardContext) -> Iterator[Refusal]:
 
 
 def ignored_name(context: GuardContext) -> Iterator[Refusal]:
-    """Refuse resources whose name, or that of their object, is in `ignore`."""
+    """Refuse resources whose name, or that of their object, is in `ignore`.
+
+    One that is not selected is not planned, unless a change needs it as its parent.
+    """
+    matches = (context.matching.matches.get(change.address) for change in context.changes)
+    parents = {match.parent_address for match in matches if match is not None}
     for address in context.matching.untouchable:
-        yield Refusal(
-            "ignore",
-            f"{address} matches `policy.ignore`",
-            (address,),
-            context.policy.marks.get("ignore", context.mark_of(address)),
-            "remove the resource, or narrow the glob in `policy.ignore`",
-        )
+        if address in context.selected or address in parents:
+            yield Refusal(
+                "ignore",
+                f"{address} matches `policy.ignore`",
+                (address,),
+                context.policy.marks.get("ignore", context.mark_of(address)),
+                "remove the resource, or narrow the glob in `policy.ignore`",
+            )
 
 
 def name_cycle(context: GuardContext) -> Iterator[Refusal]:

@@ -56,7 +56,7 @@ class Matching(Struct, frozen=True):
     removed: Mapping[Address, Match]
     unmanaged: tuple[LiveObject, ...]
     ignored: tuple[LiveObject, ...]
-    untouchable: tuple[Address, ...]
+    untouchable: Mapping[Address, Match]
     former: FormerObjects
     unclear: tuple[RemovedResource, ...] = ()
     maybe_protected: Mapping[tuple[str, str], Address] = field(default_factory=dict)
@@ -115,7 +115,10 @@ def match(
             if matcher.is_free(item)
         ),
         ignored=tuple(sorted(ignored.values(), key=_place)),
-        untouchable=tuple(sorted(untouchable)),
+        untouchable={
+            address: matcher.with_parent(by_name[address.kind], desired.resources[address])
+            for address in sorted(untouchable)
+        },
         former=matcher.former,
         unclear=tuple(matcher.unclear),
         maybe_protected=matcher.maybe_protected,
@@ -160,7 +163,7 @@ class _Matcher(Struct, dict=True):
         single: list[Match] = []
         unmatched: list[Match] = []
         for resource in resources:
-            start = self._with_parent(kind, resource)
+            start = self.with_parent(kind, resource)
             if resource.pinned_id is not None:
                 self._match_pinned(start, names.by_id.get(resource.pinned_id))
             elif candidates := [
@@ -245,7 +248,7 @@ class _Matcher(Struct, dict=True):
         match = self.matches.get(address)
         return match.live if match is not None else None
 
-    def _with_parent(self, kind: Kind, resource: Resource) -> Match:
+    def with_parent(self, kind: Kind, resource: Resource) -> Match:
         """Return the resource with its parent, resolved as far as it exists."""
         ref = resource.parent
         if ref is None or kind.parent is None:

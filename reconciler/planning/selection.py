@@ -61,6 +61,7 @@ class Candidates(Struct, frozen=True, dict=True):
         return {
             **self.matching.matches,
             **self.matching.removed,
+            **self.matching.untouchable,
             **{
                 item.match.resource.address: replace(
                     item.match, parent_id=item.live.parent_id, parent_address=item.parent
@@ -72,10 +73,7 @@ class Candidates(Struct, frozen=True, dict=True):
     @cached_property
     def mentioned(self) -> AbstractSet[Address]:
         """Return the addresses that the plan mentions without a change."""
-        return {
-            *self.matching.untouchable,
-            *(item.resource.address for item in self.matching.unclear),
-        }
+        return {item.resource.address for item in self.matching.unclear}
 
     @cached_property
     def names(self) -> Names:
