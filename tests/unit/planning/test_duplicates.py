@@ -101,6 +101,28 @@ def test_plan_i1_an_export_that_was_renamed_in_the_service(
             of_type("HTTP", url="https://h", include_events=["a"]),
             *(False, False),
         ),
+        # Texts for the same host or folder.
+        (postgres(host="Db.Example"), postgres(host="db.example."), True, True),
+        (postgres(host="db.example"), postgres(host="db.example.com"), False, False),
+        (postgres(database="D"), postgres(database="d"), False, False),
+        (of_type("HTTP", url="HTTPS://H./p"), of_type("HTTP", url="https://h/p"), True, False),
+        (of_type("HTTP", url="https://h/P"), of_type("HTTP", url="https://h/p"), False, False),
+        *(
+            (
+                of_type("S3", bucket_name="b", prefix=own, endpoint_url=own_url),
+                of_type("S3", bucket_name="b", prefix=live, endpoint_url=live_url),
+                *(is_same, is_same),
+            )
+            for own, live, own_url, live_url, is_same in (
+                ("/p/", "p", None, None, True),
+                ("", "/", None, None, True),
+                ("p", "pp", None, None, False),
+                ("p/q", "q", None, None, False),
+                ("Q", "q", None, None, False),
+                ("p", "p", "https://Minio.:9000/", "https://minio:9000", True),
+                ("p", "p", "https://minio:9001", "https://minio:9000", False),
+            )
+        ),
         (of_type("NoOp"), of_type("NoOp"), False, False),
         (of_type("Workflows", hog_function_id="1"),) * 2 + (False, False),
     ],
