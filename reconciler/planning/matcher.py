@@ -86,7 +86,7 @@ def match(
     }
     declared = desired.in_order()
     untouchable = {
-        resource.address
+        resource.address: resource
         for resource in declared
         if policy.ignore
         and (
@@ -97,12 +97,8 @@ def match(
     by_name = {kind.name: kind for kind in kinds}
     matcher = _Matcher(live, history or History({}), by_name, frozenset(ignored))
     for kind in kinds:
-        resources = [
-            resource
-            for resource in declared
-            if resource.address.kind == kind.name and resource.address not in untouchable
-        ]
-        matcher.match_kind(kind, resources)
+        own = [resource for resource in declared if resource.address.kind == kind.name]
+        matcher.match_kind(kind, [item for item in own if item.address not in untouchable])
     matcher.raise_problems()
     matcher.claim_removed(desired)
     return Matching(
@@ -116,7 +112,7 @@ def match(
         ),
         ignored=tuple(sorted(ignored.values(), key=_place)),
         untouchable={
-            address: matcher.with_parent(by_name[address.kind], desired.resources[address])
+            address: matcher.with_parent(by_name[address.kind], untouchable[address])
             for address in sorted(untouchable)
         },
         former=matcher.former,

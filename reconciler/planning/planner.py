@@ -75,13 +75,11 @@ def make_plan(
     names = _parent_names(live, kinds)
     pruned = tuple(to_prune(matching, policy, by_name, kept=base.kept if base else {}))
     candidates = Candidates(matching, pruned, by_name, desired.environment, context.declared)
-    selected = select(candidates, options.selection, options.rotate, options.planned_before)
+    selected = select(candidates, options)
     decision = ChangeContext(
         *(by_name, live, matching.former, context.now, selected.rotated, desired.resources, names),
         Known(base, by_name, context.now, matching.matches),
     )
-    if options.only is not None:
-        selected = replace(selected, addresses=selected.addresses & options.only)
     ordered, no_ops, notes = _decided(matching, pruned, selected, decision)
     unmanaged = _unmanaged(matching, ordered.changes, by_name)
     doubled = duplicates_of(

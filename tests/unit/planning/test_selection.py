@@ -133,6 +133,11 @@ def test_model_a_ignored_resources_that_are_not_selected_are_not_refused(
     assert not changed(plan) & {"batch_export.lake", "project.app"}
 
 
+def test_model_a_ignored_resources_are_refused_where_their_secrets_are_sent_again() -> None:
+    plan = plan_of(IGNORING, rotate=("batch_export.lake",))
+    assert "batch_export.lake" in {str(item.addresses[0]) for item in plan.refusals}
+
+
 @pytest.mark.parametrize(
     ("rotate", "expected"),
     [
