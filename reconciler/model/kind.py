@@ -372,11 +372,6 @@ class Kind(Struct, frozen=True):
         return {operation.name: operation for operation in self.operations}[name]
 
     @property
-    def differs_by_dialect(self) -> bool:
-        """Whether the dialect of a server shows in its objects."""
-        return self.dialect_of is not _unknown
-
-    @property
     def consequences(self) -> tuple[str, ...]:
         """The ids of its rules, for `policy.deny`."""
         return tuple(rule.id for rule in self.rules)

@@ -87,7 +87,7 @@ def duplicates_of(
         return ()
     candidates = _candidates(matching, changes or ())
     unclaimed = (item for item in candidates if (item.kind, item.id) not in elsewhere)
-    at_base = base.desired.resources if base is not None else {}
+    at_base = base.present if base is not None else {}
     finder = _Finder.of(unclaimed, kinds, at_base, now)
     ignored = {(item.kind, item.id) for item in matching.ignored}
     children: dict[Address | None, list[Match]] = defaultdict(list)
@@ -173,8 +173,7 @@ class _Finder(Struct, frozen=True):
 
     def was_live(self, match: Match) -> bool:
         """Return whether the git base declares a resource."""
-        former = self.at_base.get(match.resource.address)
-        return former is not None and former.state is State.PRESENT
+        return match.resource.address in self.at_base
 
     def doubled_by(self, match: Match) -> Iterable[LiveObject]:
         """Return the objects, in any parent, whose work a resource would do again."""
