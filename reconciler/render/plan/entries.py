@@ -77,6 +77,11 @@ class Entry(Struct, frozen=True):
         is_new = any(change.new for change in self.changes)
         return not is_danger, not is_new, self.rank, not self.change.action.destructive
 
+    def has_as_new(self, remark: Remark) -> bool:
+        """Return whether a consequence says no more than what is new."""
+        new = (item.full for change in self.changes for item in change.new)
+        return remark.message in map(printable, new)
+
     @property
     def drifted(self) -> bool:
         """Whether the only reason is that live state changed."""
