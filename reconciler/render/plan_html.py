@@ -39,7 +39,7 @@ def plan_as_html(plan: Plan, options: RenderOptions = DEFAULTS) -> str:
     body = (
         *_header(document, name, options),
         "<main>\n",
-        *_new(document),
+        *_new(document, ids),
         *_violations(document),
         *_dangers(document, ids),
         *_filters(document),
@@ -75,12 +75,15 @@ def _header(document: Document, name: str, options: RenderOptions) -> Iterator[s
     yield "</header>\n"
 
 
-def _new(document: Document) -> Iterator[str]:
+def _new(document: Document, ids: _PageIds) -> Iterator[str]:
     lines, rest = within_budget(document.new, _MOST_NEW)
     if lines:
         later = "" if lines[0].is_danger else " later"
         yield f'<section class="box{later}"><h2>{HEADING}</h2>\n<ul>'
-        yield from (f"<li><b>{text(line.text)}</b> {text(line.users)}</li>" for line in lines)
+        for line in lines:
+            style = ' class="removed"' if line.is_danger else ""
+            users = f'<a href="#{ids[line.changes[0].id]}">{text(line.users)}</a>'
+            yield f"<li><b{style}>{text(line.text)}</b> {users}</li>"
         yield f"<li>{text(rest)}</li>" if rest else ""
         yield "</ul></section>\n"
 
@@ -119,7 +122,7 @@ def _dangers(document: Document, ids: _PageIds) -> Iterator[str]:
 
 
 def _message(remark: Remark) -> str:
-    return f"{marked(remark.full)} <code>{text(remark.rule)}</code>"
+    return f'{marked(remark.full)} <code class="rule">{text(remark.rule)}</code>'
 
 
 def _filters(document: Document) -> Iterator[str]:

@@ -159,8 +159,7 @@ def _new(lines: Sequence[NewLine], rest: str) -> Iterator[str]:
 
 
 def _dangers(document: Document) -> Iterator[str]:
-    """Yield the dangers in full, except those that the new places say."""
-    dangerous = [(entry, item) for entry, item in document.dangerous if not entry.has_as_new(item)]
+    dangerous = list(document.dangerous)
     if dangerous:
         yield "> [!CAUTION]"
     for entry, remark in dangerous:

@@ -39,6 +39,7 @@ header strong{{color:var(--fg)}}
 .remark.danger b,.removed{{color:var(--red)}}
 .remark.warning b{{color:var(--amber)}}
 .added{{color:var(--green)}}
+.rule{{white-space:nowrap}}
 .more{{padding:0 .4rem 1rem 3.2rem}}
 table{{border-collapse:collapse;width:100%}}
 th,td{{text-align:left;vertical-align:top;padding:.2rem .8rem .2rem 0;

@@ -66,10 +66,10 @@ class Document(Struct, frozen=True):
 
     @property
     def dangerous(self) -> Iterator[tuple[Entry, Remark]]:
-        """The dangers with their entries, for a reviewer."""
+        """The dangers with their entries, for a reviewer, except those that `new` says."""
         for entry in self.worst_first:
             for remark in entry.remarks:
-                if remark.severity is Severity.DANGER:
+                if remark.severity is Severity.DANGER and not entry.has_as_new(remark):
                     yield entry, remark
 
     @property

@@ -26,13 +26,18 @@ _PLURALS = {"prefix": "prefixes", "query": "queries"}
 
 
 class NewLine(Struct, frozen=True):
-    """Something new, and the changes that reach it. `at` is the place of a single one."""
+    """Something new, and the changes that reach it, also as text."""
 
     sort: Novelty
     text: str
     users: str
     host: str
-    at: Mark | None = None
+    changes: tuple[Change, ...]
+
+    @property
+    def at(self) -> Mark | None:
+        """The place of a single change."""
+        return self.changes[0].at if len(self.changes) == 1 else None
 
     @property
     def is_danger(self) -> bool:
@@ -80,13 +85,7 @@ def _line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
         users = f"{nouns(first.address.kind, len(changes))}: {keys}"
     details = [*_counts([part for _, other in members for part in other.inside])]
     details += ["begins to run again" if len(changes) == 1 else "begin to run again"] * item.again
-    return NewLine(
-        item.sort,
-        text,
-        "; ".join([users, *details]),
-        item.host,
-        first.at if len(changes) == 1 else None,
-    )
+    return NewLine(item.sort, text, "; ".join([users, *details]), item.host, tuple(changes))
 
 
 def _counts(inside: Sequence[str]) -> Iterator[str]:
