@@ -37,11 +37,16 @@ def lines_to_show(change: Change, *, verbose: bool) -> tuple[FieldLine, ...]:
     if change.action is Action.CREATE:
         return tuple(_created(change))
     runs_again = change.action is Action.UNPAUSE or any(item.again for item in change.new)
-    shown = printable(", ".join(change.reach)) if runs_again else ""
-    reach = (_set("reaches", shown),) if shown else ()
+    reach = tuple(reach_line(change)) if runs_again else ()
     if change.action is Action.DELETE or change.action in _TOGGLES:
         return reach
     return (*changed_lines(change), *reach)
+
+
+def reach_line(change: Change) -> Iterator[FieldLine]:
+    """Yield where an object writes and what, if that is known."""
+    if change.reach:
+        yield _set("reaches", printable(", ".join(change.reach)))
 
 
 def _place(change: Change) -> Iterator[FieldLine]:
@@ -60,7 +65,7 @@ def _created(change: Change) -> Iterator[FieldLine]:
     for name, variant in variants_of(change.address.kind):
         if text := variant.summary(without_secrets(value_at(change.body, (name,)))):
             yield _set(name, printable(text))
-    yield from named_secrets_line([note for note in change.secrets if note.use.sent])
+    yield from named_secrets_line(change)
 
 
 def _of_new(change: Change, field: FieldChange) -> Iterator[FieldLine]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -11,15 +10,13 @@ from msgspec import Struct
 
 from reconciler.model.action import Action
 from reconciler.model.address import Address
-from reconciler.model.change import Change, Reason, SecretNote, Severity
-from reconciler.model.schemas import looks_like_address
+from reconciler.model.change import Change, Reason, Severity
 from reconciler.model.text import printable
-from reconciler.model.values import MISSING, SecretRef, leaves, path_text, value_at
-from reconciler.render.plan.brief import lines_to_show, variants_of
+from reconciler.model.values import MISSING, value_at
+from reconciler.render.plan.brief import lines_to_show, reach_line, variants_of
 from reconciler.render.plan.fields import FieldLine, LineKind, named_secrets_line
 from reconciler.render.plan.remarks import Remark, general, remarks_of, shared_notes
 from reconciler.render.plan.words import (
-    bare,
     first_of,
     json_line,
     nouns,
@@ -34,7 +31,6 @@ _FEWEST_EQUAL = 3
 _MOST_NAMES = 6
 _MOST_NEW_NAMES = 40
 _MOST_COMPARED = 40
-_FIELD = re.compile(r"\{(\w+)\}")
 
 _Member: TypeAlias = tuple[int, Change, tuple[FieldLine, ...]]
 """The position of a change in the plan, the change and its lines."""
@@ -164,8 +160,7 @@ def _reach(change: Change) -> Hashable:
             for field in change.fields
             if field.path != ("name",)
         )
-    sent = tuple((note.path, str(note.ref)) for note in _sent(change))
-    return change.reach, tuple(_addresses(change)), sent
+    return change.reach, tuple((note.path, str(note.ref)) for note in change.secrets)
 
 
 def _single(
@@ -194,7 +189,7 @@ def _group(
     name, members = nouns(first.address.kind, len(changes)), _members(changes)
     if first.action is Action.CREATE:
         name += f" in {parent_of(first)}" if parent_of(first) else ""
-        lines = (*_types(changes), *_reached(first))
+        lines = (*_types(changes), *reach_line(first), *named_secrets_line(first))
         members = _listed(changes, _MOST_NEW_NAMES)
     return Entry(
         tuple(changes),
@@ -221,30 +216,6 @@ def _members(changes: Sequence[Change]) -> str:
 def _listed(changes: Sequence[Change], most: int) -> str:
     more = " (list: --verbose)" if len(changes) > most else ""
     return first_of((printable(change.address.key) for change in changes), most) + more
-
-
-def _reached(change: Change) -> Iterator[FieldLine]:
-    """Yield where a new object connects to or writes, and the secrets that it sends."""
-    yield from _addresses(change)
-    yield from named_secrets_line(_sent(change))
-
-
-def _addresses(change: Change) -> Iterator[FieldLine]:
-    outermost = {
-        name
-        for field, variant in variants_of(change.address.kind)
-        for part in variant.summaries.get(str(value_at(change.body, (field, variant.tag))), ())[:1]
-        for name in _FIELD.findall(part)
-    }
-    for path, value in leaves(change.body or {}):
-        name = next(part for part in reversed(path) if isinstance(part, str))
-        is_address = name in outermost or looks_like_address(name)
-        if len(path) > 1 and is_address and not isinstance(value, SecretRef):
-            yield FieldLine(printable(path_text(path[2:] or path)), LineKind.SET, after=bare(value))
-
-
-def _sent(change: Change) -> list[SecretNote]:
-    return [note for note in change.secrets if note.use.sent]
 
 
 def _types(changes: Sequence[Change]) -> Iterator[FieldLine]:

@@ -97,12 +97,13 @@ def secrets_line(notes: Sequence[SecretNote], comment: str = "") -> Iterator[Fie
     yield FieldLine("secrets", LineKind.SET, after=text, comment=comment)
 
 
-def named_secrets_line(notes: Sequence[SecretNote]) -> Iterator[FieldLine]:
+def named_secrets_line(change: Change) -> Iterator[FieldLine]:
     """Yield one line for the secrets of a new object: each with its reference, `token (env:T)`."""
-    if notes:
-        parts = [
-            f"{path_text(note.path[2:] or note.path)} ({origin_of(note.ref)})" for note in notes
-        ]
+    if parts := [
+        f"{path_text(note.path[2:] or note.path)} ({origin_of(note.ref)})"
+        for note in change.secrets
+        if note.use.sent
+    ]:
         yield FieldLine("secrets", LineKind.SET, after=printable(", ".join(parts)))
 
 
