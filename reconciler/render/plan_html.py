@@ -13,12 +13,10 @@ from reconciler.model.text import shortened
 from reconciler.render.diagnostics import place_as_text
 from reconciler.render.options import DEFAULTS, RenderOptions
 from reconciler.render.page import marked, page, text
-from reconciler.render.plan.document import Document, document_of, unmanaged_count
-from reconciler.render.plan.entries import Entry
+from reconciler.render.plan.alerts import HEADING, within_budget
+from reconciler.render.plan.document import Document, document_of, project_of, unmanaged_count
+from reconciler.render.plan.entries import Entry, Remark
 from reconciler.render.plan.fields import FieldLine, field_lines
-from reconciler.render.plan.new_places import HEADING, within_budget
-from reconciler.render.plan.projects import project_of
-from reconciler.render.plan.remarks import Remark
 from reconciler.render.plan.words import SEVERITIES, SIGNS, counted, title
 from reconciler.render.plan_page import SCRIPT, STYLE
 from reconciler.render.run_strip import run_strip

@@ -18,11 +18,10 @@ from reconciler.model.planned import EnvironmentPlan
 from reconciler.model.text import printable, several, shortened
 from reconciler.render.markup import code, inline, marked_up, within
 from reconciler.render.options import DEFAULTS, RenderOptions
+from reconciler.render.plan.alerts import HEADING, NewLine, within_budget
 from reconciler.render.plan.document import Document, document_of, unmanaged_count
-from reconciler.render.plan.entries import Entry
+from reconciler.render.plan.entries import Entry, Remark
 from reconciler.render.plan.fields import FieldLine, LineKind, field_lines
-from reconciler.render.plan.new_places import HEADING, NewLine, within_budget
-from reconciler.render.plan.remarks import Remark
 from reconciler.render.plan.since import differences, hidden_line
 from reconciler.render.plan.words import (
     SIGNS,

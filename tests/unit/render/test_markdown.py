@@ -80,7 +80,9 @@ def test_plan_v10_dangers_are_open_name_the_project_and_are_in_the_table() -> No
 def test_a_danger_is_written_in_full_once() -> None:
     gone = export("gone", state=State.ABSENT)
     secret = {"aws_secret_access_key": SecretRef.of("env", "KEY")}
-    desired = desired_of(project(), gone, export(destination=s3(endpoint_url="https://e", **secret)))
+    desired = desired_of(
+        project(), gone, export(destination=s3(endpoint_url="https://e", **secret))
+    )
     live = live_of(live_project(), live_export(), live_export("gone", "Gone"))
     base = desired_of(project(), gone, export(destination=s3(**secret)))
     text = plan_as_markdown(planned(desired, live, base=base))

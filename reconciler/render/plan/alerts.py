@@ -1,4 +1,4 @@
-"""What is new in a plan: places, queries and receivers of secrets, equal ones said once."""
+"""What a reviewer sees first: new places and queries, and policy violations."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from reconciler.diagnostics import Mark
+from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.change import Change, NewPlace, Novelty
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Refusal
 from reconciler.model.text import printable, shortened
 from reconciler.planning.places import INSIDE, PARENT
 from reconciler.render.plan.words import first_of, nouns
@@ -23,6 +23,7 @@ _LONGEST_BEFORE = 80
 _MOST_NAMES = 3
 _MOST_HOSTS = 6
 _PLURALS = {"prefix": "prefixes", "query": "queries"}
+_MOST_ADDRESSES = 20
 
 
 class NewLine(Struct, frozen=True):
@@ -99,3 +100,34 @@ def _counts(inside: Sequence[str]) -> Iterator[str]:
             yield f"{len(parts):,} {_PLURALS.get(word, f'{word}s')}"
         elif word not in INSIDE:
             yield shortened(printable(parts[0]), _LONGEST_BEFORE)
+
+
+def violations_of(plan: Plan) -> tuple[Diagnostic, ...]:
+    """Return an error for every violation, and a warning for one that takes effect later."""
+    return tuple(map(_diagnostic, plan.refusals))
+
+
+def new_places_of(plan: Plan) -> tuple[Diagnostic, ...]:
+    """Return a warning for each new place and query."""
+    return tuple(
+        Diagnostic(f"new-{line.sort}", Level.WARNING, f"{line.text}: {line.users}", line.at)
+        for line in new_lines(plan)
+    )
+
+
+def unnamed_in(violation: Refusal) -> str:
+    """Return the first addresses of a violation, "" if its message has them all."""
+    addresses = [str(address) for address in violation.addresses]
+    if all(address in violation.message for address in addresses):
+        return ""
+    return first_of(addresses, _MOST_ADDRESSES)
+
+
+def _diagnostic(violation: Refusal) -> Diagnostic:
+    message = violation.message
+    if violation.after_merge:
+        message = f"takes effect after the merge: {message}"
+    if names := unnamed_in(violation):
+        message += f" ({names})"
+    level = Level.WARNING if violation.after_merge else Level.ERROR
+    return Diagnostic(violation.rule, level, message, violation.at, violation.allow)
