@@ -21,8 +21,8 @@ from reconciler.model.values import path_text
 from reconciler.render.difference import differences_as_text
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import RenderOptions
+from reconciler.render.plan.document import base_name
 from reconciler.render.plan.fields import FieldLine, plain_lines
-from reconciler.render.plan.header import base_name
 from reconciler.render.style import Colour, Style
 
 _MOST_LISTED = 5
