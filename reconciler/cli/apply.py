@@ -89,7 +89,7 @@ def _checked_id(_: click.Context, __: click.Parameter, written: str | None) -> s
     help="json: only events on stdout, as in the audit log.",
 )
 @client_options
-def execute(
+def apply_command(
     *,
     log_file: Path | None,
     output_format: str,

@@ -71,7 +71,7 @@ EXAMPLES = (
     help="json: the plan, and how it ended. Requires --auto-approve or --dry-run.",
 )
 @client_options
-def execute(names: tuple[str, ...], **options: Any) -> ExitCode:
+def backfill_command(names: tuple[str, ...], **options: Any) -> ExitCode:
     """Export past intervals again: a range, or those that were not exported.
 
     NAME is an address, an id, a key, a name or a glob; '*' is every export. Ranges are aligned to

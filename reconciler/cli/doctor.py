@@ -19,7 +19,7 @@ EXAMPLES = (
 @workspace_options
 @format_option("health")
 @client_options
-def execute(output_format: str, **options: Any) -> ExitCode:
+def doctor_command(output_format: str, **options: Any) -> ExitCode:
     """Check the configuration, the way to the service, the API key, and git. Changes nothing.
 
     A line that failed has its fix. Without a workspace, the service is the one that the variables

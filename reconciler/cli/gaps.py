@@ -32,7 +32,7 @@ EXAMPLES = (
 @option("--to", "last", metavar="TIME", help="End of the window, ISO 8601. Default: now.")
 @format_option("gaps")
 @client_options
-def execute(names: tuple[str, ...], output_format: str, **options: Any) -> ExitCode:
+def gaps_command(names: tuple[str, ...], output_format: str, **options: Any) -> ExitCode:
     """Show the intervals that should have been exported and were not. Changes nothing.
 
     NAME is an address, an id, a key, a name or a glob. Times without an offset are UTC. Exits with

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from keyword import iskeyword
 from typing import TYPE_CHECKING
 
 import click
@@ -56,6 +55,14 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "help": "show the help of a command",
     },
 }
+_TOGETHER: Mapping[str, Sequence[str]] = {
+    "authoring.state_commands": ("drift", "pull", "compare", "promote"),
+    "authoring.file_commands": ("init", "import", "fmt", "mv"),
+    "cli.show": ("show", "audit"),
+    "cli.validate": ("policy", "validate"),
+    "cli.reference": ("explain", "schema", "completion", "help"),
+}
+"""The modules below the package that have several commands."""
 COMMANDS: Mapping[str, str] = {
     name: meaning for section in SECTIONS.values() for name, meaning in section.items()
 }
@@ -63,9 +70,9 @@ COMMANDS: Mapping[str, str] = {
 
 def command_of(name: str) -> click.Command:
     """Return the command of a name, importing it."""
-    # A module can't have the name of a keyword.
-    module = import_module(f"reconciler.cli.{name}{'_' * iskeyword(name)}")
-    command: click.Command = module.execute
+    homes = (module for module, names in _TOGETHER.items() if name in names)
+    module = import_module(f"reconciler.{next(homes, f'cli.{name}')}")
+    command: click.Command = getattr(module, f"{name}_command")
     return command
 
 

@@ -46,7 +46,9 @@ EXAMPLES = (
 @format_option("logs")
 @links_option
 @client_options
-def execute(name: str, output_format: str, *, follow: bool, links: bool, **options: Any) -> None:
+def logs_command(
+    name: str, output_format: str, *, follow: bool, links: bool, **options: Any
+) -> None:
     """Show the log of an export, the newest entry last.
 
     NAME is an address, an id, a key, a name or a glob of one export. Times without an offset are

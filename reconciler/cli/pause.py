@@ -16,7 +16,7 @@ EXAMPLES = (
 
 @command("pause", examples=EXAMPLES, page="docs/operations.md")
 @pausing_options
-def execute(names: tuple[str, ...], **options: Any) -> int:
+def pause_command(names: tuple[str, ...], **options: Any) -> int:
     """Pause exports, after showing the plan and what the next apply does.
 
     NAME is an address, an id, a key, a name or a glob; it may name exports that no resource

@@ -60,11 +60,11 @@ def toggled(
     action: Action, names: tuple[str, ...], options: dict[str, Any]
 ) -> tuple[Paused, PauseRequest, int]:
     """Pause or unpause objects; return how that ended, the request, and the exit code."""
+    from reconciler.authoring.difference import differences_as_text
     from reconciler.cli.running import progress, shown
     from reconciler.commands.applying import Screen
     from reconciler.commands.pausing import PauseRequest, pause
     from reconciler.commands.recording import Outputs
-    from reconciler.render.difference import differences_as_text
 
     is_json = options["output_format"] == "json"
     log_file: Path | None = options["log_file"]

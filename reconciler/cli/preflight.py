@@ -27,7 +27,9 @@ _YES = ("y", "yes")
 @option("--yes", is_flag=True, help="Do not ask before the service connects to destinations.")
 @format_option("preflight")
 @client_options
-def execute(names: tuple[str, ...], output_format: str, *, yes: bool, **options: Any) -> ExitCode:
+def preflight_command(
+    names: tuple[str, ...], output_format: str, *, yes: bool, **options: Any
+) -> ExitCode:
     """Let the service test destinations with the configured credentials. Saves nothing.
 
     The service really connects to each destination, and may create and drop a test table. NAME is

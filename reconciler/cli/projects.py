@@ -61,7 +61,7 @@ This can't be undone.
 @option("--auto-approve", is_flag=True, help="Do not ask for the name (reset-token).")
 @format_option("project_details")
 @client_options
-def execute(action: str, name: str | None, output_format: str, **options: Any) -> None:
+def projects_command(action: str, name: str | None, output_format: str, **options: Any) -> None:
     """List projects, show one, or reset its API token.
 
     ACTION is one of: list; show, the settings; activity; demo-data, whether demo data is being

@@ -62,7 +62,7 @@ EXAMPLES = (
 @format_option("runs")
 @links_option
 @client_options
-def execute(
+def runs_command(
     name: str, run: str | None, output_format: str, *, follow: bool, links: bool, **options: Any
 ) -> None:
     """Show the runs of an export, the newest first, or everything about one RUN.

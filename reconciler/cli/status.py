@@ -88,7 +88,7 @@ def _states(_: click.Context, param: click.Parameter, written: tuple[str, ...]) 
 @file_option("--html", "Also write a page with charts and filters to this file.")
 @format_option("status")
 @client_options
-def execute(
+def status_command(
     names: tuple[str, ...],
     *,
     fail_on: frozenset[State],

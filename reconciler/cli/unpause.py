@@ -24,7 +24,7 @@ EXAMPLES = (
 @command("unpause", examples=EXAMPLES, page="docs/operations.md")
 @pausing_options
 @option("--backfill", is_flag=True, help="Then backfill what the pause left out.")
-def execute(names: tuple[str, ...], *, backfill: bool, **options: Any) -> int:
+def unpause_command(names: tuple[str, ...], *, backfill: bool, **options: Any) -> int:
     """Unpause exports, after showing the plan and what the next apply does.
 
     NAME is an address, an id, a key, a name or a glob; it may name exports that no resource

@@ -15,7 +15,7 @@ from reconciler.applying.events import Bus
 from reconciler.client import Transport
 from reconciler.commands.lock import only_apply
 from reconciler.commands.marking import check_before, mark, record
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest
 from reconciler.commands.planning import PlanResult
 from reconciler.commands.recording import Outputs, recording
 from reconciler.commands.runtime import Runtime

@@ -12,8 +12,8 @@ from reconciler.errors import BadUsage, Invalid, ReconcilerError
 from reconciler.model.live import id_text
 from reconciler.model.run import BackfillRow
 from reconciler.model.text import printable, quoted
-from reconciler.operations.calls import NotOffered, ObjectCalls
 from reconciler.operations.run_history import read_backfills
+from reconciler.reading.calls import NotOffered, ObjectCalls
 
 _CANCELLED = "Cancelled"
 

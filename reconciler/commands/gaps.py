@@ -19,7 +19,6 @@ from reconciler.errors import BadUsage
 from reconciler.model.gaps import Gap, GapReport, ObjectGaps
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
 from reconciler.model.run import Run
-from reconciler.operations.calls import ObjectCalls
 from reconciler.operations.run_history import (
     PAGE,
     latest_runs,
@@ -28,6 +27,7 @@ from reconciler.operations.run_history import (
     read_runs,
 )
 from reconciler.planning.gaps import History, due_intervals, gaps_of
+from reconciler.reading.calls import ObjectCalls
 
 
 class GapRequest(Struct, frozen=True):

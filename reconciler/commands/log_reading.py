@@ -17,9 +17,9 @@ from reconciler.model.kind import Dialect
 from reconciler.model.moments import Moment, window_at
 from reconciler.model.run import LogEntry, Run
 from reconciler.model.run_report import LogReport, Matched
-from reconciler.operations.calls import NotOffered
 from reconciler.operations.log_pages import MOST, LogFilter, read_logs
 from reconciler.planning.run_logs import entries_of, window_of
+from reconciler.reading.calls import NotOffered
 
 _LATE = timedelta(minutes=1)
 """How late an entry may appear in the log."""

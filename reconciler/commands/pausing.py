@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from reconciler.authoring.editing import Edit
-from reconciler.authoring.writing import write_files
+from reconciler.authoring.placing import edited_texts, file_changes, placing_of
 from reconciler.client import Transport
 from reconciler.commands.applying import Applied, ApplyRequest, Screen, apply
-from reconciler.commands.edited_files import edited_texts, file_changes, placing_of
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
@@ -25,6 +23,7 @@ from reconciler.model.live import Live
 from reconciler.model.plan import Plan
 from reconciler.model.text import listed
 from reconciler.planning.pausing import Toggling
+from reconciler.workspace.writing import write_files
 
 _MOST_LISTED = 5
 

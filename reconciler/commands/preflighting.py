@@ -12,8 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import Transport, together
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.commands.targets import kind_with
@@ -28,9 +27,9 @@ from reconciler.model.plan_options import PlanOptions
 from reconciler.model.preflight import Preflight, PreflightReport
 from reconciler.model.resource import Resource
 from reconciler.model.values import secret_refs, value_at
-from reconciler.operations.calls import NotOffered, ObjectCalls
 from reconciler.operations.destination_tests import count_steps, run_steps
 from reconciler.planning.bodies import create_body
+from reconciler.reading.calls import NotOffered, ObjectCalls
 
 _OPERATION = "run_test_step_new"
 _NEW = (Action.CREATE, Action.REPLACE)

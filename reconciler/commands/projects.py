@@ -31,7 +31,7 @@ from reconciler.model.redaction import Revealed
 from reconciler.model.request import Routes
 from reconciler.model.text import json_shown
 from reconciler.model.values import JSON
-from reconciler.operations.calls import NotOffered, ObjectCalls
+from reconciler.reading.calls import NotOffered, ObjectCalls
 from reconciler.reading.live import live_object, read_object
 
 RESET = "reset_token"

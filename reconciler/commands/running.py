@@ -31,8 +31,8 @@ from reconciler.model.run_report import (
     oldest_pending,
 )
 from reconciler.model.text import printable, quoted
-from reconciler.operations.calls import ObjectCalls
 from reconciler.operations.run_history import valid
+from reconciler.reading.calls import ObjectCalls
 
 POLL = 10.0
 """Seconds between requests of `--follow`."""

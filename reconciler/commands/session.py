@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from reconciler.client import ClientSettings, SecretResolver, Transport, open_transport
 from reconciler.commands.history import WorkspaceHistory
 from reconciler.commands.loading import load_workspace
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import Diagnostic
 from reconciler.errors import (

@@ -15,8 +15,8 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.naming import Named, Names
 from reconciler.model.resource import Resource
-from reconciler.operations.calls import ObjectCalls
 from reconciler.planning.matcher import match
+from reconciler.reading.calls import ObjectCalls
 
 _OPTION = "--project"
 

@@ -11,7 +11,7 @@ from reconciler.model.field_types import Instant
 from reconciler.model.live import LiveObject
 from reconciler.model.run import BackfillRow, InvalidRun, Run
 from reconciler.model.values import JSON
-from reconciler.operations.calls import NotOffered, ObjectCalls
+from reconciler.reading.calls import NotOffered, ObjectCalls
 
 _Value = TypeVar("_Value")
 PAGE = 100

@@ -12,13 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.cli.exit_codes import exit_code_of_audit
-from reconciler.commands.auditing import audit
 from reconciler.commands.backfills import Backfilled, BackfillRequest, Screen, backfill
 from reconciler.commands.cancelling import cancel
 from reconciler.commands.gaps import GapRequest, gaps
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
-from reconciler.commands.undoing import applied_plan
+from reconciler.commands.saved import applied_plan
+from reconciler.commands.showing import audit
 from reconciler.errors import BadUsage, ReconcilerError, StalePlan
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.codec.backfill_plan import (

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from reconciler.commands.applying import Screen
+from reconciler.commands.options import PlanRequest
 from reconciler.commands.pausing import Paused, PauseRequest, pause
-from reconciler.commands.plan_request import PlanRequest
 from reconciler.commands.planning import PlanResult, plan
 from reconciler.commands.recording import Outputs
 from reconciler.errors import BadUsage, ReconcilerError, RefusedByPolicy

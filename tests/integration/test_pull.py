@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from reconciler.authoring.drifting import pull_summary, pulled_as_text
 from reconciler.model.public import as_json
 from reconciler.model.schemas import schema
 from reconciler.model.values import path_text
-from reconciler.render.drift import pull_summary, pulled_as_text
 from reconciler.render.style import PLAIN
 from tests.conftest import LONG, StartService
 from tests.support.cli import write

@@ -19,8 +19,8 @@ from reconciler.errors import BadUsage, InvalidResponse, NotFound, ReconcilerErr
 from reconciler.model.public import as_json
 from reconciler.model.run import LogEntry
 from reconciler.model.run_report import LogReport, Matched, RunOrder, RunReport
-from reconciler.operations.calls import NotOffered
 from reconciler.operations.log_pages import LogFilter, read_logs
+from reconciler.reading.calls import NotOffered
 from reconciler.render.runs import change_as_text
 from reconciler.render.style import PLAIN
 from scripts.saved_schemas import saved_schema

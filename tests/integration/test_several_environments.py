@@ -11,9 +11,8 @@ import pytest
 
 from reconciler.cli.exit_codes import worst_of
 from reconciler.client import ClientSettings
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
-from reconciler.commands.planning_many import plan_many
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
+from reconciler.commands.planning import plan_many
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import ExitCode
 from reconciler.model.connection import Window

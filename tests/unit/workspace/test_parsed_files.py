@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.commands.history import WorkspaceHistory
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
-from reconciler.commands.planning_many import plan_many
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
+from reconciler.commands.planning import plan_many
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.kinds import all_kinds

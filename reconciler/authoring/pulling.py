@@ -7,18 +7,16 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from reconciler.authoring.drifting import drift_of, required_base, selected
 from reconciler.authoring.editing import Edit
-from reconciler.authoring.placing import Place, Placing
-from reconciler.authoring.writing import write_files
+from reconciler.authoring.import_drafts import doubtful_paths
+from reconciler.authoring.placing import Place, Placing, edited_texts, file_changes, placing_of
 from reconciler.authoring.yaml_text import reads_back
-from reconciler.commands.drifting import required_base, selected
-from reconciler.commands.edited_files import edited_texts, file_changes, placing_of
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest
 from reconciler.commands.runtime import Reported, Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
-from reconciler.importing.drafting import doubtful_paths
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.change import FieldChange
@@ -28,7 +26,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
 from reconciler.model.values import JSON, MISSING, Path, map_leaves, path_text, put_at
 from reconciler.planning.base import Base
-from reconciler.planning.drift import drift_of
+from reconciler.workspace.writing import write_files
 
 _CONFLICT = "conflict: the configuration changed too; edit the file, or apply sets it back"
 _SECRET = "it contains a known secret"  # noqa: S105 - a message

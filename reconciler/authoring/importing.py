@@ -1,23 +1,19 @@
-"""The use case `import`: write live objects into files. Does not change live state."""
+"""The use case `import`: write live objects into files, and report what was written."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from reconciler.authoring.writing import write_files
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
-from reconciler.commands.runtime import Runtime
-from reconciler.commands.session import Session
-from reconciler.errors import GitUnavailable
-from reconciler.importing import texts as effects
-from reconciler.importing.choosing import (
+from reconciler.authoring import import_texts as effects
+from reconciler.authoring.difference import differences_as_text
+from reconciler.authoring.import_choice import (
     Adoption,
     Choice,
     Identity,
@@ -27,19 +23,27 @@ from reconciler.importing.choosing import (
     identity_of,
     may_choose,
 )
-from reconciler.importing.texts import Layout, Placing, attempt_of, siblings_of
+from reconciler.authoring.import_texts import Placing, attempt_of, siblings_of
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
+from reconciler.commands.runtime import Runtime
+from reconciler.commands.session import Session
+from reconciler.errors import GitUnavailable
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
-from reconciler.model.imported import Adopted, Imported, Left, Lost, NeededSecret
+from reconciler.model.imported import Adopted, Imported, Layout, Left, Lost, NeededSecret
 from reconciler.model.live import Live, LiveObject, other_tool_of
 from reconciler.model.naming import kinds_named, parts
 from reconciler.model.plan import Plan
 from reconciler.model.plan_options import PlanOptions
+from reconciler.model.text import listed, printable, several
 from reconciler.planning.duplicates import duplicates_of
 from reconciler.planning.matcher import Matching, match
 from reconciler.reading import Depth, read_live
+from reconciler.render.document import Cell, Column, Document, Lines, Row, Table
+from reconciler.render.options import RenderOptions
 from reconciler.workspace.loading import Loaded
 from reconciler.workspace.sources import FolderSource
+from reconciler.workspace.writing import write_files
 
 
 class ImportOptions(Struct, frozen=True):
@@ -255,3 +259,90 @@ def _is_overwritten(adoption: Adoption, loaded: Loaded, placing: Placing) -> boo
         and declaration is not None
         and declaration.document.file == placing.file_of(adoption)
     )
+
+
+_MOST = 10
+_COLUMNS = tuple(
+    Column(title, before, padded=False)
+    for title, before in (("resource", ""), ("name", " "), ("file", " in "))
+)
+
+
+def imported_document(imported: Imported, options: RenderOptions) -> Document:
+    """Return the resources with their files, the counts, and the secrets to set.
+
+    If nothing was written, return a unified difference that `patch` accepts.
+    """
+    heading = (Cell("Import"),)
+    if not imported.written:
+        text = differences_as_text(imported.changes, options.style).removesuffix("\n")
+        return Document(
+            heading, (), (Lines(tuple(text.split("\n")), language="diff"),) if text else ()
+        )
+    rows = tuple(map(_row, imported.adopted))
+    blocks = (
+        Table(_COLUMNS, rows, headed=False, noun="resource"),
+        Lines((f"Imported: {_counts(imported)}",)),
+        Lines(tuple(_secrets(imported)) if imported.secrets else ()),
+    )
+    return Document(heading, (), blocks)
+
+
+def _row(resource: Adopted) -> Row:
+    name = Cell(f'"{resource.name}"')
+    return Row((Cell(str(resource.address), code=True), name, Cell(resource.file)), "+")
+
+
+def remarks_on_import(imported: Imported) -> str:
+    """Return what was not imported, and why."""
+    lines: list[str] = []
+    if not imported.written:
+        lines.append(f"Would import: {_counts(imported)}. No file was written.")
+        lines += _secrets(imported) if imported.secrets else []
+    lines += [f"Not imported: {_left(left)}" for left in imported.refused]
+    lines += [f"Field not imported: {_left(left)}" for left in imported.left_out]
+    if imported.ignored:
+        names = [f"'{printable(live.name)}'" for live in imported.ignored]
+        lines.append(f"Ignored by policy.ignore: {listed(names, _MOST)}")
+    lines += [
+        printable(f"{file} can't be extended and is unchanged. New resources are in {beside}")
+        for file, beside in imported.beside.items()
+    ]
+    lines += [printable(f"Removed from {lost.file}: {lost.what}") for lost in imported.gone]
+    if imported.namesakes:
+        pairs = [f"{pair.address} ({pair.elsewhere})" for pair in imported.namesakes]
+        lines.append(f"Same name as a resource of another environment: {listed(pairs, _MOST)}")
+        lines.append(
+            "  hint: to merge two resources, list both environments in one of them, put what "
+            "differs into `overrides:`, and remove the other"
+        )
+    lines.append(f"{several(imported.calls, 'API call')}")
+    return _joined(lines)
+
+
+def _secrets(imported: Imported) -> Iterator[str]:
+    width = max(len(secret.variable) for secret in imported.secrets)
+    count = several(len(imported.secrets), "secret")
+    yield f"Set {count} as environment variables (the API does not return secrets):"
+    yield from (f"  {secret.variable:{width}}  {secret.address}" for secret in imported.secrets)
+    yield "They are needed to create or update a destination, not to plan."
+
+
+def _left(left: Left) -> str:
+    field = f" {left.what}" if left.path else ""
+    return printable(f"{left.live.kind} '{left.live.name}' (id {left.live.id}){field}: {left.why}")
+
+
+def _counts(imported: Imported) -> str:
+    kinds = Counter(resource.address.kind for resource in imported.adopted)
+    parts = [", ".join(several(count, kind) for kind, count in kinds.items()) or "nothing"]
+    extended = len(imported.before)
+    if imported.files:
+        files = several(len(imported.files), "file")
+        parts.append(f"into {files}" + (f" ({extended} existing)" if extended else ""))
+    managed = f"; {imported.claimed} already in the configuration" if imported.claimed else ""
+    return " ".join(parts) + managed
+
+
+def _joined(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

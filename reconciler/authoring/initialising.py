@@ -1,4 +1,4 @@
-"""The use case `init`: create a workspace, with schemas for editors."""
+"""The use case `init`: write the files of a new workspace."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 import orjson
 from msgspec import Struct
 
-from reconciler.authoring.writing import write_files
+from reconciler.authoring.import_texts import SCHEMA_FILE
 from reconciler.authoring.yaml_text import yaml_text
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.commands.session import Session
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.importing.texts import SCHEMA_FILE
 from reconciler.model.schemas import schema
 from reconciler.workspace.sources import WORKSPACE_FILE
+from reconciler.workspace.writing import write_files
 
 _WORKSPACE_SCHEMA_FILE = ".reconciler/workspace.schema.json"
 _RESOURCES_FILE = "resources.yaml"

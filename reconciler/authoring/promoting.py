@@ -1,4 +1,4 @@
-"""The use case `promote`: edit the files so that one environment resolves as another does."""
+"""The use case `promote`: give an environment the values of another one, and report it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from reconciler.authoring.comparing import Pair, compare_files
+from reconciler.authoring.comparison import promotions
 from reconciler.authoring.editing import Edit
-from reconciler.authoring.writing import write_files
-from reconciler.commands.comparing import Pair, compare_files
-from reconciler.commands.edited_files import edited_texts, file_changes
+from reconciler.authoring.placing import edited_texts, file_changes
 from reconciler.commands.options import WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import InvalidConfiguration, Level
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.promoted import Promoted
-from reconciler.planning.comparison import promotions
+from reconciler.model.text import listed, printable, several
 from reconciler.workspace.declarations import Declaration
 from reconciler.workspace.loading import load_all
+from reconciler.workspace.writing import write_files
 
 
 class PromoteRequest(Struct, frozen=True):
@@ -135,3 +136,25 @@ def _check(request: PromoteRequest, texts: Mapping[str, str], runtime: Runtime) 
     errors = tuple(item for item in diagnostics if item.level is Level.ERROR)
     if errors:
         raise InvalidConfiguration(errors)
+
+
+_MOST_LISTED = 10
+
+
+def promotion_summary(promoted: Promoted) -> str:
+    """Return what was promoted, or that nothing is to promote, and what is left."""
+    first, second = printable(promoted.first), printable(promoted.second)
+    counts = {
+        f"changed in {second}": promoted.edited,
+        f"added to {second}": promoted.added,
+        f"taken out of {second}": promoted.removed,
+    }
+    parts = [f"{several(len(items), 'resource')} {verb}" for verb, items in counts.items() if items]
+    verb = "Promoted" if promoted.written else "Would promote"
+    lines = [f"{verb} {first} to {second}: {', '.join(parts)}"]
+    if not promoted.texts:
+        lines = [f"Nothing to promote: {second} differs from {first} only as intended"]
+    if promoted.left:
+        names = listed([item.address for item in promoted.left], _MOST_LISTED)
+        lines.append(f"note: only in {second}, and left there: {printable(names)} (see --prune)")
+    return "".join(f"{line}\n" for line in lines)

@@ -14,9 +14,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from reconciler.authoring.import_choice import Adoption, declared_values, is_given, managed_fields
 from reconciler.authoring.yaml_text import Draft, reads_back
 from reconciler.diagnostics import DiagnosticCollector, Level, Mark
-from reconciler.importing.choosing import Adoption, declared_values, is_given, managed_fields
 from reconciler.model.address import Address
 from reconciler.model.field_types import MergedObject, canonical_text
 from reconciler.model.imported import Left

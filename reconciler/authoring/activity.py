@@ -12,7 +12,7 @@ from reconciler.errors import ServiceError
 from reconciler.model.comparison import comparable
 from reconciler.model.drift import Attribution, Drift, DriftedField, DriftedObject
 from reconciler.model.values import JSON, JSONObject
-from reconciler.operations.calls import NotOffered, ObjectCalls
+from reconciler.reading.calls import NotOffered, ObjectCalls
 
 OPERATION = "activity"
 _MOST_ENTRIES = 200

@@ -9,23 +9,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
 import yaml
 from msgspec import Struct, field
 
+from reconciler.authoring.import_choice import Adoption, ImportContext, key_of
+from reconciler.authoring.import_drafts import Drafting
 from reconciler.authoring.yaml_text import Draft, extended_file, new_file, schema_line
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.errors import BadUsage, ReconcilerError
-from reconciler.importing.choosing import Adoption, ImportContext, key_of
-from reconciler.importing.drafting import Drafting
 from reconciler.model.action import Action
 from reconciler.model.address import Address, matching
 from reconciler.model.change import Change
 from reconciler.model.file_change import FileChange, Side
-from reconciler.model.imported import Left, Namesake
+from reconciler.model.imported import Layout, Left, Namesake
 from reconciler.model.kind import Kind
 from reconciler.model.plan import Plan
 from reconciler.model.redaction import redact_line
@@ -159,14 +158,6 @@ def _fields_of(changes: Sequence[Change], kind: Kind) -> Iterator[Path]:
             yield from (field.path for field in change.fields)
         elif change.action in toggles:
             yield (toggles[change.action],)
-
-
-class Layout(StrEnum):
-    """How imported resources are distributed over files."""
-
-    BY_PARENT = "by-project"
-    BY_RESOURCE = "by-resource"
-    SINGLE = "single"
 
 
 class Placing(Struct, frozen=True):

@@ -8,12 +8,12 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from reconciler.authoring.writing import write_files
 from reconciler.commands.files import path_in_repository
 from reconciler.errors import BadUsage
 from reconciler.model.text import quoted
 from reconciler.packaged import packaged
 from reconciler.version import __version__
+from reconciler.workspace.writing import write_files
 
 _WORKFLOWS = ("plan", "comment", "apply", "drift")
 RECIPES: Mapping[str, Mapping[str, str]] = {
