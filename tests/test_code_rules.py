@@ -29,7 +29,6 @@ SMALL = {
     "model/run_status.py": "words that kinds know without runs",
     "planning/latest_runs.py": "imported only for a plan with a change",
     "render/health.py": "a report",
-    "render/plan/totals.py": "read by outputs without the document",
 }
 """Modules below 40 lines that are outside of the embedded service, each with its reason."""
 GENERIC = [

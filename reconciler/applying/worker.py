@@ -44,7 +44,7 @@ from reconciler.errors import (
 from reconciler.model.action import Action
 from reconciler.model.address import Address
 from reconciler.model.change import Change
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Dialect, Kind
 from reconciler.model.live import id_text
 from reconciler.model.redaction import Mask
 from reconciler.model.request import Answer, Repeat, Request, Routes
@@ -72,6 +72,7 @@ class Worker(Struct):
     creator: Creator
     checks: Checks
     below_organization: bool = False
+    dialect: Dialect | None = None
     created: dict[Address, str] = field(default_factory=dict)
     reserved: int = 0
 
@@ -218,7 +219,7 @@ class Worker(Struct):
         routes, live_id = self._old_routes(run.change), run.change.live_id or ""
         if not run.gone:
             try:
-                await self._write(run, routes.delete(live_id), permit, deletes=True)
+                await self._write(run, routes.delete(live_id, self.dialect), permit, deletes=True)
             except (NotFound, Invalid) as error:
                 # After an attempt of this run without an answer it was probably this run.
                 run.gone = not error.unclear

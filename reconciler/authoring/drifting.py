@@ -29,8 +29,8 @@ from reconciler.planning.base import Base
 from reconciler.reading.calls import ObjectCalls
 from reconciler.render.document import Cell, Column, Document, Group, Row, Table
 from reconciler.render.options import RenderOptions
+from reconciler.render.plan.document import base_name
 from reconciler.render.plan.fields import FieldLine, plain_lines
-from reconciler.render.plan.header import base_name
 from reconciler.render.style import Colour, Style
 
 _PAUSED_BY_SERVICE = "paused-by-service"
@@ -86,7 +86,7 @@ def _drifted(change: Change) -> Iterator[FieldChange]:
 def _created(plan: Plan, base: Base) -> Iterator[Address]:
     """Yield the resources of the base that a plan creates again."""
     for change in plan.changes:
-        if change.action is Action.CREATE and change.address in base.desired.resources:
+        if change.action is Action.CREATE and change.address in base.present:
             yield change.address
 
 

@@ -269,6 +269,8 @@ class Transport(Struct, dict=True):
         everybody = concerns_all(error)
         if everybody:
             seconds = self._admitting().pause_after(error, began=attempts.sent)
+        elif attempts.is_step(error):
+            seconds = 0.0
         else:
             seconds = pause(attempts.count, error, jitter=self.settings.jitter)
         if attempts.wait(error, seconds, max_wait=self.settings.max_wait):

@@ -37,7 +37,7 @@ _PLAIN: Mapping[str, FieldType] = {
 
 
 _SET_BY_KIND = (
-    *("type", "reset", "after_create", "null_in_create", "toggle", "sent_with"),
+    *("type", "reset", "after_create", "null_in_create", "toggle", "sent_with", "resets"),
     "fixed_since",
     *("aliases", "renamed_since", "read_at", "verbatim"),
 )
@@ -201,6 +201,9 @@ class Field(Struct, frozen=True):
         The calls that change it, for a boolean with actions of its own.
     sent_with
         Fields beside it that must be in the same PATCH (docs/service.md 1.2, 1.6).
+    resets
+        Fields beside it that a PATCH without them resets, each with the field whose change ends
+        the meaning of its live value.
     fixed_since
         The first dialect in which it cannot change in place.
     aliases
@@ -223,6 +226,7 @@ class Field(Struct, frozen=True):
     null_in_create: bool = False
     toggle: Toggle | None = None
     sent_with: tuple[str, ...] = ()
+    resets: Mapping[str, str] = field(default_factory=dict)
     fixed_since: Dialect | None = None
     aliases: tuple[str, ...] = ()
     renamed_since: Mapping[Dialect, str] = field(default_factory=dict)
@@ -304,6 +308,9 @@ class Kind(Struct, frozen=True):
         The policy key that must be true before any object of this kind is deleted.
     detail
         Whether lists have a short form, so that managed objects are read one by one.
+    deleted_in_steps
+        The dialects that delete what an object contained before, too, by one request for each of
+        them, which is answered with 500 (docs/service.md 4.3).
     deleted_by
         The fields that a PATCH sets to delete an object, None if DELETE does it.
     pending_deletion
@@ -332,6 +339,7 @@ class Kind(Struct, frozen=True):
     detail: bool = False
     stamp: str = ""
     deleted_by: JSONObject | None = None
+    deleted_in_steps: tuple[Dialect, ...] = ()
     pending_deletion: Callable[[JSONObject], bool] = _never
     dialect_of: Callable[[JSONObject], Dialect | None] = _unknown
     activity: Path = ()
@@ -362,11 +370,6 @@ class Kind(Struct, frozen=True):
     def operation(self, name: str) -> Operation:
         """Return the operation of a name. Raises KeyError."""
         return {operation.name: operation for operation in self.operations}[name]
-
-    @property
-    def differs_by_dialect(self) -> bool:
-        """Whether the dialect of a server shows in its objects."""
-        return self.dialect_of is not _unknown
 
     @property
     def consequences(self) -> tuple[str, ...]:
@@ -415,7 +418,9 @@ def kind_of(name: str, special: Collection[Field] = ()) -> Kind:
     """Return the kind of a schema with `x-kind`. `special` fields have more than the schema."""
     words = dict(known_schema(name)["x-kind"])
     fields = fields_of(name, special, parent_key=words.get("parent_key"))
-    return Kind(name=name, paths=Paths(**words.pop("paths")), fields=fields, **words)
+    steps = tuple(map(Dialect, words.pop("deleted_in_steps", ())))
+    paths = Paths(**words.pop("paths"))
+    return Kind(name=name, paths=paths, fields=fields, deleted_in_steps=steps, **words)
 
 
 def fields_of(

@@ -21,7 +21,7 @@ from reconciler.model.event import Reading
 from reconciler.model.kind import Dialect, Kind
 from reconciler.model.live import Live, LiveObject, id_text
 from reconciler.model.request import Routes
-from reconciler.model.resource import Desired, Resource, State
+from reconciler.model.resource import Desired, Resource
 from reconciler.model.text import json_shown, printable
 from reconciler.model.values import JSON, JSONObject
 from reconciler.reading.access import dialect_of_key
@@ -65,7 +65,7 @@ async def read_live(
             items = await reader.by_parent(kind, objects.get(kind.parent, ()))
         objects[kind.name] = tuple(items)
     dialect = _dialect(kinds, objects)
-    if dialect is None and _depends_on_dialect(desired, kinds):
+    if dialect is None:
         dialect = await dialect_of_key(transport)
     live = Live(objects, dialect, frozenset(unlisted))
     wanted = {
@@ -176,15 +176,6 @@ def _dialect(kinds: Sequence[Kind], objects: Mapping[str, Sequence[LiveObject]])
     """Return the dialect of the first object that shows it (docs/service.md, 15.46)."""
     dialects = (kind.dialect_of(item.body) for kind in kinds for item in objects[kind.name])
     return next(filter(None, dialects), None)
-
-
-def _depends_on_dialect(desired: Desired, kinds: Sequence[Kind]) -> bool:
-    """Return whether objects are wanted whose kind differs by dialect."""
-    differing = {kind.name for kind in kinds if kind.differs_by_dialect}
-    return any(
-        resource.state is State.PRESENT and address.kind in differing
-        for address, resource in desired.resources.items()
-    )
 
 
 async def read_details(

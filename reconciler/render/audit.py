@@ -15,7 +15,7 @@ from reconciler.model.text import several
 from reconciler.render.diagnostics import safe_json
 from reconciler.render.document import Cell, Column, Document, Facts, Lines, Row, Table
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan.header import environment_as_text
+from reconciler.render.plan.document import environment_as_text
 from reconciler.render.plan.words import SIGNS, summary, title
 from reconciler.render.style import Colour
 

@@ -47,6 +47,12 @@ def test_a_request_is_repeated_only_if_that_is_safe_and_may_help(
     assert may_repeat(request_, error, attempt=1) is repeated
 
 
+def test_fidelity_f2_a_request_in_steps_is_repeated_at_once_for_a_while() -> None:
+    request, error = Request("DELETE", "/x/1/", Repeat.IN_STEPS), Unavailable("500", status=500)
+    assert [may_repeat(request, error, attempt=n) for n in (1, 60, 61)] == [True, True, False]
+    assert may_repeat(request, Unavailable("503", status=503), attempt=61)
+
+
 def test_a_page_of_html_is_read_three_times() -> None:
     error = Unavailable("not JSON", status=200)
     assert [may_repeat(READ, error, attempt=count) for count in (1, 2, 3)] == [True, True, False]

@@ -1,4 +1,4 @@
-"""What is new in a plan: places, queries and receivers of secrets, equal ones said once."""
+"""What a reviewer sees first: new places and queries, and policy violations."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from reconciler.diagnostics import Mark
+from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.change import Change, NewPlace, Novelty
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Refusal
 from reconciler.model.text import printable, shortened
 from reconciler.planning.places import INSIDE, PARENT
 from reconciler.render.plan.words import first_of, nouns
@@ -23,16 +23,22 @@ _LONGEST_BEFORE = 80
 _MOST_NAMES = 3
 _MOST_HOSTS = 6
 _PLURALS = {"prefix": "prefixes", "query": "queries"}
+_MOST_ADDRESSES = 20
 
 
 class NewLine(Struct, frozen=True):
-    """Something new, and the changes that reach it. `at` is the place of a single one."""
+    """Something new, and the changes that reach it, also as text."""
 
     sort: Novelty
     text: str
     users: str
     host: str
-    at: Mark | None = None
+    changes: tuple[Change, ...]
+
+    @property
+    def at(self) -> Mark | None:
+        """The place of a single change."""
+        return self.changes[0].at if len(self.changes) == 1 else None
 
     @property
     def is_danger(self) -> bool:
@@ -80,13 +86,7 @@ def _line(members: Sequence[tuple[Change, NewPlace]]) -> NewLine:
         users = f"{nouns(first.address.kind, len(changes))}: {keys}"
     details = [*_counts([part for _, other in members for part in other.inside])]
     details += ["begins to run again" if len(changes) == 1 else "begin to run again"] * item.again
-    return NewLine(
-        item.sort,
-        text,
-        "; ".join([users, *details]),
-        item.host,
-        first.at if len(changes) == 1 else None,
-    )
+    return NewLine(item.sort, text, "; ".join([users, *details]), item.host, tuple(changes))
 
 
 def _counts(inside: Sequence[str]) -> Iterator[str]:
@@ -100,3 +100,34 @@ def _counts(inside: Sequence[str]) -> Iterator[str]:
             yield f"{len(parts):,} {_PLURALS.get(word, f'{word}s')}"
         elif word not in INSIDE:
             yield shortened(printable(parts[0]), _LONGEST_BEFORE)
+
+
+def violations_of(plan: Plan) -> tuple[Diagnostic, ...]:
+    """Return an error for every violation, and a warning for one that takes effect later."""
+    return tuple(map(_diagnostic, plan.refusals))
+
+
+def new_places_of(plan: Plan) -> tuple[Diagnostic, ...]:
+    """Return a warning for each new place and query."""
+    return tuple(
+        Diagnostic(f"new-{line.sort}", Level.WARNING, f"{line.text}: {line.users}", line.at)
+        for line in new_lines(plan)
+    )
+
+
+def unnamed_in(violation: Refusal) -> str:
+    """Return the first addresses of a violation, "" if its message has them all."""
+    addresses = [str(address) for address in violation.addresses]
+    if all(address in violation.message for address in addresses):
+        return ""
+    return first_of(addresses, _MOST_ADDRESSES)
+
+
+def _diagnostic(violation: Refusal) -> Diagnostic:
+    message = violation.message
+    if violation.after_merge:
+        message = f"takes effect after the merge: {message}"
+    if names := unnamed_in(violation):
+        message += f" ({names})"
+    level = Level.WARNING if violation.after_merge else Level.ERROR
+    return Diagnostic(violation.rule, level, message, violation.at, violation.allow)
