@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from reconciler.api.workspace import Workspace, masked, options_of, runtime_of
 
 if TYPE_CHECKING:
-    from reconciler.commands.backfills import Backfilled
+    from reconciler.commands.backfills import Backfilled, BackfillRequest
     from reconciler.commands.pausing import Paused
     from reconciler.model.action import Action
     from reconciler.model.backfill_plan import BackfillPlan
@@ -134,12 +134,6 @@ async def backfill(
     """
     from reconciler.commands import backfills
     from reconciler.commands.recording import Outputs
-    from reconciler.model.redaction import masked_in
-
-    runtime = runtime_of(workspace)
-
-    async def approved(made: BackfillPlan) -> bool:
-        return approve(masked_in(made, runtime.mask))
 
     request = backfills.BackfillRequest(
         options_of(workspace),
@@ -153,8 +147,64 @@ async def backfill(
         wait=wait,
         outputs=Outputs(log_file),
     )
-    screen = backfills.Screen(lambda *_: None, approved)
-    return masked_in(await backfills.backfill(request, runtime, screen), runtime.mask)
+    return await _backfilled(workspace, request, approve)
+
+
+async def retry_runs(  # noqa: PLR0913 - the options of the command
+    workspace: Workspace,
+    names: Sequence[str],
+    *,
+    approve: Callable[[BackfillPlan], bool],
+    run: str | None = None,
+    first: datetime | None = None,
+    last: datetime | None = None,
+    wait: bool = False,
+    log_file: Path | None = None,
+) -> Backfilled:
+    """Plan retries, ask `approve`, and start them: of one run, or of the failed runs of exports.
+
+    Without `run`, of the runs that began between `first`, seven days ago by default, and `last`.
+
+    Raises NotOffered where the server has no retries, and what `backfill` raises.
+    """
+    from reconciler.commands import backfills
+    from reconciler.commands.recording import Outputs
+
+    request = backfills.BackfillRequest(
+        options_of(workspace),
+        tuple(names),
+        retries=backfills.Retries(run, first, last),
+        wait=wait,
+        outputs=Outputs(log_file),
+    )
+    return await _backfilled(workspace, request, approve)
+
+
+async def _backfilled(
+    workspace: Workspace, request: BackfillRequest, approve: Callable[[BackfillPlan], bool]
+) -> Backfilled:
+    from reconciler.commands.backfills import Screen
+    from reconciler.commands.backfills import backfill as start
+    from reconciler.model.redaction import masked_in
+
+    runtime = runtime_of(workspace)
+
+    async def approved(made: BackfillPlan) -> bool:
+        return approve(masked_in(made, runtime.mask))
+
+    screen = Screen(lambda *_: None, approved)
+    return masked_in(await start(request, runtime, screen), runtime.mask)
+
+
+async def cancel_run(workspace: Workspace, name: str, run: str) -> None:
+    """Cancel a run of an export that has not ended.
+
+    Raises NotOffered where the server can't, Invalid for a run that has ended, BadUsage,
+    NotFound, ServiceError.
+    """
+    from reconciler.commands import cancelling
+
+    await cancelling.cancel_run(name, run, options_of(workspace), runtime_of(workspace))
 
 
 async def cancel_backfills(

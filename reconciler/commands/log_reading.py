@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.running import POLL, Opened, opened, read_run
+from reconciler.commands.running import POLL, Opened, opened
 from reconciler.commands.runtime import Runtime
 from reconciler.model.kind import Dialect
 from reconciler.model.moments import Moment, window_at
@@ -19,6 +19,7 @@ from reconciler.model.run import LogEntry, Run
 from reconciler.model.run_report import LogReport, Matched
 from reconciler.operations.calls import NotOffered
 from reconciler.operations.log_pages import MOST, LogFilter, read_logs
+from reconciler.operations.run_history import read_run
 from reconciler.planning.run_logs import entries_of, window_of
 
 _LATE = timedelta(minutes=1)
