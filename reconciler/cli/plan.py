@@ -20,6 +20,7 @@ from reconciler.cli.options import (
     files_options,
     folder_option,
     format_option,
+    one_environment,
     plan_options,
     plan_request,
     since_option,
@@ -28,7 +29,6 @@ from reconciler.cli.options import (
 )
 from reconciler.cli.output import print_warnings, render_options
 from reconciler.cli.streams import ByteOutput, write_message, write_note, write_result
-from reconciler.commands.options import are_several
 from reconciler.commands.plan_request import PlanRequest
 from reconciler.errors import BadUsage
 from reconciler.model.text import printable
@@ -77,7 +77,6 @@ _GIVEN_AGAIN = (
 @client_options
 @option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there are changes.")
 def execute(
-    environment: tuple[str, ...],
     output_format: str,
     out: Path | None,
     *,
@@ -93,25 +92,25 @@ def execute(
     from reconciler.cli.running import cost_of, run_shown, runtime
     from reconciler.commands.files import path_in_repository
 
-    if are_several(environment):
+    environments = one_environment(options)
+    if environments:
         if undo is not None or out == STDOUT:
             option_name = "--undo" if undo is not None else "--out -"
             raise BadUsage(f"{option_name} takes one environment", hint="select one with -e")
     elif out is not None and out.is_dir():
         raise BadUsage(f"--out {printable(str(out))} is a folder", hint="name a file")
-    given = None if are_several(environment) else next(iter(environment), None)
-    request = plan_request({**options, "environment": given})
+    request = plan_request(options)
     how = render_options(
         show_unmanaged=options["show_unmanaged"],
         summary=options["summary"],
         root=path_in_repository(request.workspace.folder, os.environ),
         since=options["since"],
     )
-    if are_several(environment):
+    if environments:
         from reconciler.cli.plan_several import plan_several
 
         return plan_several(
-            request, environment, output_format, how, out=out, detailed=detailed_exitcode
+            request, environments, output_format, how, out=out, detailed=detailed_exitcode
         )
 
     result = run_shown(lambda world: _planned(request, undo, world), runtime())

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     ("runs lake", "The newest 20 runs of an export"),
-    ("runs lake --status Failed --since 30d --all", "All runs of a month that failed"),
     ("runs lake 0192e6b2-45d1-0000-5f2b-7c1a2b3c4d5e", "Everything about one run"),
     ("runs '*' --failed --retry", "Retry what failed in every export, with one approval"),
 )

@@ -58,6 +58,10 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "drift": _document("drift:drift_document"),
     "compared": _document("compared:compared_document"),
     "gaps": _document("gaps:gaps_document"),
+    "all_gaps": _document("environments:all_gaps_document")
+    | {"json": "environments:reports_as_json"},
+    "statuses": _document("environments:statuses_document")
+    | {"json": "environments:reports_as_json"},
     "runs": _document("runs:runs_document"),
     "logs": _document("runs:logs_document"),
     "status": _document("status:status_document"),

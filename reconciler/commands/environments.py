@@ -1,17 +1,16 @@
-"""The use case `plan` for several environments at once: one that fails does not stop the others."""
+"""A use case in several environments at once, such as `plan`, `status` and `gaps`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.client import together
-from reconciler.commands.plan_request import PlanRequest
-from reconciler.commands.planning import PlanResult, plan
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import DiagnosticCollector, InvalidConfiguration
 from reconciler.errors import BadUsage, Interrupted, ReconcilerError
@@ -26,11 +25,14 @@ _AT_ONCE = 4
 """Environments at once. Each makes as many requests at once as its settings say."""
 
 
-class PlannedEnvironment(Struct, frozen=True):
-    """The plan of an environment, or the error that prevented it."""
+_R = TypeVar("_R")
+
+
+class OfEnvironment(Struct, Generic[_R], frozen=True):
+    """The result of a use case in an environment, or the error that prevented it."""
 
     environment: str
-    result: PlanResult | None = None
+    result: _R | None = None
     error: ReconcilerError | None = None
 
 
@@ -52,29 +54,33 @@ def chosen_environments(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(environment for environment in known if fits_any(environment, names))
 
 
-async def plan_many(
-    request: PlanRequest, environments: Sequence[str], runtime: Runtime
-) -> tuple[PlannedEnvironment, ...]:
-    """Plan every environment. Requests with one key or organization share their rate limit.
+async def in_each(
+    work: Callable[[Any, Runtime], Awaitable[_R]],
+    request: Any,
+    environments: Sequence[str],
+    runtime: Runtime,
+) -> tuple[OfEnvironment[_R], ...]:
+    """Run a use case in every environment: one that fails does not stop the others.
 
-    Raises Interrupted.
+    `request` is that of the use case; its `workspace` gets the environment. Requests with one key
+    or organization share their rate limit. Raises Interrupted.
     """
     turns, parsed = asyncio.Semaphore(_AT_ONCE), ParsedFiles()
 
-    async def planned(environment: str) -> PlannedEnvironment:
+    async def done(environment: str) -> OfEnvironment[_R]:
         async with turns:
             workspace = replace(request.workspace, environment=environment)
             listen = _naming(environment, runtime.listen)
             world = replace(runtime, listen=listen, parsed=parsed)
             try:
-                result = await plan(replace(request, workspace=workspace), world)
+                result = await work(replace(request, workspace=workspace), world)
             except Interrupted:
                 raise
             except ReconcilerError as error:
-                return PlannedEnvironment(environment, error=error)
-            return PlannedEnvironment(environment, result)
+                return OfEnvironment(environment, error=error)
+            return OfEnvironment(environment, result)
 
-    return tuple(await together(planned(environment) for environment in environments))
+    return tuple(await together(done(environment) for environment in environments))
 
 
 def _naming(environment: str, listen: Listener) -> Listener:
