@@ -62,6 +62,10 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "drift": _document("authoring.drifting:drift_document"),
     "compared": _document("authoring.comparing:compared_document"),
     "gaps": _document("render.gaps:gaps_document"),
+    "all_gaps": _document("render.environments:all_gaps_document")
+    | {"json": "render.environments:reports_as_json"},
+    "statuses": _document("render.environments:statuses_document")
+    | {"json": "render.environments:reports_as_json"},
     "runs": _document("render.runs:runs_document"),
     "logs": _document("render.runs:logs_document"),
     "status": _document("render.status:status_document"),
