@@ -21,7 +21,7 @@ from reconciler.workspace.git.ci import is_job
 from reconciler.workspace.sources import WORKSPACE_FILE, workspace_above
 
 if TYPE_CHECKING:
-    from reconciler.commands.plan_request import PlanRequest
+    from reconciler.commands.options import PlanRequest
 
 _Value = TypeVar("_Value")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -334,7 +334,7 @@ def one_environment(options: dict[str, Any]) -> tuple[str, ...]:
 
 def plan_request(options: dict[str, Any]) -> PlanRequest:
     """Return the request for a plan. Raises BadUsage for options that exclude each other."""
-    from reconciler.commands.plan_request import PlanRequest
+    from reconciler.commands.options import PlanRequest
     from reconciler.model.plan_options import PlanOptions, Selection
 
     if options["base"] is not None and options["no_base"]:

@@ -26,7 +26,6 @@ from reconciler.model.kind import Dialect
 from reconciler.model.run import BackfillRow, Run
 from reconciler.model.run_status import COMPLETED
 from reconciler.model.values import JSONObject
-from reconciler.operations.calls import ObjectCalls
 from reconciler.operations.run_history import (
     ALL_TIME,
     backfill_id,
@@ -34,6 +33,7 @@ from reconciler.operations.run_history import (
     read_runs,
     valid,
 )
+from reconciler.reading.calls import ObjectCalls
 
 _TOO_MANY = "too_many_concurrent_backfills"
 _NO_DATA = "no data"

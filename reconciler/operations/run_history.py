@@ -12,7 +12,7 @@ from reconciler.model.live import LiveObject, id_text
 from reconciler.model.run import BackfillRow, InvalidRun, Run
 from reconciler.model.text import printable, quoted
 from reconciler.model.values import JSON
-from reconciler.operations.calls import NotOffered, ObjectCalls
+from reconciler.reading.calls import NotOffered, ObjectCalls
 
 _Value = TypeVar("_Value")
 PAGE = 100

@@ -13,7 +13,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.text import plain_json
 from reconciler.render.diagnostics import message_of, safe_json
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan.totals import totals_of
+from reconciler.render.plan.words import totals_of
 
 _SEVERITIES = {Level.ERROR: "major", Level.WARNING: "minor", Level.NOTE: "info"}
 _WITHOUT_PLACE = "reconciler.yaml"

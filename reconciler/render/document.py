@@ -14,8 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from reconciler.model.text import printable, shortened
-from reconciler.render.markup import code, inline, marked_up, within
 from reconciler.render.options import RenderOptions
+from reconciler.render.page import code, inline, marked_up, within
 from reconciler.render.style import PLAIN, Colour, Style, padded, width_of
 
 _MARGIN = 300

@@ -11,7 +11,7 @@ from reconciler.diagnostics import Diagnostic, Level, Mark
 from reconciler.model.plan import Plan
 from reconciler.render.diagnostics import message_of, safe_json
 from reconciler.render.options import DEFAULTS, RenderOptions
-from reconciler.render.plan.violations import new_places_of, violations_of
+from reconciler.render.plan.alerts import new_places_of, violations_of
 from reconciler.version import __version__
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -12,12 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from reconciler.cli.exit_codes import exit_code_of_audit
-from reconciler.commands.auditing import audit
-from reconciler.commands.backfills import Backfilled, BackfillRequest, Screen, backfill
-from reconciler.commands.cancelling import cancel
-from reconciler.commands.gaps import GapRequest, gaps
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
+from reconciler.commands.saved import applied_plan
+from reconciler.commands.showing import audit
 from reconciler.errors import BadUsage, ReconcilerError, StalePlan
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.codec.backfill_plan import (
@@ -28,6 +26,9 @@ from reconciler.model.codec.backfill_plan import (
 from reconciler.model.codec.log import read_log
 from reconciler.model.codec.plan import InvalidPlanFile
 from reconciler.model.event import Event, Sent, Waiting
+from reconciler.operations.backfills import Backfilled, BackfillRequest, Screen, backfill
+from reconciler.operations.cancelling import cancel
+from reconciler.operations.gaps import GapRequest, gaps
 from reconciler.render.backfills import ends_as_text
 from reconciler.render.style import PLAIN
 from tests.conftest import StartService
@@ -497,11 +498,15 @@ def test_a_backfill_is_reported_if_its_row_cannot_be_read(
 def test_the_audit_log_has_the_request(service_of: StartService, tmp_path: Path) -> None:
     world = after_five_hours(service_of, tmp_path)
     log = tmp_path / "audit.jsonl"
-    filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
+    result = filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
     (run,) = read_log(log.read_bytes()) or ()
     (sent,) = run.requests
     assert (sent.method, sent.path.endswith("/backfills/"), sent.statuses) == ("POST", True, (201,))
     assert run.exit_code == 0
+    assert run.plan_id == result.plan.id
+    assert "1 backfill, 24 runs." in written("audit", "text", audit(log))
+    with pytest.raises(InvalidPlanFile, match="contains backfills only, which cannot be undone"):
+        applied_plan(log.read_bytes(), name="log")
 
 
 def test_the_audit_log_has_the_exit_code_of_a_backfill_that_failed(

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from reconciler.commands.backfills import Backfilled, BackfillRequest, Retries, Screen, backfill
-from reconciler.commands.cancelling import cancel_run
-from reconciler.commands.gaps import GapRequest, gaps
 from reconciler.commands.recording import Outputs
-from reconciler.commands.running import RunsRequest, runs
 from reconciler.errors import BadUsage, Invalid, NotFound
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.codec.log import read_log
 from reconciler.model.run import Run
-from reconciler.operations.calls import NotOffered
+from reconciler.operations.backfills import Backfilled, BackfillRequest, Retries, Screen, backfill
+from reconciler.operations.cancelling import cancel_run
+from reconciler.operations.gaps import GapRequest, gaps
+from reconciler.operations.running import RunsRequest, runs
+from reconciler.reading.calls import NotOffered
 from tests.conftest import StartService
 from tests.support.cli import Ran, reconciler
 from tests.support.simulated import Simulated, start_simulated

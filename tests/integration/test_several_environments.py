@@ -13,8 +13,7 @@ from reconciler.cli.exit_codes import worst_of
 from reconciler.client import ClientSettings
 from reconciler.commands import planning as plans
 from reconciler.commands.environments import in_each
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.errors import ExitCode
 from reconciler.model.connection import Window

@@ -75,8 +75,9 @@ class Planned:
 
     def _decide(self) -> None:
         oracle, candidates = self.oracle, list(self._candidates())
-        mentioned = {*oracle.untouchable, *(item.resource.address for item in oracle.unclear)}
-        known = {*oracle.matched, *oracle.removed, *(change.address for change in candidates)}
+        mentioned = {item.resource.address for item in oracle.unclear}
+        known = {*oracle.matched, *oracle.untouchable, *oracle.removed}
+        known |= {change.address for change in candidates}
         self._select(known, mentioned - known)
         for change in candidates:
             if change.address not in self.left_out:
@@ -183,8 +184,11 @@ class Planned:
         self._guard_limits()
         self._guard_names()
         self._guard_server()
+        matched = [address for address, _ in self.changes if address in self.oracle.matched]
+        parents = {self.oracle.now[address].parent for address in matched}
         for address in self.oracle.untouchable:
-            self.refuse("ignore", address)
+            if address not in self.left_out or ("key", address) in parents:
+                self.refuse("ignore", address)
         for address, inside in self._doubled():
             self.refuse("possible-duplicate", address, *inside)
         base_mode = self.policy.get("prune")
@@ -346,9 +350,7 @@ class Planned:
     def dialect(self) -> str | None:
         """Return the version of the server, as far as a plan can know it."""
         exports = [item for item in self.oracle.live if item.kind == "batch_export"]
-        has_any = any(item.kind == "batch_export" for item in self.oracle.now.values())
-        is_known = exports or (self.world.dialect == "2026" and has_any)
-        return self.world.dialect if is_known else None
+        return self.world.dialect if exports or self.world.dialect == "2026" else None
 
     def reset_of(self, change: Change) -> list[Path]:
         """Return the fields that a change resets."""

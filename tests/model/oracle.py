@@ -300,9 +300,10 @@ class Oracle:
             item = self.by_id.get((was.kind, was.pinned))
             return [item] if item else []
         scopes = self.scopes(number, was)
-        for name in (was.name, *was.former_names):
-            if found := self.named(was.kind, scopes, name):
-                return found
+        for names in ((was.name,), was.former_names):
+            found = [item for name in names for item in self.named(was.kind, scopes, name)]
+            if found:
+                return list({item.id: item for item in found}.values())
         return []
 
     def scopes(self, number: int, was: Resource) -> list[str | None]:

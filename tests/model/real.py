@@ -12,19 +12,18 @@ from typing import Any
 
 import yaml
 
+from reconciler.authoring.comparing import Pair, compare_files
+from reconciler.authoring.drifting import DriftRequest, drift
+from reconciler.authoring.promoting import PromoteRequest, promote
+from reconciler.authoring.pulling import PullRequest, pull
 from reconciler.cli.exit_codes import exit_code_of_apply, exit_code_of_plan
 from reconciler.client import ClientSettings
 from reconciler.commands.applying import ApplyRequest, Screen, apply
-from reconciler.commands.comparing import Pair, compare_files
-from reconciler.commands.drifting import DriftRequest, drift
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.planning import PlanResult, plan
-from reconciler.commands.promoting import PromoteRequest, promote
-from reconciler.commands.pulling import PullRequest, pull
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
-from reconciler.commands.undoing import plan_undo
+from reconciler.commands.saved import plan_undo
 from reconciler.diagnostics import InvalidConfiguration
 from reconciler.errors import ReconcilerError
 from reconciler.model.codec.plan import encode

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 from msgspec.structs import replace
@@ -10,6 +11,7 @@ from reconciler.errors import ExitCode
 from reconciler.model.planned import EnvironmentPlan
 from reconciler.model.resource import Lifecycle, State
 from reconciler.model.text import safe_output
+from reconciler.model.values import SecretRef
 from reconciler.render.options import COMMENT_LIMIT, RenderOptions
 from reconciler.render.plan_markdown import plan_as_markdown, plans_as_markdown
 from tests.support.worlds import (
@@ -73,6 +75,23 @@ def test_plan_v10_dangers_are_open_name_the_project_and_are_in_the_table() -> No
     outside = re.sub(r"<details>.*", "", plan_as_markdown(plan), flags=re.DOTALL)
     assert "> [!CAUTION]\n> - **Delete** `batch_export.lake` Lake in Web: " in outside
     assert "| - | `batch_export.lake` Lake in Web | delete | 🛑 " in outside
+
+
+def test_a_danger_is_written_in_full_once() -> None:
+    gone = export("gone", state=State.ABSENT)
+    secret = {"aws_secret_access_key": SecretRef.of("env", "KEY")}
+    desired = desired_of(
+        project(), gone, export(destination=s3(endpoint_url="https://e", **secret))
+    )
+    live = live_of(live_project(), live_export(), live_export("gone", "Gone"))
+    base = desired_of(project(), gone, export(destination=s3(**secret)))
+    text = plan_as_markdown(planned(desired, live, base=base))
+    for rule, words in (
+        ("history-lost", "running backfills are cancelled"),
+        ("credentials-to-new-address", "stored credentials ->"),
+    ):
+        assert html.unescape(text).count(words) == 1
+        assert f"| 🛑 `{rule}`" in text
 
 
 def test_experience_24_backticks_of_a_message_are_code() -> None:

@@ -12,8 +12,7 @@ import pytest
 from reconciler.commands import planning as plans
 from reconciler.commands.environments import in_each
 from reconciler.commands.history import WorkspaceHistory
-from reconciler.commands.options import WorkspaceOptions
-from reconciler.commands.plan_request import PlanRequest
+from reconciler.commands.options import PlanRequest, WorkspaceOptions
 from reconciler.commands.runtime import Runtime
 from reconciler.diagnostics import DiagnosticCollector
 from reconciler.kinds import all_kinds
