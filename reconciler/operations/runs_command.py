@@ -155,10 +155,7 @@ def _cancel(name: str, run: str, options: dict[str, Any]) -> ExitCode:
     from reconciler.operations.cancelling import cancel_run
 
     world = runtime()
-
-    def begin() -> None:
-        signals.stop_on_signals(world.stop)
-
+    begin = partial(signals.stop_on_signals, world.stop)
     address = signals.run(cancel_run(name, run, workspace_of(options), world, begin))
     words = shlex.join(["reconciler", "runs", str(address), run, "--retry"])
     write_result(f"cancelled run {printable(run)}; its interval is not exported\n")

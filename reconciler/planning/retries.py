@@ -45,11 +45,6 @@ def retries_of_failed(
         for run in left
         if run.status != BILLING and run.start is not None and run.end is not None
     ]
-    unpaid = sum(run.status == BILLING for run in left)
-    endless = len(left) - len(planned) - unpaid
-    notes = []
-    if unpaid:
-        notes.append(f"{several(unpaid, 'run')} left out: a billing limit stopped them")
-    if endless:
-        notes.append(f"{several(endless, 'run')} left out: they have no start")
-    return sorted(planned, key=lambda item: item.start), tuple(notes)
+    rest = several(len(left) - len(planned), "run")
+    notes = (f"{rest} left out: over a billing limit, or without a start",)
+    return sorted(planned, key=lambda item: item.start), notes * (len(left) > len(planned))

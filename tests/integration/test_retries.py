@@ -190,7 +190,7 @@ def test_issue_30_a_billing_limit_is_not_retried(service_of: StartService, tmp_p
     world.advance(hours=4)
     plan = retried(world, "Lake").plan
     assert plan.backfills == ()
-    assert plan.objects[0].notes == ("2 runs left out: a billing limit stopped them",)
+    assert plan.objects[0].notes == ("2 runs left out: over a billing limit, or without a start",)
 
 
 def test_issue_30_a_run_that_goes_on_is_not_retried(
