@@ -83,10 +83,10 @@ class World:
         job = {"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_BASE_REF": "main"}
         return {**SECRETS, **(job if self.pull else {})}
 
-    def ancestors(self, commit: int) -> set[int]:
+    def ancestors(self, commit: int | None) -> set[int]:
         """Return a commit and everything before it."""
         found: set[int] = set()
-        left = [commit]
+        left = [] if commit is None else [commit]
         while left:
             number = left.pop()
             if number not in found:

@@ -1,0 +1,341 @@
+"""Which live object a resource is, now and since the git base (docs/planning.md, Identity).
+
+Imports nothing of what it judges.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tests.model.declared import Declared, Resource, canonical, leaves
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+_MARKER = re.compile(r"\s*<!-- iac:[\w-]+:\S+ iac:hash:\S+ -->$")
+
+
+@dataclass(frozen=True, eq=False)
+class Live:
+    """A live object. `parent` is the id of its project."""
+
+    kind: str
+    id: str
+    parent: str | None
+    values: Mapping[str, Any]
+
+    def value(self, path: str) -> Any:
+        return canonical(path, self.values.get(path))
+
+    @property
+    def name(self) -> str:
+        return str(self.value("name"))
+
+    @property
+    def plain_name(self) -> str:
+        """The name without the marker of another tool."""
+        return _MARKER.sub("", self.name)
+
+    @property
+    def of_other_tool(self) -> bool:
+        return self.plain_name != self.name
+
+    @property
+    def address(self) -> str:
+        return f"{self.kind}.id:{self.id}"
+
+    def is_called(self, name: str) -> bool:
+        """Return whether it has a name, perhaps with what a replacement adds until its end."""
+        return self.name == name or self.name.startswith(f"{name} (replaces ")
+
+    def has_ended(self, since: timedelta = timedelta()) -> bool:
+        end = self.value("end_at")
+        return end is not None and end < NOW - since
+
+
+def live_of(projects: Iterable[Mapping[str, Any]]) -> list[Live]:
+    """Return the live objects of projects as the service stores or is planted with them."""
+    found = []
+    for project in projects:
+        if not project.get("is_pending_deletion"):
+            own, parent = {**project, "batch_exports": None}, str(project["id"])
+            found.append(Live("project", parent, None, dict(leaves(own))))
+            for export in project.get("batch_exports", ()):
+                values = dict(leaves(export))
+                found.append(Live("batch_export", str(export["id"]), parent, values))
+    return found
+
+
+class Identity:
+    """The live objects of resources, for the files of now and of every commit of the range."""
+
+    def __init__(
+        self,
+        live: Sequence[Live],
+        now: Declared,
+        versions: Sequence[Declared] = (),
+        globs: Sequence[str] = (),
+    ) -> None:
+        self.live, self.now, self.versions = live, now, versions
+        self.ignored = {item for item in live if _is_any(item.name, globs)}
+        """What `policy.ignore` names, and the resources that it forbids."""
+        self.untouchable = {
+            address
+            for address, resource in now.items()
+            if _is_any(resource.name, globs) or not self.ignored.isdisjoint(self._pinned(resource))
+        }
+        self.matched: dict[str, Live | None] = {}
+        self.owner: dict[Live, str] = {}
+        self.removed: dict[str, Live] = {}
+        """The objects that certainly are those of removed resources, by address."""
+        self.unclear: dict[str, list[Live]] = {}
+        self.was: dict[str, Resource] = {}
+        """The removed resources."""
+        self.maybe_protected: set[Live] = set()
+        self.is_ambiguous = False
+        for kind in ("project", "batch_export"):
+            self._match([now[key] for key in sorted(now.keys() - self.untouchable)], kind)
+        if not self.is_ambiguous:
+            self._match_removed()
+
+    def is_free(self, item: Live) -> bool:
+        return item not in self.owner and item not in self.ignored
+
+    def named(self, kind: str, parents: Iterable[str | None], name: str) -> list[Live]:
+        wanted = {*parents}
+        return [
+            item
+            for item in self.live
+            if item.kind == kind and item.parent in wanted and item.is_called(name)
+        ]
+
+    def _pinned(self, resource: Resource) -> list[Live]:
+        return [item for item in self.live if item.id == resource.pinned]
+
+    def parent_of(self, resource: Resource) -> str | None:
+        """Return the id of the live project of a resource, None if it does not exist yet."""
+        how, text = resource.parent or ("id", None)
+        if how == "key":
+            match = self.matched.get(text or "")
+            return match.id if match else None
+        if how == "id":
+            return text
+        ids = [item.id for item in self.live if item.kind == "project" and item.name == text]
+        self.is_ambiguous |= len(ids) != 1
+        return ids[0] if len(ids) == 1 else None
+
+    # The resources of now
+
+    def _match(self, resources: list[Resource], kind: str) -> None:
+        """Match by id, name, former name and base: each rule for all resources before the next."""
+        resources = [resource for resource in resources if resource.kind == kind]
+        pinned = {resource.pinned for resource in resources}
+        left = []
+        for resource in resources:
+            found = self._in_place(resource, resource.name)
+            found = [item for item in found if item.id not in pinned]
+            if resource.pinned is not None:
+                found = self._pinned(resource)
+                self.is_ambiguous |= not found and not resource.absent
+                self._claim(resource, found)
+            elif found:
+                self._claim(resource, found)
+            else:
+                left.append(resource)
+        for rule in (self._by_former_name, self._by_base):
+            pairs = [(resource, rule(resource)) for resource in left]
+            certain = {found[0] for _, found in pairs if len(found) == 1}
+            for resource, found in pairs:
+                others = [item for item in found if item not in certain]
+                if found:
+                    self._claim(resource, found if len(found) == 1 else others)
+            left = [resource for resource, found in pairs if not found]
+        for resource in left:
+            self._claim(resource, [])
+        for resource in resources:
+            if resource.pinned is None and self._has_second(resource):
+                self.is_ambiguous = True
+
+    def _claim(self, resource: Resource, found: list[Live]) -> None:
+        item = found[0] if len(found) == 1 else None
+        self.is_ambiguous |= len(found) > 1 or item in self.owner
+        self.matched[resource.address] = item
+        if item:
+            self.owner[item] = resource.address
+
+    def _in_place(self, resource: Resource, name: str) -> list[Live]:
+        parent = self.parent_of(resource)
+        if resource.parent is not None and parent is None:
+            return []
+        found = self.named(resource.kind, [parent], name)
+        return [item for item in found if item not in self.ignored]
+
+    def _may_become(self, resource: Resource, objects: Iterable[Live]) -> list[Live]:
+        """Return the objects that a resource may be by another name than its own."""
+        return [
+            item
+            for item in dict.fromkeys(objects)
+            if self.is_free(item)
+            and not item.of_other_tool
+            and not resource.is_beside(item.name, item.address)
+        ]
+
+    def _by_former_name(self, resource: Resource) -> list[Live]:
+        places = [self._in_place(resource, name) for name in resource.names[1:]]
+        return self._may_become(resource, (item for place in places for item in place))
+
+    def _by_base(self, resource: Resource) -> list[Live]:
+        return self._may_become(resource, self.former(resource.address))
+
+    def _has_second(self, resource: Resource) -> bool:
+        """Return whether another object than by its name is the resource by the base."""
+        address, parent = resource.address, self.parent_of(resource)
+        versions = [(n, was[address]) for n, was in enumerate(self.versions) if address in was]
+        is_same = all(was == resource and self.scopes(n, was) == [parent] for n, was in versions)
+        if self.matched[address] is not None and is_same:
+            return False
+        if not versions and self.matched[address] is None:
+            return False
+        objects = [*self.former(address), *self.elsewhere(address)]
+        return bool(self._may_become(resource, objects))
+
+    # The resources of the range
+
+    def of_version(self, number: int, address: str) -> list[Live]:
+        """Return the objects that a resource of a commit was: several if it is ambiguous."""
+        was = self.versions[number].get(address)
+        if was is None or was.pinned is not None:
+            return self._pinned(was) if was else []
+        scopes = self.scopes(number, was)
+        found = [self.named(was.kind, scopes, name) for name in was.names]
+        return next(filter(None, found), [])
+
+    def certain(self, number: int, address: str) -> Live | None:
+        found = self.of_version(number, address)
+        return found[0] if len(found) == 1 else None
+
+    def former(self, address: str) -> list[Live]:
+        """Return the objects that a key was at any commit of the range."""
+        found = [self.of_version(number, address) for number in range(len(self.versions))]
+        return list(dict.fromkeys(item for objects in found for item in objects))
+
+    def scopes(self, number: int, was: Resource) -> list[str | None]:
+        """Return the projects in which a resource of a commit may have been."""
+        how, text = was.parent or ("id", None)
+        if how == "id" or text is None:
+            return [text]
+        if how == "name":
+            found = self.named("project", [None], text)
+        else:
+            found = self.of_version(number, text)
+            known = self._known_as(self.versions[number][text].name)
+            found = found or [*self.former(text), *known]
+            found = found or [item for key, item in self._projects() if key == text]
+        return list(dict.fromkeys(item.id for item in found))
+
+    def _projects(self) -> list[tuple[str, Live]]:
+        return [(key, item) for key, item in self.matched.items() if item and item.parent is None]
+
+    def _names_of(self, address: str) -> set[str]:
+        """Return every name of a key in the range and its `renamed_from` of today."""
+        found = {name for was in self.versions if address in was for name in was[address].names}
+        return found.union(self.now[address].names[1:] if address in self.now else ())
+
+    def _known_as(self, name: str) -> list[Live]:
+        """Return the projects of today whose key had a name in the range."""
+        return [item for key, item in self._projects() if name in self._names_of(key)]
+
+    def connected(self, address: str) -> list[str]:
+        """Return the projects that commits which were applied in part may have left a key."""
+        every = {key for was in self.versions for key in was if was[key].kind == "project"}
+        names_of = {
+            key: {name for was in self.versions if key in was for name in was[key].names}
+            for key in every
+        }
+        keys, names, size = {address}, set[str](), -1
+        while len(keys) + len(names) > size:
+            size = len(keys) + len(names)
+            names = names.union(*(names_of[key] for key in keys))
+            keys |= {key for key in every if names_of[key] & names}
+        found = {item.id for item in self.live if item.kind == "project" and item.name in names}
+        found |= {item.id for name in names for item in self._known_as(name)}
+        return sorted(found | {item.id for key, item in self._projects() if key in keys})
+
+    def elsewhere(self, address: str) -> list[Live]:
+        """Return what has a name of a key, in projects in which it may have been."""
+        found: list[Live] = []
+        for was in [version[address] for version in self.versions if address in version]:
+            if was.parent and was.parent[0] == "key" and was.pinned is None:
+                for name in was.names:
+                    found += self.named(was.kind, self.connected(was.parent[1]), name)
+        return found
+
+    def history_of(
+        self, address: str, item: Live | None, count: int | None = None
+    ) -> list[Resource]:
+        """Return how a live object was declared since the base, under any key."""
+        return [
+            was
+            for number, version in enumerate(self.versions[:count])
+            for key, was in version.items()
+            if (key == address if (own := self.certain(number, key)) is None else own is item)
+        ]
+
+    def at_base(self, item: Live | None) -> list[Resource]:
+        """Return how the base declares a live object: several if it is not certain."""
+        keys = self.versions[0] if self.versions and item else {}
+        return [was for key, was in keys.items() if self.certain(0, key) is item]
+
+    # The removed resources
+
+    def _match_removed(self) -> None:
+        """Find their objects. One that another one certainly is counts less."""
+        own: dict[str, list[Live]] = {}
+        certain = set()
+        for address in sorted({key for was in self.versions for key in was} - self.now.keys()):
+            numbered = [(n, was[address]) for n, was in enumerate(self.versions) if address in was]
+            numbered = [(number, was) for number, was in numbered if not was.absent]
+            if not numbered:
+                continue
+            scopes = [self.scopes(number, was) for number, was in numbered]
+            found = [item for number, _ in numbered for item in self.of_version(number, address)]
+            if all(len(ids) <= 1 for ids in scopes) and (any(scopes) or found):
+                certain.add(address)
+            versions = [was for _, was in numbered]
+            if not any(scopes) and not found:
+                names = {was.name for was in versions}
+                kind = versions[0].kind
+                found = [item for item in self.live if item.kind == kind and item.name in names]
+            own[address] = found
+            self.unclear[address] = [*dict.fromkeys((*found, *self.elsewhere(address)))]
+            self.was[address] = ([was for was in versions if was.protected] or versions)[-1]
+
+        def sole(address: str) -> Live | None:
+            free = [item for item in self.unclear[address] if self.is_free(item)]
+            is_sole = len(free) == 1 and address in certain and free[0] in own[address]
+            return free[0] if is_sole else None
+
+        order = sorted(self.unclear, key=lambda address: not self.was[address].protected)
+        for address in order:
+            if self.was[address].protected and sole(address) is None:
+                self.maybe_protected |= {*filter(self.is_free, self.unclear[address])}
+        progress = True
+        while progress:
+            progress = False
+            for address in [key for key in order if key in self.unclear]:
+                if item := sole(address):
+                    self.owner[item], self.removed[address] = address, item
+                    del self.unclear[address]
+                    progress = True
+        self.unclear = {
+            address: free
+            for address in order
+            if (free := [*filter(self.is_free, self.unclear.get(address, ()))])
+        }
+
+
+def _is_any(name: str, globs: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, glob) for glob in globs)
