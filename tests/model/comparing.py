@@ -13,9 +13,9 @@ from typing import Any
 from tests.model.deciding import Change, Planned
 from tests.model.declared import CONFIG, INTEGRATION, TYPE, checked_out, declared
 from tests.model.drawing import drawn
-from tests.model.identity import Live, live_of
+from tests.model.identity import Live
 from tests.model.outcome import applied, comparable, compared, drifted, pulled
-from tests.model.real import Clone, Ended, clone_of
+from tests.model.real import Clone, Ended, clone_of, live_of
 from tests.model.refusing import dialect_of
 from tests.model.world import World, checkout
 from tests.reliability.service import KEY, ORGANIZATION
@@ -50,7 +50,8 @@ def plan_differences(predicted: Planned, ended: Ended, ids: list[str]) -> Iterat
     base = ids[commit] if commit is not None else None
     yield from differing("base", base, plan["source"]["base"])
     refusals = {(item["rule"], frozenset(item["addresses"])) for item in plan["refusals"]}
-    tied = predicted.tied
+    pairs = predicted.identity.matched.items()
+    tied = {address for address, item in pairs if len(predicted.identity.at_base(item)) > 1}
     refusals = {item for item in refusals if item[0] != "permuted-names" or not item[1] & tied}
     wanted = {
         item for item in predicted.refusals if item[0] != "permuted-names" or not item[1] & tied
@@ -60,7 +61,10 @@ def plan_differences(predicted: Planned, ended: Ended, ids: list[str]) -> Iterat
     actual = {(change["address"], change["action"]): change for change in effective}
     yield from differing("changes", sorted(predicted.changes), sorted(actual))
     objects = {change["address"]: change["live_id"] for change in plan["changes"]}
-    yield from differing("objects", _items(predicted.objects), _items(objects))
+    found = {key: item for key, item in pairs if key not in predicted.left_out}
+    found |= {change.address: change.live for change in predicted.changes.values()}
+    expected = {address: item.id if item else None for address, item in found.items()}
+    yield from differing("objects", _items(expected), _items(objects))
     for key in sorted(predicted.changes.keys() & actual.keys()):
         if key[0] not in tied:
             yield from _change_differences(" ".join(key), predicted.changes[key], actual[key])

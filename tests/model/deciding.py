@@ -31,8 +31,9 @@ class Change:
 
     address: str
     action: str
-    live: Live | None = None
-    parent: str | None = None
+    resource: Resource | None
+    live: Live | None
+    parent: str | None
     fields: Fields = field(default_factory=dict)
     secrets: set[str] = field(default_factory=set)
     on_purpose: bool = True
@@ -42,141 +43,112 @@ class Planned:
     """The plan of a world for one live state. `error` is the name of the error that ends it."""
 
     def __init__(self, world: World, live: Sequence[Live]) -> None:
-        files, environments = checked_out(world), world.work["reconciler.yaml"]["environments"]
-        self.world, self.live = world, live
+        self.world, self.live, files = world, live, checked_out(world)
         self.now = declared(files, world.environment)
         self.policy = environment_of(world.work, world.environment, "policy")
         self.base = base_of(world, self.now)
         globs = self.policy.get("ignore", ())
         self.identity = Identity(live, self.now, self.base.versions, globs)
-        self.changes: dict[tuple[str, str], Change] = {}
-        self.left_out: set[str] = set()
-        self.refusals: set[tuple[str, frozenset[str]]] = set()
-        others = [Identity(live, declared(files, name)) for name in environments]
         self.elsewhere = {
             item
-            for name, other in zip(environments, others, strict=True)
-            for item in other.matched.values()
-            if name != world.environment and item and not other.is_ambiguous
+            for name in world.work["reconciler.yaml"]["environments"].keys() - {world.environment}
+            for item in Identity(live, declared(files, name)).certain_objects()
         }
         """What other environments of the organization declare."""
-        self.error, self.code = "AmbiguousIdentity" if self.identity.is_ambiguous else "", 1
-        if self.error:
+        self.left_out: set[str] = set()
+        self.changes: dict[tuple[str, str], Change] = {}
+        self.error, self.code = "AmbiguousIdentity", 1
+        if self.identity.is_ambiguous:
             return
+        self.error, self.code = "BadUsage", 64
         candidates = [*self._candidates()]
-        self._select({change.address for change in candidates})
-        if self.error:
-            self.code = 64
+        if not self._select({change.address for change in candidates}):
             return
-        self.changes = {
-            (change.address, change.action): change
-            for change in candidates
-            if change.address not in self.left_out
-        }
+        candidates = [change for change in candidates if change.address not in self.left_out]
+        self.changes = {(change.address, change.action): change for change in candidates}
         self.refusals = refusals_of(self)
-        self.code = 5 if self.refusals else 2 if self.changes else 0
+        self.error, self.code = "", 5 if self.refusals else 2 if self.changes else 0
 
     def of_action(self, *actions: str) -> list[Change]:
         return [change for change in self.changes.values() if change.action in actions]
-
-    def resource_of(self, address: str) -> Resource | None:
-        return self.now.get(address) or self.identity.was.get(address)
 
     # Changes
 
     def _candidates(self) -> Iterator[Change]:
         for address, item in self.identity.matched.items():
-            resource = self.now[address]
-            if item is None:
-                if not resource.absent:
-                    fields = dict.fromkeys(resource.values, ("unknown", False))
-                    parent = self.identity.parent_of(resource)
-                    yield Change(address, "create", None, parent, fields)
-            elif resource.absent:
-                yield Change(address, "delete", item, item.parent)
-            else:
-                yield from self._of_pair(resource, item)
+            resource, parent = self.now[address], self.identity.parent_of(self.now[address])
+            if item and resource.absent:
+                yield Change(address, "delete", resource, item, item.parent)
+            elif item:
+                yield from self._of_pair(resource, item, parent)
+            elif not resource.absent:
+                fields = dict.fromkeys(resource.values, ("unknown", False))
+                yield Change(address, "create", resource, None, parent, fields)
         yield from self.pruned()
 
-    def _of_pair(self, resource: Resource, item: Live) -> Iterator[Change]:
+    def _of_pair(self, resource: Resource, item: Live, parent: str | None) -> Iterator[Change]:
         address, fields = resource.address, fields_of(self.identity, self.base, resource, item)
-        parent = item.parent if resource.parent is None else self.identity.parent_of(resource)
         toggle = fields.pop("paused", None)
-        if item.parent != parent or (self.world.dialect == "2026" and FIXED & fields.keys()):
-            yield Change(address, "replace", item, parent, fields)
+        is_fixed = self.world.dialect == "2026" and FIXED & fields.keys()
+        if is_fixed or (item.parent != parent and resource.parent):
+            parent = parent if resource.parent else item.parent
+            yield Change(address, "replace", resource, item, parent, fields)
             return
-        is_rotated = {address, "*"} & {*self.world.rotate}
         secrets = changed_secrets(self.identity, resource, item)
-        secrets = resource.secrets if is_rotated else secrets
+        secrets = resource.secrets if {address, "*"} & {*self.world.rotate} else secrets
         if fields or secrets:
-            yield Change(address, "update", item, parent, fields, secrets)
+            yield Change(address, "update", resource, item, parent, fields, secrets)
         if toggle:
             action = "pause" if resource.values["paused"] else "unpause"
-            yield Change(address, action, item, parent, {"paused": toggle})
-
-    def prune_mode(self, item: Live, parent: str | None) -> object:
-        """Return the mode of `prune` for an object, in a declared project if there is one."""
-        modes = self.policy.get("prune", False)
-        if isinstance(modes, dict):
-            modes = modes.get(parent, modes.get(item.kind, False))
-        return modes if not item.of_other_tool else False
+            yield Change(address, action, resource, item, parent, {"paused": toggle})
 
     def pruned(self) -> Iterator[Change]:
-        """Yield the deletions of removed and of unmanaged objects."""
-        identity = self.identity
+        """Yield the deletions of removed objects, and of unmanaged ones in declared projects."""
+        identity, setting = self.identity, self.policy.get("prune", False)
         of = {item: address for address, item in identity.removed.items()}
         unclear = {item for items in identity.unclear.values() for item in items}
         projects = {item.id: key for key, item in identity.matched.items() if item}
         for item in self.live:
-            address, parent = of.get(item), projects.get(item.parent or "")
-            mode = self.prune_mode(item, parent)
-            is_inside = parent is not None and self.now[parent].absent and item not in unclear
-            if address is not None and address not in self.base.kept:
-                if mode or is_inside:
-                    yield Change(address, "delete", item, item.parent)
-            elif parent is not None and (address or identity.is_free(item)):
-                on_purpose = address is not None or is_inside
-                if mode is True or (is_inside and address is None):
-                    yield Change(
-                        address or item.address, "delete", item, item.parent, on_purpose=on_purpose
-                    )
+            address, project = of.get(item), projects.get(item.parent or "")
+            modes = setting if isinstance(setting, dict) else {item.kind: setting}
+            mode = (
+                modes.get(project, modes.get(item.kind, False)) if not item.of_other_tool else False
+            )
+            is_inside = project is not None and self.now[project].absent and item not in unclear
+            is_removed = address is not None and address not in self.base.kept
+            is_open = project is not None and (address is not None or identity.is_free(item))
+            is_pruned = mode is True or (is_inside and address is None)
+            if (is_removed and (mode or is_inside)) or (is_open and is_pruned):
+                yield Change(
+                    address or item.address,
+                    "delete",
+                    identity.was.get(address or ""),
+                    item,
+                    item.parent,
+                    on_purpose=address is not None or is_inside,
+                )
 
     # Selection
 
-    def _select(self, known: set[str]) -> None:
-        """Find what the options leave out (docs/planning.md, Select resources)."""
+    def _select(self, known: set[str]) -> bool:
+        """Find what the options leave out; return whether they are usable."""
         world, identity = self.world, self.identity
-        texts = {*world.targets, *world.excludes, *world.rotate} - {"*"}
-        if not texts:
-            return
+        texts = {*world.targets, *world.excludes, *world.rotate}
         known = known | identity.matched.keys() | identity.removed.keys()
         mentioned = known | identity.untouchable | identity.unclear.keys()
         chosen = {*(world.targets or mentioned)} - {*world.excludes}
-        has_secrets = all(
-            key in self.now and self.now[key].secrets for key in {*world.rotate} - {"*"}
-        )
-        if not texts <= mentioned or not has_secrets or not chosen:
-            self.error = "BadUsage"
-        for address in sorted(chosen & identity.matched.keys()):
-            resource = self.now[address]
-            to = resource.parent[1] if resource.parent else ""
-            is_new = identity.matched.get(to, self) is None and not self.now[to].absent
-            if is_new and not resource.absent:
+        secret = {address for address, resource in self.now.items() if resource.secrets}
+        is_usable = texts <= mentioned | {"*"} and {*world.rotate} <= secret | {"*"}
+        for address in chosen & identity.matched.keys():
+            to = (self.now[address].parent or ("", ""))[1]
+            is_new = to in identity.matched and identity.matched[to] is None
+            if is_new and not self.now[to].absent and not self.now[address].absent:
                 chosen.add(to)
-                if to in world.excludes:
-                    self.error = "BadUsage"
+                is_usable = is_usable and to not in world.excludes
         self.left_out = known - chosen
+        return is_usable and (bool(chosen) or not texts)
 
     # Notes
-
-    @property
-    def objects(self) -> dict[str, str | None]:
-        """The ids of the objects of what is planned."""
-        found = {
-            key: item for key, item in self.identity.matched.items() if key not in self.left_out
-        }
-        found |= {change.address: change.live for change in self.changes.values()}
-        return {address: item.id if item else None for address, item in found.items()}
 
     @property
     def unmanaged(self) -> set[str]:
@@ -221,9 +193,3 @@ class Planned:
             for text in loosened(self.now[address], history):
                 found.setdefault(text, set()).add(address)
         return found
-
-    @property
-    def tied(self) -> set[str]:
-        """The resources whose object several resources of the base may have been."""
-        pairs = self.identity.matched.items()
-        return {address for address, item in pairs if len(self.identity.at_base(item)) > 1}

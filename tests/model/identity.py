@@ -56,19 +56,6 @@ class Live:
         return end is not None and end < NOW - since
 
 
-def live_of(projects: Iterable[Mapping[str, Any]]) -> list[Live]:
-    """Return the live objects of projects as the service stores or is planted with them."""
-    found = []
-    for project in projects:
-        if not project.get("is_pending_deletion"):
-            own, parent = {**project, "batch_exports": None}, str(project["id"])
-            found.append(Live("project", parent, None, dict(leaves(own))))
-            for export in project.get("batch_exports", ()):
-                values = dict(leaves(export))
-                found.append(Live("batch_export", str(export["id"]), parent, values))
-    return found
-
-
 class Identity:
     """The live objects of resources, for the files of now and of every commit of the range."""
 
@@ -132,20 +119,13 @@ class Identity:
     def _match(self, resources: list[Resource], kind: str) -> None:
         """Match by id, name, former name and base: each rule for all resources before the next."""
         resources = [resource for resource in resources if resource.kind == kind]
-        pinned = {resource.pinned for resource in resources}
-        left = []
         for resource in resources:
-            found = self._in_place(resource, resource.name)
-            found = [item for item in found if item.id not in pinned]
             if resource.pinned is not None:
                 found = self._pinned(resource)
-                self.is_ambiguous |= not found and not resource.absent
+                self.is_ambiguous |= not (found or resource.absent)
                 self._claim(resource, found)
-            elif found:
-                self._claim(resource, found)
-            else:
-                left.append(resource)
-        for rule in (self._by_former_name, self._by_base):
+        left = [resource for resource in resources if resource.pinned is None]
+        for rule in (self._by_name, self._by_former_name, self._by_base):
             pairs = [(resource, rule(resource)) for resource in left]
             certain = {found[0] for _, found in pairs if len(found) == 1}
             for resource, found in pairs:
@@ -156,7 +136,7 @@ class Identity:
         for resource in left:
             self._claim(resource, [])
         for resource in resources:
-            if resource.pinned is None and self._has_second(resource):
+            if self._has_second(resource):
                 self.is_ambiguous = True
 
     def _claim(self, resource: Resource, found: list[Live]) -> None:
@@ -168,10 +148,12 @@ class Identity:
 
     def _in_place(self, resource: Resource, name: str) -> list[Live]:
         parent = self.parent_of(resource)
-        if resource.parent is not None and parent is None:
-            return []
-        found = self.named(resource.kind, [parent], name)
-        return [item for item in found if item not in self.ignored]
+        is_new = resource.parent is not None and parent is None
+        found = [] if is_new else self.named(resource.kind, [parent], name)
+        return [item for item in found if self.is_free(item)]
+
+    def _by_name(self, resource: Resource) -> list[Live]:
+        return self._in_place(resource, resource.name)
 
     def _may_become(self, resource: Resource, objects: Iterable[Live]) -> list[Live]:
         """Return the objects that a resource may be by another name than its own."""
@@ -195,12 +177,9 @@ class Identity:
         address, parent = resource.address, self.parent_of(resource)
         versions = [(n, was[address]) for n, was in enumerate(self.versions) if address in was]
         is_same = all(was == resource and self.scopes(n, was) == [parent] for n, was in versions)
-        if self.matched[address] is not None and is_same:
+        if resource.pinned is not None or (self.matched[address] is not None and is_same):
             return False
-        if not versions and self.matched[address] is None:
-            return False
-        objects = [*self.former(address), *self.elsewhere(address)]
-        return bool(self._may_become(resource, objects))
+        return bool(self._may_become(resource, [*self.former(address), *self.elsewhere(address)]))
 
     # The resources of the range
 
@@ -212,6 +191,9 @@ class Identity:
         scopes = self.scopes(number, was)
         found = [self.named(was.kind, scopes, name) for name in was.names]
         return next(filter(None, found), [])
+
+    def certain_objects(self) -> list[Live]:
+        return [item for item in self.matched.values() if item and not self.is_ambiguous]
 
     def certain(self, number: int, address: str) -> Live | None:
         found = self.of_version(number, address)
@@ -227,51 +209,31 @@ class Identity:
         how, text = was.parent or ("id", None)
         if how == "id" or text is None:
             return [text]
-        if how == "name":
-            found = self.named("project", [None], text)
-        else:
-            found = self.of_version(number, text)
-            known = self._known_as(self.versions[number][text].name)
-            found = found or [*self.former(text), *known]
-            found = found or [item for key, item in self._projects() if key == text]
-        return list(dict.fromkeys(item.id for item in found))
+        named = self.named("project", [None], text)
+        found = named if how == "name" else self.of_version(number, text)
+        return [item.id for item in found] or self.connected(text)
 
-    def _projects(self) -> list[tuple[str, Live]]:
-        return [(key, item) for key, item in self.matched.items() if item and item.parent is None]
-
-    def _names_of(self, address: str) -> set[str]:
-        """Return every name of a key in the range and its `renamed_from` of today."""
-        found = {name for was in self.versions if address in was for name in was[address].names}
-        return found.union(self.now[address].names[1:] if address in self.now else ())
-
-    def _known_as(self, name: str) -> list[Live]:
-        """Return the projects of today whose key had a name in the range."""
-        return [item for key, item in self._projects() if name in self._names_of(key)]
-
-    def connected(self, address: str) -> list[str]:
-        """Return the projects that commits which were applied in part may have left a key."""
-        every = {key for was in self.versions for key in was if was[key].kind == "project"}
-        names_of = {
-            key: {name for was in self.versions if key in was for name in was[key].names}
-            for key in every
-        }
-        keys, names, size = {address}, set[str](), -1
-        while len(keys) + len(names) > size:
-            size = len(keys) + len(names)
-            names = names.union(*(names_of[key] for key in keys))
-            keys |= {key for key in every if names_of[key] & names}
-        found = {item.id for item in self.live if item.kind == "project" and item.name in names}
-        found |= {item.id for name in names for item in self._known_as(name)}
-        return sorted(found | {item.id for key, item in self._projects() if key in keys})
+    def connected(self, address: str) -> list[str | None]:
+        """Return the projects of a key and of those that took over a name, if applied in part."""
+        names_of: dict[str, set[str]] = {}
+        for was in [was for version in self.versions for was in version.values()]:
+            names_of.setdefault(was.address, set()).update(was.names if was.parent is None else ())
+        keys, names = {address}, set[str]()
+        for _ in names_of:
+            names = names.union(*(names_of.get(key, ()) for key in keys))
+            keys |= {key for key, own in names_of.items() if own & names}
+        projects = [item for item in self.live if item.kind == "project"]
+        return [i.id for i in projects if i.name in names or self.owner.get(i) in keys]
 
     def elsewhere(self, address: str) -> list[Live]:
         """Return what has a name of a key, in projects in which it may have been."""
-        found: list[Live] = []
-        for was in [version[address] for version in self.versions if address in version]:
-            if was.parent and was.parent[0] == "key" and was.pinned is None:
-                for name in was.names:
-                    found += self.named(was.kind, self.connected(was.parent[1]), name)
-        return found
+        return [
+            item
+            for was in [version[address] for version in self.versions if address in version]
+            if was.parent and was.pinned is None
+            for name in was.names
+            for item in self.named(was.kind, self.connected(was.parent[1]), name)
+        ]
 
     def history_of(
         self, address: str, item: Live | None, count: int | None = None
@@ -293,48 +255,36 @@ class Identity:
 
     def _match_removed(self) -> None:
         """Find their objects. One that another one certainly is counts less."""
-        own: dict[str, list[Live]] = {}
-        certain = set()
+        own, objects = dict[str, list[Live]](), dict[str, list[Live]]()
         for address in sorted({key for was in self.versions for key in was} - self.now.keys()):
             numbered = [(n, was[address]) for n, was in enumerate(self.versions) if address in was]
             numbered = [(number, was) for number, was in numbered if not was.absent]
             if not numbered:
                 continue
-            scopes = [self.scopes(number, was) for number, was in numbered]
-            found = [item for number, _ in numbered for item in self.of_version(number, address)]
-            if all(len(ids) <= 1 for ids in scopes) and (any(scopes) or found):
-                certain.add(address)
             versions = [was for _, was in numbered]
-            if not any(scopes) and not found:
-                names = {was.name for was in versions}
-                kind = versions[0].kind
-                found = [item for item in self.live if item.kind == kind and item.name in names]
-            own[address] = found
-            self.unclear[address] = [*dict.fromkeys((*found, *self.elsewhere(address)))]
             self.was[address] = ([was for was in versions if was.protected] or versions)[-1]
+            places = [(versions[0].kind, was.name) for was in versions]
+            anywhere = [item for item in self.live if (item.kind, item.name) in places]
+            found = [item for number, _ in numbered for item in self.of_version(number, address)]
+            objects[address] = [*found, *self.elsewhere(address)] or anywhere
+            is_certain = all(len(self.scopes(number, was)) <= 1 for number, was in numbered)
+            own[address] = found if is_certain else []
 
-        def sole(address: str) -> Live | None:
-            free = [item for item in self.unclear[address] if self.is_free(item)]
-            is_sole = len(free) == 1 and address in certain and free[0] in own[address]
-            return free[0] if is_sole else None
+        def free(address: str) -> list[Live]:
+            return [item for item in dict.fromkeys(objects[address]) if self.is_free(item)]
 
-        order = sorted(self.unclear, key=lambda address: not self.was[address].protected)
-        for address in order:
-            if self.was[address].protected and sole(address) is None:
-                self.maybe_protected |= {*filter(self.is_free, self.unclear[address])}
-        progress = True
-        while progress:
-            progress = False
-            for address in [key for key in order if key in self.unclear]:
-                if item := sole(address):
-                    self.owner[item], self.removed[address] = address, item
-                    del self.unclear[address]
-                    progress = True
-        self.unclear = {
-            address: free
-            for address in order
-            if (free := [*filter(self.is_free, self.unclear.get(address, ()))])
-        }
+        def certain(address: str) -> bool:
+            return len(free(address)) == 1 and free(address)[0] in own[address]
+
+        left = sorted(objects, key=lambda address: (not self.was[address].protected, address))
+        for address in left:
+            if self.was[address].protected and not certain(address):
+                self.maybe_protected |= {*free(address)}
+        while sure := [*filter(certain, left)]:
+            left.remove(sure[0])
+            self.removed[sure[0]] = free(sure[0])[0]
+            self.owner[self.removed[sure[0]]] = sure[0]
+        self.unclear = {address: free(address) for address in left if free(address)}
 
 
 def _is_any(name: str, globs: Sequence[str]) -> bool:

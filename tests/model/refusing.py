@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from tests.model.declared import CONFIG, INTEGRATION, TYPE, Resource
+from tests.model.declared import CONFIG, INTEGRATION, TYPE, Declared, Resource
 from tests.model.identity import Live
 
 if TYPE_CHECKING:
-    from tests.model.deciding import Change, Planned
+    from tests.model.deciding import Planned
 
 Refusals = Iterator[tuple[str, ...]]
 """A rule and addresses each."""
@@ -30,30 +30,25 @@ def refusals_of(plan: Planned) -> set[tuple[str, frozenset[str]]]:
     return {(rule, frozenset(addresses)) for check in CHECKS for rule, *addresses in check(plan)}
 
 
-def _lost(plan: Planned) -> list[Change]:
-    return plan.of_action("delete", "replace")
-
-
 def _deletions(plan: Planned) -> Refusals:
-    for change in _lost(plan):
-        resource = plan.resource_of(change.address)
+    lost = plan.of_action("delete", "replace")
+    for change in lost:
         is_maybe = change.live in plan.identity.maybe_protected and change.address not in plan.now
-        if (resource and resource.protected) or is_maybe:
+        if is_maybe or (change.resource and change.resource.protected):
             yield "protect", change.address
-    lost = [change.address for change in _lost(plan) if change.live in plan.elsewhere]
-    if lost:
-        yield "declared-elsewhere", *lost
-    if _lost(plan) and not plan.now:
-        yield "nothing-declared", *(change.address for change in _lost(plan))
+    elsewhere = [change.address for change in lost if change.live in plan.elsewhere]
+    if elsewhere:
+        yield "declared-elsewhere", *elsewhere
+    if lost and not plan.now:
+        yield "nothing-declared", *(change.address for change in lost)
 
 
 def _replacements(plan: Planned) -> Refusals:
+    is_allowed = plan.world.allow_replace or plan.policy.get("allow_replace")
     for change in plan.of_action("replace"):
-        resource = plan.now[change.address]
-        allowed = plan.world.allow_replace or plan.policy.get("allow_replace")
-        if not (allowed or resource.lifecycle.get("allow_replace")):
+        if not (is_allowed or plan.now[change.address].lifecycle.get("allow_replace")):
             yield "allow_replace", change.address
-        if resource.pinned is not None:
+        if plan.now[change.address].pinned is not None:
             yield "replaced-id", change.address
 
 
@@ -91,12 +86,10 @@ def _rule_inside(plan: Planned, item: Live) -> str:
 
 
 def _limits(plan: Planned) -> Refusals:
-    lost = [change.address for change in _lost(plan)]
+    lost = [change.address for change in plan.of_action("delete", "replace")]
     managed = [item for item in plan.identity.matched.values() if item]
-    for rule, addresses in (
-        ("max_deletes", lost),
-        ("max_changes", [key for key, _ in plan.changes]),
-    ):
+    every = [address for address, _ in plan.changes]
+    for rule, addresses in {"max_deletes": lost, "max_changes": every}.items():
         limit = plan.policy.get(rule, len(addresses))
         if isinstance(limit, str):
             limit = len(managed) * int(limit.rstrip("%")) / 100
@@ -106,7 +99,7 @@ def _limits(plan: Planned) -> Refusals:
     exports = [address for address in lost if address not in projects]
     if projects and not plan.policy.get("allow_project_deletion"):
         yield "allow_project_deletion", *projects
-    for rule, addresses in (("history-lost", exports), ("project-data-lost", projects)):
+    for rule, addresses in {"history-lost": exports, "project-data-lost": projects}.items():
         if addresses and rule in plan.policy.get("deny", ()):
             yield "deny", *addresses
 
@@ -115,12 +108,15 @@ def _names(plan: Planned) -> Refusals:
     """Names are not exchanged, and those by which another tool finds its objects stay."""
     changed = {address for address, _ in plan.changes}
     for address, item in plan.identity.matched.items():
-        owners = [was.address for was in plan.identity.at_base(item)]
-        other = owners[0] if len(owners) == 1 else address
-        is_pinned = plan.now[address].pinned is not None
-        if other in plan.identity.matched.keys() - {address} and not is_pinned:
-            if not changed.isdisjoint((address, other)):
-                yield "permuted-names", address, other
+        owners = plan.identity.at_base(item) if plan.now[address].pinned is None else []
+        pair = {address, *(was.address for was in owners)}
+        if (
+            len(owners) == 1
+            and len(pair) == 2
+            and pair <= plan.identity.matched.keys()
+            and pair & changed
+        ):
+            yield "permuted-names", *pair
     for change in plan.of_action("update", "replace"):
         is_renamed = change.action == "replace" or "name" in change.fields
         if is_renamed and change.live and change.live.of_other_tool:
@@ -166,63 +162,47 @@ def _exports_of_server(plan: Planned) -> Refusals:
 
 def _names_of_server(plan: Planned) -> Refusals:
     """Servers of 2026 compare the names of projects without case."""
-    if dialect_of(plan) != "2026":
-        return
-    names = {item: item.name for item in plan.live if item.kind == "project"}
-    for change in plan.of_action("update", "delete"):
-        if change.live in names:
-            del names[change.live]
-    changes = [
-        c for c in plan.of_action("create", "update") if plan.now[c.address].kind == "project"
-    ]
-    after = {c.address: plan.now[c.address].name.lower() for c in changes}
-    for change in changes:
-        if change.action == "create" or "name" in change.fields:
-            others = {name.lower() for name in names.values()}
-            others |= {
-                after[other.address]
-                for other in changes
-                if other.action == "update"
-                and other is not change
-                or (other.action == "create" and other.address < change.address)
-            }
-            if after[change.address] in others:
-                yield "name-taken", change.address
+    deleted = [change.live for change in plan.of_action("delete")]
+    projects = [item for item in plan.live if item.kind == "project" and item not in deleted]
+    after = {item.address: item.name.lower() for item in projects}
+    changes = [c for c in plan.of_action("create", "update") if c.address.startswith("project.")]
+    own = {c.address: c.live.address if c.live else c.address for c in changes}
+    after |= {own[c.address]: plan.now[c.address].name.lower() for c in changes if c.live}
+    for change in sorted(changes, key=lambda change: change.address):
+        name = plan.now[change.address].name.lower()
+        is_taken = name in [other for key, other in after.items() if key != own[change.address]]
+        is_new = change.live is None or "name" in change.fields
+        if is_taken and is_new and dialect_of(plan) == "2026":
+            yield "name-taken", change.address
+        after[own[change.address]] = name
 
 
 # Creates that would double an object
 
 
 def doubled(plan: Planned) -> Refusals:
-    identity = plan.identity
-    versions = identity.versions[0] if identity.versions else {}
+    versions = plan.base.versions[0] if plan.base.versions else {}
     at_base = {key: was for key, was in versions.items() if not was.absent}
     free, created = [*_unclaimed(plan)], plan.of_action("create")
-    for change in created:
-        resource, key = plan.now[change.address], change.address
+    for key, resource, parent in [(c.address, plan.now[c.address], c.parent) for c in created]:
         others = [item for item in free if not resource.is_beside(item.name, item.address)]
-        if resource.kind == "batch_export":
-            if any(
-                item.parent == change.parent for item in _twins(resource, at_base.get(key), others)
-            ):
-                yield "possible-duplicate", key
-        elif key in at_base:
+        twins = [item for item in others if _is_twin(resource, at_base.get(key), item)]
+        if any(item.parent == parent for item in twins):
+            yield "possible-duplicate", key
+        if resource.kind == "project" and key in at_base:
             names = {was.name for was in at_base.values() if was.parent == ("key", key)}
-            for project in [item for item in others if item.kind == "project"]:
-                inside = [item for item in free if item.parent == project.id]
-                children = [
-                    child.address
-                    for child in created
-                    if plan.now[child.address].parent == ("key", key)
-                    and _is_inside(plan.now[child.address], at_base.get(child.address), inside)
-                ]
+            own = [c.address for c in created if plan.now[c.address].parent == ("key", key)]
+            for inside in [[i for i in free if i.parent == project.id] for project in others]:
+                children = [child for child in own if _is_inside(plan, at_base, child, inside)]
                 if children or any(item.plain_name in names for item in inside):
                     yield "possible-duplicate", key, *children
 
 
-def _is_inside(export: Resource, was: Resource | None, inside: list[Live]) -> bool:
+def _is_inside(plan: Planned, at_base: Declared, key: str, inside: list[Live]) -> bool:
+    """Return whether an export to create, or one of its name at the base, is in a project."""
+    export, was = plan.now[key], at_base.get(key)
     is_named = any(item.plain_name == export.name for item in inside)
-    return bool(_twins(export, was, inside)) or (was is not None and is_named)
+    return (was is not None and is_named) or any(_is_twin(export, was, item) for item in inside)
 
 
 def _unclaimed(plan: Planned) -> Iterator[Live]:
@@ -234,17 +214,15 @@ def _unclaimed(plan: Planned) -> Iterator[Live]:
             yield item
 
 
-def _twins(resource: Resource, was: Resource | None, items: list[Live]) -> list[Live]:
-    """Return the exports whose work a resource would do again."""
-    found = []
-    for item in items:
-        for known in filter(None, (resource, was)):
-            same = known.value(f"{CONFIG}exclude_events") == item.value(f"{CONFIG}exclude_events")
-            exact = known.value(TYPE) != "HTTP"
-            is_twin = (same and exact) or (was is not None and (same or exact))
-            if is_twin and _place(known) == _place(item) is not None and not item.has_ended():
-                found.append(item)
-    return found
+def _is_twin(export: Resource, was: Resource | None, item: Live) -> bool:
+    """Return whether an export would do the work of a live one again."""
+    selected = f"{CONFIG}exclude_events"
+    for known in filter(None, (export, was)):
+        same, exact = known.value(selected) == item.value(selected), known.value(TYPE) != "HTTP"
+        is_same_work = (same and exact) if was is None else (same or exact)
+        if is_same_work and _place(known) == _place(item) is not None and not item.has_ended():
+            return True
+    return False
 
 
 def _place(export: Resource | Live) -> tuple[object, ...] | None:
