@@ -14,7 +14,7 @@ from tests.model.deciding import Change, Planned
 from tests.model.declared import CONFIG, INTEGRATION, TYPE, checked_out, declared
 from tests.model.drawing import drawn
 from tests.model.identity import Live
-from tests.model.outcome import applied, comparable, compared, drifted, pulled
+from tests.model.outcome import applied, compared, drifted, pulled, values_of
 from tests.model.real import Clone, Ended, clone_of, live_of
 from tests.model.refusing import dialect_of
 from tests.model.world import World, checkout
@@ -80,8 +80,7 @@ def plan_differences(predicted: Planned, ended: Ended, ids: list[str]) -> Iterat
     yield from differing("adopted", sorted(predicted.adopted), sorted(adopted))
     stays = {(about, text.split()[0]) for code, text, about in notes if code == "stays-as-it-is"}
     yield from differing("stays", sorted(predicted.stays), sorted(stays))
-    loosened = {text: sorted(users) for text, users in predicted.loosened.items()}
-    yield from differing("loosened", _items(loosened), _items(_loosened(notes)))
+    yield from differing("loosened", sorted(predicted.loosened), sorted(_loosened(notes)))
 
 
 def _change_differences(what: str, change: Change, actual: dict[str, Any]) -> Iterator[str]:
@@ -100,9 +99,8 @@ def _change_differences(what: str, change: Change, actual: dict[str, Any]) -> It
         yield from differing(f"{what} secrets", sorted(change.secrets), sorted(secrets))
 
 
-def _loosened(notes: list[tuple[str, str, str | None]]) -> dict[str, list[str]]:
-    """Return the notes on what resources loosen, in the words of the model."""
-    found = {}
+def _loosened(notes: list[tuple[str, str, str | None]]) -> Iterator[tuple[str, str]]:
+    """Yield what resources loosen by the notes, in the words of the model, with the resource."""
     for code, text, _ in notes:
         if code != "loosened" or (
             "lifecycle" not in text and "protection" not in text and "`id:" not in text
@@ -117,8 +115,7 @@ def _loosened(notes: list[tuple[str, str, str | None]]) -> dict[str, list[str]]:
             (":", ""),
         ):
             what = what.replace(old, new)
-        found[what] = sorted(users.split(", "))
-    return found
+        yield from ((what, user) for user in users.split(", "))
 
 
 def _sorted(values: Any) -> list[Any]:
@@ -188,29 +185,21 @@ def _environments(clone: Clone) -> Iterator[str]:
 
 async def _pull(clone: Clone, predicted: Planned) -> AsyncIterator[str]:
     """Write drift into the files, and read them again."""
-    files, drift = checked_out(clone.world), drifted(predicted)
-    conflicts = {
-        (change.address, path)
-        for change in predicted.changes.values()
-        for path, (origin, _) in change.fields.items()
-        if origin == "both"
-    }
-    live = {c.address: c.live for c in predicted.changes.values() if c.live}
+    drift = drifted(predicted)
+    origins = {o for change in predicted.changes.values() for o, _ in change.fields.values()}
     code = await clone.pull()
-    is_partial = conflicts or drift.deleted or drift.renamed
+    is_partial = "both" in origins or drift.deleted or drift.renamed
     expected = drift.code if drift.code not in (0, 2) else 3 if is_partial else 0
     for problem in differing("pull: exit code", expected, code):
         yield problem
     if expected in (0, 3):
         after = clone.files()
-        wanted = pulled(declared(files, "one"), live, drift, conflicts)
-        found = {key: comparable(item.values) for key, item in declared(after, "one").items()}
-        for key in wanted.keys() | found.keys():
-            one, two = wanted.get(key, {}), found.get(key, {})
-            apart = {p for p in one.keys() | two.keys() if one.get(p) != two.get(p)}
-            apart = {p for p in apart if p in one or two[p] is not None}
-            for problem in differing(f"pull: {key}", set(), apart):
-                yield f"{problem} {[one.get(p) for p in apart]} {[two.get(p) for p in apart]}"
+        one, two = pulled(predicted), values_of(declared(after, "one"))
+        keys = {key for key in one.keys() | two.keys() if one.get(key) != two.get(key)}
+        keys -= {key for key in keys - one.keys() if two[key] is None}
+        for problem in differing("pull", _part(one, keys), _part(two, keys)):
+            yield problem
+        files = checked_out(clone.world)
         for problem in differing(
             "pull: other environment", declared(files, "two"), declared(after, "two")
         ):
@@ -228,8 +217,9 @@ async def _drift(clone: Clone) -> AsyncIterator[str]:
         yield problem
     if ended.drift is not None:
         actual = {
-            str(item.address): {".".join(map(str, changed.change.path)) for changed in item.fields}
+            (str(item.address), ".".join(map(str, changed.change.path)))
             for item in ended.drift.objects
+            for changed in item.fields
         }
         for problem in differing("drift: fields", expected.fields, actual):
             yield problem
@@ -398,6 +388,10 @@ def _is_undoable(plan: Planned) -> bool:
             return False
     names = [item.name for item in plan.live if item.kind == "project"]
     return len(set(names)) == len(names)
+
+
+def _part(values: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
+    return {key: values.get(key) for key in keys}
 
 
 def _apart(one: list[Any], two: list[Any]) -> tuple[list[Any], list[Any]]:

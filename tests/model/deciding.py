@@ -8,14 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tests.model.declared import (
-    TYPE,
-    Resource,
-    base_of,
-    checked_out,
-    declared,
-    environment_of,
-)
+from tests.model.declared import TYPE, Resource, base_of, checked_out, declared, environment_of
 from tests.model.fields import Fields, changed_secrets, dropped, fields_of, loosened
 from tests.model.identity import Identity, Live
 from tests.model.refusing import refusals_of
@@ -31,7 +24,6 @@ class Change:
 
     address: str
     action: str
-    resource: Resource | None
     live: Live | None
     parent: str | None
     fields: Fields = field(default_factory=dict)
@@ -57,6 +49,8 @@ class Planned:
         """What other environments of the organization declare."""
         self.left_out: set[str] = set()
         self.changes: dict[tuple[str, str], Change] = {}
+        self.adopted, self.loosened = set[str](), set[tuple[str, str]]()
+        self.stays, self.unmanaged = set[tuple[str, str]](), set[str]()
         self.error, self.code = "AmbiguousIdentity", 1
         if self.identity.is_ambiguous:
             return
@@ -67,6 +61,7 @@ class Planned:
         candidates = [change for change in candidates if change.address not in self.left_out]
         self.changes = {(change.address, change.action): change for change in candidates}
         self.refusals = refusals_of(self)
+        self._note()
         self.error, self.code = "", 5 if self.refusals else 2 if self.changes else 0
 
     def of_action(self, *actions: str) -> list[Change]:
@@ -78,12 +73,12 @@ class Planned:
         for address, item in self.identity.matched.items():
             resource, parent = self.now[address], self.identity.parent_of(self.now[address])
             if item and resource.absent:
-                yield Change(address, "delete", resource, item, item.parent)
+                yield Change(address, "delete", item, item.parent)
             elif item:
                 yield from self._of_pair(resource, item, parent)
             elif not resource.absent:
                 fields = dict.fromkeys(resource.values, ("unknown", False))
-                yield Change(address, "create", resource, None, parent, fields)
+                yield Change(address, "create", None, parent, fields)
         yield from self.pruned()
 
     def _of_pair(self, resource: Resource, item: Live, parent: str | None) -> Iterator[Change]:
@@ -92,15 +87,15 @@ class Planned:
         is_fixed = self.world.dialect == "2026" and FIXED & fields.keys()
         if is_fixed or (item.parent != parent and resource.parent):
             parent = parent if resource.parent else item.parent
-            yield Change(address, "replace", resource, item, parent, fields)
+            yield Change(address, "replace", item, parent, fields)
             return
         secrets = changed_secrets(self.identity, resource, item)
         secrets = resource.secrets if {address, "*"} & {*self.world.rotate} else secrets
         if fields or secrets:
-            yield Change(address, "update", resource, item, parent, fields, secrets)
+            yield Change(address, "update", item, parent, fields, secrets)
         if toggle:
             action = "pause" if resource.values["paused"] else "unpause"
-            yield Change(address, action, resource, item, parent, {"paused": toggle})
+            yield Change(address, action, item, parent, {"paused": toggle})
 
     def pruned(self) -> Iterator[Change]:
         """Yield the deletions of removed objects, and of unmanaged ones in declared projects."""
@@ -111,22 +106,15 @@ class Planned:
         for item in self.live:
             address, project = of.get(item), projects.get(item.parent or "")
             modes = setting if isinstance(setting, dict) else {item.kind: setting}
-            mode = (
-                modes.get(project, modes.get(item.kind, False)) if not item.of_other_tool else False
-            )
+            mode = not item.of_other_tool and modes.get(project, modes.get(item.kind, False))
             is_inside = project is not None and self.now[project].absent and item not in unclear
             is_removed = address is not None and address not in self.base.kept
             is_open = project is not None and (address is not None or identity.is_free(item))
             is_pruned = mode is True or (is_inside and address is None)
             if (is_removed and (mode or is_inside)) or (is_open and is_pruned):
-                yield Change(
-                    address or item.address,
-                    "delete",
-                    identity.was.get(address or ""),
-                    item,
-                    item.parent,
-                    on_purpose=address is not None or is_inside,
-                )
+                change = Change(address or item.address, "delete", item, item.parent)
+                change.on_purpose = address is not None or is_inside
+                yield change
 
     # Selection
 
@@ -150,46 +138,21 @@ class Planned:
 
     # Notes
 
-    @property
-    def unmanaged(self) -> set[str]:
-        """The ids of what no resource has and what stays."""
-        gone = {change.live for change in self.of_action("delete")}
-        lost = {item.id for item in gone if item}
-        removed = self.identity.removed.values()
-        return {
-            item.id
-            for item in self.live
-            if (self.identity.is_free(item) or item in removed)
-            and item not in gone
-            and item.parent not in lost
-        }
-
-    @property
-    def adopted(self) -> set[str]:
-        """The resources whose object the base did not manage."""
-        return {
-            address
-            for address, item in self.identity.matched.items()
-            if item and self.base.versions and not self.identity.history_of(address, item, 1)
-        }
-
-    @property
-    def stays(self) -> set[tuple[str, str]]:
-        """The removed fields that keep their live value."""
-        return {
-            (address, path)
-            for address, item in self.identity.matched.items()
-            if item and not self.now[address].absent and address not in self.left_out
-            for path, is_reset in dropped(self.identity, self.now[address], item)
-            if not is_reset
-        }
-
-    @property
-    def loosened(self) -> dict[str, set[str]]:
-        """What resources permit that they did not permit at a commit of the range."""
-        found: dict[str, set[str]] = {}
-        for address, item in self.identity.matched.items() if self.base.versions else ():
+    def _note(self) -> None:
+        """Collect what is adopted, what is loosened, and removed fields that stay as they are."""
+        for address, item in self.identity.matched.items():
             history = self.identity.history_of(address, item)
-            for text in loosened(self.now[address], history):
-                found.setdefault(text, set()).add(address)
-        return found
+            if self.base.versions:
+                self.loosened |= {(text, address) for text in loosened(self.now[address], history)}
+                if item and not self.identity.history_of(address, item, 1):
+                    self.adopted.add(address)
+            if item and not self.now[address].absent and address not in self.left_out:
+                fields = dropped(self.identity, self.now[address], item)
+                self.stays |= {(address, path) for path, is_reset in fields if not is_reset}
+        gone = {change.live.id for change in self.of_action("delete") if change.live}
+        self.unmanaged = {
+            item.id
+            for item in {*self.live} - self.identity.ignored
+            if self.identity.owner.get(item) not in self.now
+            and gone.isdisjoint((item.id, item.parent))
+        }

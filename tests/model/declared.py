@@ -93,6 +93,7 @@ class Resource:
 
 
 Declared = Mapping[str, Resource]
+Versions = Sequence[Declared]
 
 
 def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,25 +146,18 @@ def declared(files: Files, environment: str) -> dict[str, Resource]:
 def _resource(address: str, file: str, whole: Body, known: Body) -> Resource:
     values = {
         path: known[value[6:-1]] if str(value).startswith("${var:") else value
-        for path, value in leaves({k: v for k, v in whole.items() if k not in SPECIAL})
+        for path, value in leaves({key: x for key, x in whole.items() if key not in SPECIAL})
     }
-    parent, version, pinned = map(whole.get, ("project", "secret_version", "id"))
+    unset = frozenset(path for path, value in values.items() if value == UNSET)
+    values = {path: value for path, value in values.items() if path not in unset}
+    parent, lifecycle = whole.get("project"), whole.get("lifecycle", {})
     if isinstance(parent, Mapping):
-        ((how, text),) = parent.items()
-        parent = (how, str(text).strip())
+        parent = next((how, str(text).strip()) for how, text in parent.items())
     elif parent is not None:
         parent = ("key", f"project.{parent}")
-    return Resource(
-        address,
-        file,
-        parent,
-        {path: value for path, value in values.items() if value != UNSET},
-        frozenset(path for path, value in values.items() if value == UNSET),
-        whole.get("lifecycle", {}),
-        pinned,
-        whole.get("state") == "absent",
-        version,
-    )
+    absent, pinned = whole.get("state") == "absent", whole.get("id")
+    version = whole.get("secret_version")
+    return Resource(address, file, parent, values, unset, lifecycle, pinned, absent, version)
 
 
 Body = Mapping[str, Any]
@@ -182,7 +176,7 @@ class Base:
     """The base: a commit, what was declared there and at the commits up to HEAD."""
 
     commit: int | None = None
-    versions: Sequence[Declared] = ()
+    versions: Versions = ()
     is_merged: bool = False
     kept: frozenset[str] = field(default_factory=frozenset)
 
@@ -225,7 +219,7 @@ def base_of(world: World, now: Declared) -> Base:
     return Base(commit, versions, is_merged, frozenset(_kept(world, now, versions)))
 
 
-def _kept(world: World, now: Declared, versions: Sequence[Declared]) -> Iterator[str]:
+def _kept(world: World, now: Declared, versions: Versions) -> Iterator[str]:
     """Yield the removed resources that the tree still has, or whose `environments` changed."""
     present = checked_out(world)
     contained = {address for _, address, _ in all_resources(present)}

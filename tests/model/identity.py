@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.model.declared import Declared, Resource, canonical, leaves
+from tests.model.declared import Declared, Resource, Versions, canonical
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+Globs = Sequence[str]
 _MARKER = re.compile(r"\s*<!-- iac:[\w-]+:\S+ iac:hash:\S+ -->$")
 
 
@@ -60,11 +61,7 @@ class Identity:
     """The live objects of resources, for the files of now and of every commit of the range."""
 
     def __init__(
-        self,
-        live: Sequence[Live],
-        now: Declared,
-        versions: Sequence[Declared] = (),
-        globs: Sequence[str] = (),
+        self, live: Sequence[Live], now: Declared, versions: Versions = (), globs: Globs = ()
     ) -> None:
         self.live, self.now, self.versions = live, now, versions
         self.ignored = {item for item in live if _is_any(item.name, globs)}
@@ -287,5 +284,5 @@ class Identity:
         self.unclear = {address: free(address) for address in left if free(address)}
 
 
-def _is_any(name: str, globs: Sequence[str]) -> bool:
+def _is_any(name: str, globs: Globs) -> bool:
     return any(fnmatch.fnmatchcase(name, glob) for glob in globs)

@@ -5,23 +5,16 @@ Imports nothing of what it judges.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.model.deciding import Change, Planned
-from tests.model.declared import (
-    TYPE,
-    Declared,
-    all_resources,
-    canonical,
-    declared,
-    is_secret,
-    leaves,
-)
+from tests.model.declared import TYPE, UNSET, Declared, all_resources, declared, is_secret, leaves
 from tests.model.identity import Live
 from tests.model.refusing import doubled
 from tests.model.world import Files
+
+Values = dict[tuple[str, str], Any]
 
 
 def applied(plan: Planned) -> list[Live]:
@@ -60,10 +53,10 @@ def _created(plan: Planned, change: Change) -> Live:
 
 @dataclass
 class Drifted:
-    """What `drift` reports: the exit code, fields by address, what is deleted and renamed."""
+    """What `drift` reports: the exit code, fields, and what is deleted and renamed."""
 
     code: int = 0
-    fields: dict[str, set[str]] = field(default_factory=dict)
+    fields: set[tuple[str, str]] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)
     renamed: set[str] = field(default_factory=set)
 
@@ -72,51 +65,43 @@ def drifted(plan: Planned) -> Drifted:
     """Return what `drift` reports."""
     if plan.error or not plan.base.is_merged:
         return Drifted(plan.code if plan.base.is_merged else 1)
-    result = Drifted()
-    for change in plan.changes.values():
-        fields = {path for path, (origin, _) in change.fields.items() if origin in ("live", "both")}
-        if fields:
-            result.fields.setdefault(change.address, set()).update(fields)
+    changes = plan.changes.values()
+    fields = [(c.address, path, origin) for c in changes for path, (origin, _) in c.fields.items()]
+    drift = {(address, path) for address, path, origin in fields if origin in ("live", "both")}
     at_base = {key for key, was in plan.base.versions[0].items() if not was.absent}
     created = {change.address for change in plan.of_action("create")} & at_base
     duplicates = [addresses for _, *addresses in doubled(plan)]
-    result.deleted = created.difference(*duplicates)
-    result.renamed = created.intersection(address for address, *_ in duplicates)
-    result.code = 2 if result.fields or result.deleted or result.renamed else 0
-    return result
+    deleted = created.difference(*duplicates)
+    renamed = created.intersection(address for address, *_ in duplicates)
+    return Drifted(2 if drift or deleted or renamed else 0, drift, deleted, renamed)
 
 
-def pulled(
-    now: Declared, live: Mapping[str, Live], drift: Drifted, conflicts: set[tuple[str, str]]
-) -> dict[str, dict[str, Any]]:
-    """Return the values of the resources after their drift was written into the files."""
-    return {
-        address: comparable(resource.values)
-        | {
-            path: live[address].value(path)
-            for path in drift.fields.get(address, ())
-            if (address, path) not in conflicts
-        }
-        for address, resource in now.items()
-    }
+def values_of(resources: Declared) -> Values:
+    """Return the fields as they are compared."""
+    return {(r.address, path): r.value(path) for r in resources.values() for path in r.values}
 
 
-def comparable(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {path: canonical(path, value) for path, value in values.items()}
+def pulled(plan: Planned) -> Values:
+    """Return the fields after drift was written into the files. Conflicts are left out."""
+    after = values_of(plan.now)
+    for change in plan.changes.values():
+        for path, (origin, _) in change.fields.items():
+            if origin == "live" and change.live:
+                after[change.address, path] = change.live.value(path)
+    return after
 
 
 def compared(files: Files, first: str, second: str) -> dict[tuple[str, str], bool]:
     """Return the fields in which two environments of the files differ, and if it is intended."""
-    one, two, found = declared(files, first), declared(files, second), {}
-    bodies = {address: dict(leaves(body)) for _, address, body in all_resources(files)}
-    for address in one.keys() & two.keys():
-        a, b, body = one[address], two[address], bodies[address]
-        for path in a.values.keys() | b.values.keys():
-            if (path in a.values) != (path in b.values) or a.value(path) != b.value(path):
-                found[address, path] = (
-                    path == "name"
-                    or path in a.secrets | b.secrets
-                    or "${var:" in str(body.get(path))
-                    or all(f"overrides.{name}.{path}" in body for name in (first, second))
-                )
+    one, two = declared(files, first), declared(files, second)
+    values = [values_of(one), values_of(two)]
+    bodies = {(key, path): x for _, key, body in all_resources(files) for path, x in leaves(body)}
+    found = {}
+    for address, path in values[0].keys() | values[1].keys():
+        key, layers = (address, path), [f"overrides.{name}.{path}" for name in (first, second)]
+        pair = [each.get(key, UNSET) for each in values]
+        if pair[0] != pair[1] and address in one.keys() & two.keys():
+            is_intended = path == "name" or any(map(is_secret, pair))
+            is_intended |= "${var:" in str(bodies.get(key))
+            found[key] = is_intended or all((address, layer) in bodies for layer in layers)
     return found

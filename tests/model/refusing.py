@@ -27,14 +27,16 @@ PLACES: Mapping[str, Iterable[str]] = {
 
 def refusals_of(plan: Planned) -> set[tuple[str, frozenset[str]]]:
     """Return the rules that refuse a plan, each with its addresses."""
-    return {(rule, frozenset(addresses)) for check in CHECKS for rule, *addresses in check(plan)}
+    checks = (_deleted, _replaced, _inside, _limits, _names, _files, _exports, _projects, doubled)
+    return {(rule, frozenset(addresses)) for check in checks for rule, *addresses in check(plan)}
 
 
-def _deletions(plan: Planned) -> Refusals:
+def _deleted(plan: Planned) -> Refusals:
     lost = plan.of_action("delete", "replace")
     for change in lost:
         is_maybe = change.live in plan.identity.maybe_protected and change.address not in plan.now
-        if is_maybe or (change.resource and change.resource.protected):
+        resource = plan.now.get(change.address) or plan.identity.was.get(change.address)
+        if is_maybe or (resource and resource.protected):
             yield "protect", change.address
     elsewhere = [change.address for change in lost if change.live in plan.elsewhere]
     if elsewhere:
@@ -43,7 +45,7 @@ def _deletions(plan: Planned) -> Refusals:
         yield "nothing-declared", *(change.address for change in lost)
 
 
-def _replacements(plan: Planned) -> Refusals:
+def _replaced(plan: Planned) -> Refusals:
     is_allowed = plan.world.allow_replace or plan.policy.get("allow_replace")
     for change in plan.of_action("replace"):
         if not (is_allowed or plan.now[change.address].lifecycle.get("allow_replace")):
@@ -52,7 +54,7 @@ def _replacements(plan: Planned) -> Refusals:
             yield "replaced-id", change.address
 
 
-def _lost_with_project(plan: Planned) -> Refusals:
+def _inside(plan: Planned) -> Refusals:
     """Every export in a project to delete is accounted for."""
     gone = {change.live for change in plan.of_action("delete")}
     moved = {c.live for c in plan.of_action("replace") if c.live and c.live.parent != c.parent}
@@ -60,13 +62,13 @@ def _lost_with_project(plan: Planned) -> Refusals:
         project = change.live.id if change.live else ""
         for item in plan.live:
             if item.parent == project and item not in gone | moved:
-                yield _rule_inside(plan, item), change.address
+                yield _why(plan, item), change.address
         for other in plan.of_action("create", "replace"):
             if other.parent == project and other.live in {None, *moved}:
                 yield "declared-inside", change.address
 
 
-def _rule_inside(plan: Planned, item: Live) -> str:
+def _why(plan: Planned, item: Live) -> str:
     """Return why an export in a project to delete is not accounted for."""
     identity, address = plan.identity, plan.identity.owner.get(item, "")
     if item in identity.ignored:
@@ -123,7 +125,7 @@ def _names(plan: Planned) -> Refusals:
             yield "posthog-definitions", change.address
 
 
-def _workspace(plan: Planned) -> Refusals:
+def _files(plan: Planned) -> Refusals:
     for address in plan.identity.untouchable:
         yield "ignore", address
     mode = plan.policy.get("prune")
@@ -144,7 +146,7 @@ def dialect_of(plan: Planned) -> str | None:
     return plan.world.dialect if is_known else None
 
 
-def _exports_of_server(plan: Planned) -> Refusals:
+def _exports(plan: Planned) -> Refusals:
     dialect = dialect_of(plan)
     for change in plan.of_action("update", "pause"):
         has_ended = change.live and change.live.has_ended(timedelta(days=7))
@@ -160,7 +162,7 @@ def _exports_of_server(plan: Planned) -> Refusals:
             yield "integration-of-another-project", change.address
 
 
-def _names_of_server(plan: Planned) -> Refusals:
+def _projects(plan: Planned) -> Refusals:
     """Servers of 2026 compare the names of projects without case."""
     deleted = [change.live for change in plan.of_action("delete")]
     projects = [item for item in plan.live if item.kind == "project" and item not in deleted]
@@ -193,12 +195,12 @@ def doubled(plan: Planned) -> Refusals:
             names = {was.name for was in at_base.values() if was.parent == ("key", key)}
             own = [c.address for c in created if plan.now[c.address].parent == ("key", key)]
             for inside in [[i for i in free if i.parent == project.id] for project in others]:
-                children = [child for child in own if _is_inside(plan, at_base, child, inside)]
+                children = [child for child in own if _has_child(plan, at_base, child, inside)]
                 if children or any(item.plain_name in names for item in inside):
                     yield "possible-duplicate", key, *children
 
 
-def _is_inside(plan: Planned, at_base: Declared, key: str, inside: list[Live]) -> bool:
+def _has_child(plan: Planned, at_base: Declared, key: str, inside: list[Live]) -> bool:
     """Return whether an export to create, or one of its name at the base, is in a project."""
     export, was = plan.now[key], at_base.get(key)
     is_named = any(item.plain_name == export.name for item in inside)
@@ -230,16 +232,3 @@ def _place(export: Resource | Live) -> tuple[object, ...] | None:
     to = export.value(TYPE)
     parts = [export.value(CONFIG + name) for name in PLACES.get(to, ())]
     return (to, export.value("model"), *parts) if parts else None
-
-
-CHECKS = (
-    _deletions,
-    _replacements,
-    _lost_with_project,
-    _limits,
-    _names,
-    _workspace,
-    _exports_of_server,
-    _names_of_server,
-    doubled,
-)
