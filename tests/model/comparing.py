@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.model.deciding import Change, Planned
-from tests.model.declared import CONFIG, INTEGRATION, TYPE, checked_out, declared
+from tests.model.declared import CONFIG, INTEGRATION, TYPE, declared
 from tests.model.drawing import drawn
 from tests.model.identity import Live
 from tests.model.outcome import applied, compared, drifted, pulled, values_of
 from tests.model.real import Clone, Ended, clone_of, live_of
 from tests.model.refusing import dialect_of
-from tests.model.world import World, checkout
+from tests.model.world import World, checked_out, checkout
 from tests.reliability.service import KEY, ORGANIZATION
 from tests.reliability.virtual import run_virtually
 

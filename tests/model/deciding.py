@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tests.model.declared import TYPE, Resource, base_of, checked_out, declared, environment_of
+from tests.model.declared import TYPE, Resource, base_of, declared, environment_of
 from tests.model.fields import Fields, changed_secrets, dropped, fields_of, loosened
 from tests.model.identity import Identity, Live
 from tests.model.refusing import refusals_of
-from tests.model.world import World
+from tests.model.world import World, checked_out
 
 FIXED = {TYPE, "model"}
 """What servers of 2026 cannot change."""
@@ -41,11 +41,9 @@ class Planned:
         self.base = base_of(world, self.now)
         globs = self.policy.get("ignore", ())
         self.identity = Identity(live, self.now, self.base.versions, globs)
-        self.elsewhere = {
-            item
-            for name in world.work["reconciler.yaml"]["environments"].keys() - {world.environment}
-            for item in Identity(live, declared(files, name)).certain_objects()
-        }
+        names = world.work["reconciler.yaml"]["environments"].keys() - {world.environment}
+        others = [Identity(live, declared(files, name)) for name in names]
+        self.elsewhere = {item for each in others if not each.is_ambiguous for item in each.owner}
         """What other environments of the organization declare."""
         self.left_out: set[str] = set()
         self.changes: dict[tuple[str, str], Change] = {}
@@ -100,18 +98,18 @@ class Planned:
     def pruned(self) -> Iterator[Change]:
         """Yield the deletions of removed objects, and of unmanaged ones in declared projects."""
         identity, setting = self.identity, self.policy.get("prune", False)
-        of = {item: address for address, item in identity.removed.items()}
         unclear = {item for items in identity.unclear.values() for item in items}
         projects = {item.id: key for key, item in identity.matched.items() if item}
-        for item in self.live:
-            address, project = of.get(item), projects.get(item.parent or "")
+        for item in [item for item in self.live if item not in identity.ignored]:
+            address, project = identity.owner.get(item), projects.get(item.parent or "")
             modes = setting if isinstance(setting, dict) else {item.kind: setting}
             mode = not item.of_other_tool and modes.get(project, modes.get(item.kind, False))
             is_inside = project is not None and self.now[project].absent and item not in unclear
-            is_removed = address is not None and address not in self.base.kept
-            is_open = project is not None and (address is not None or identity.is_free(item))
-            is_pruned = mode is True or (is_inside and address is None)
-            if (is_removed and (mode or is_inside)) or (is_open and is_pruned):
+            if address is not None and address not in self.base.kept:
+                is_pruned = address not in self.now and (mode or is_inside)
+            else:
+                is_pruned = project and (mode is True or (is_inside and address is None))
+            if is_pruned:
                 change = Change(address or item.address, "delete", item, item.parent)
                 change.on_purpose = address is not None or is_inside
                 yield change
@@ -144,7 +142,8 @@ class Planned:
             history = self.identity.history_of(address, item)
             if self.base.versions:
                 self.loosened |= {(text, address) for text in loosened(self.now[address], history)}
-                if item and not self.identity.history_of(address, item, 1):
+                first = history[0] if history else self.now[address]
+                if item and first is not self.base.versions[0].get(first.address):
                     self.adopted.add(address)
             if item and not self.now[address].absent and address not in self.left_out:
                 fields = dropped(self.identity, self.now[address], item)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.model.world import Files, World
+from tests.model.world import Files, World, checked_out
 
 UNSET = "${unset}"
 KINDS = {"project": "projects", "batch_export": "batch_exports"}
@@ -84,9 +84,6 @@ class Resource:
     def protected(self) -> bool:
         return bool(self.lifecycle.get("protect"))
 
-    def is_beside(self, name: str, address: str) -> bool:
-        return not {name, address}.isdisjoint(self.lifecycle.get("beside", ()))
-
     def ignores(self, path: str) -> bool:
         ignored = self.lifecycle.get("ignore_changes", ())
         return any(f"{path}.".startswith(f"{item}.") for item in ignored)
@@ -113,10 +110,9 @@ def environment_of(files: Files, environment: str, key: str) -> dict[str, Any]:
     return {**top.get(key, {}), **top["environments"][environment].get(key, {})}
 
 
-def loaded_files(files: Files) -> list[str]:
+def loaded_files(files: Files) -> set[str]:
     """Return the names of the resource files that `resources:` selects."""
-    wanted = files["reconciler.yaml"].get("resources", files)
-    return [name for name in files if name != "reconciler.yaml" and name in wanted]
+    return {*files["reconciler.yaml"].get("resources", files)} - {"reconciler.yaml"}
 
 
 def all_resources(files: Files) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -195,13 +191,12 @@ def base_commit(world: World) -> int:
     """Return the base commit by the table of docs/git.md."""
     head, default, before = world.head, world.default, world.ancestors(world.head)
     trusted = before if default is None else before & world.ancestors(default)
-    has_remote = default is not None or world.upstream is not None
     ends = (
         world.base,
         world.mark if world.mark in trusted else None,
         default if world.pull or head not in world.ancestors(default) else None,
         world.upstream if default is None else None,
-        None if has_remote else world.local,
+        None if world.has_remote else world.local,
         head,
     )
     return next(world.merge_base(head, end) for end in ends if end is not None)
@@ -214,8 +209,7 @@ def base_of(world: World, now: Declared) -> Base:
     commit, default = base_commit(world), world.default
     files = [world.commits[number].files for number in range_of(world, commit)]
     versions = [declared(item, world.environment) for item in files]
-    has_remote = default is not None or world.upstream is not None
-    is_merged = commit in world.ancestors(default) or not has_remote
+    is_merged = commit in world.ancestors(default) or not world.has_remote
     return Base(commit, versions, is_merged, frozenset(_kept(world, now, versions)))
 
 
@@ -223,14 +217,8 @@ def _kept(world: World, now: Declared, versions: Versions) -> Iterator[str]:
     """Yield the removed resources that the tree still has, or whose `environments` changed."""
     present = checked_out(world)
     contained = {address for _, address, _ in all_resources(present)}
-    left_out = {name for name in world.sparse if name in world.commits[world.head].files}
-    unloaded = {*present, *left_out} - set(loaded_files(present))
+    unloaded = {*present, *world.left_out} - (loaded_files(present) & present.keys())
     files = {address: was.file for version in versions for address, was in version.items()}
     for address, file in files.items():
         if address not in now and (address in contained or file in unloaded):
             yield address
-
-
-def checked_out(world: World) -> Files:
-    """Return the files of the checkout."""
-    return {name: value for name, value in world.work.items() if name not in world.sparse}

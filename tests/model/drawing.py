@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from tests.model.declared import KINDS, checked_out, declared
-from tests.model.world import Commit, Files, World
+from tests.model.declared import KINDS, declared
+from tests.model.world import Commit, Files, World, checked_out
 
 Edit = Callable[[Files], None]
 Body = dict[str, Any]

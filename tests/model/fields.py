@@ -50,8 +50,8 @@ def dropped(identity: Identity, resource: Resource, item: Live) -> Iterator[tupl
     has_type = resource.value(TYPE) == item.value(TYPE)
     for path in once - resource.values.keys():
         if resource.ignores(path) or (path.startswith("destination.") and not has_type):
-            continue
-        if path == "paused":
+            pass
+        elif path == "paused":
             if item.value(path):
                 yield path, False
         elif path not in DEFAULTS or any(is_secret(was.values.get(path)) for was in history):
@@ -63,15 +63,12 @@ def dropped(identity: Identity, resource: Resource, item: Live) -> Iterator[tupl
 def changed_secrets(identity: Identity, resource: Resource, item: Live) -> set[str]:
     """Return the secrets whose reference or version differs from any commit of the range."""
     history = identity.history_of(resource.address, item)
-    return {
-        path
-        for path in resource.secrets
-        if not resource.ignores(path)
-        and any(
-            (was.version, was.values.get(path)) != (resource.version, resource.values[path])
-            for was in history
-        )
-    }
+    found = set()
+    for path in [path for path in resource.secrets if not resource.ignores(path)]:
+        before = {(was.version, was.values.get(path)) for was in history}
+        if before - {(resource.version, resource.values[path])}:
+            found.add(path)
+    return found
 
 
 def _permits(resource: Resource) -> set[str]:

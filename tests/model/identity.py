@@ -52,6 +52,9 @@ class Live:
         """Return whether it has a name, perhaps with what a replacement adds until its end."""
         return self.name == name or self.name.startswith(f"{name} (replaces ")
 
+    def is_beside(self, resource: Resource) -> bool:
+        return not {self.name, self.address}.isdisjoint(resource.lifecycle.get("beside", ()))
+
     def has_ended(self, since: timedelta = timedelta()) -> bool:
         end = self.value("end_at")
         return end is not None and end < NOW - since
@@ -69,7 +72,7 @@ class Identity:
         self.untouchable = {
             address
             for address, resource in now.items()
-            if _is_any(resource.name, globs) or not self.ignored.isdisjoint(self._pinned(resource))
+            if _is_any(resource.name, globs) or self.ignored & {*self._pinned(resource)}
         }
         self.matched: dict[str, Live | None] = {}
         self.owner: dict[Live, str] = {}
@@ -90,11 +93,8 @@ class Identity:
 
     def named(self, kind: str, parents: Iterable[str | None], name: str) -> list[Live]:
         wanted = {*parents}
-        return [
-            item
-            for item in self.live
-            if item.kind == kind and item.parent in wanted and item.is_called(name)
-        ]
+        found = [item for item in self.live if item.kind == kind and item.is_called(name)]
+        return [item for item in found if item.parent in wanted]
 
     def _pinned(self, resource: Resource) -> list[Live]:
         return [item for item in self.live if item.id == resource.pinned]
@@ -102,14 +102,12 @@ class Identity:
     def parent_of(self, resource: Resource) -> str | None:
         """Return the id of the live project of a resource, None if it does not exist yet."""
         how, text = resource.parent or ("id", None)
-        if how == "key":
-            match = self.matched.get(text or "")
-            return match.id if match else None
-        if how == "id":
+        if how == "id" or text is None:
             return text
-        ids = [item.id for item in self.live if item.kind == "project" and item.name == text]
-        self.is_ambiguous |= len(ids) != 1
-        return ids[0] if len(ids) == 1 else None
+        named = [item for item in self.live if item.kind == "project" and item.name == text]
+        found = [self.matched.get(text)] if how == "key" else named
+        self.is_ambiguous |= len(found) != 1
+        return found[0].id if found and found[0] else None
 
     # The resources of now
 
@@ -143,28 +141,22 @@ class Identity:
         if item:
             self.owner[item] = resource.address
 
-    def _in_place(self, resource: Resource, name: str) -> list[Live]:
+    def _by_name(self, resource: Resource, *former: str) -> list[Live]:
         parent = self.parent_of(resource)
-        is_new = resource.parent is not None and parent is None
-        found = [] if is_new else self.named(resource.kind, [parent], name)
+        if resource.parent is not None and parent is None:
+            return []
+        names = former or [resource.name]
+        found = [item for name in names for item in self.named(resource.kind, [parent], name)]
         return [item for item in found if self.is_free(item)]
-
-    def _by_name(self, resource: Resource) -> list[Live]:
-        return self._in_place(resource, resource.name)
 
     def _may_become(self, resource: Resource, objects: Iterable[Live]) -> list[Live]:
         """Return the objects that a resource may be by another name than its own."""
-        return [
-            item
-            for item in dict.fromkeys(objects)
-            if self.is_free(item)
-            and not item.of_other_tool
-            and not resource.is_beside(item.name, item.address)
-        ]
+        found = [item for item in dict.fromkeys(objects) if not item.is_beside(resource)]
+        return [item for item in found if self.is_free(item) and not item.of_other_tool]
 
     def _by_former_name(self, resource: Resource) -> list[Live]:
-        places = [self._in_place(resource, name) for name in resource.names[1:]]
-        return self._may_become(resource, (item for place in places for item in place))
+        names = resource.names[1:]
+        return self._may_become(resource, self._by_name(resource, *names) if names else [])
 
     def _by_base(self, resource: Resource) -> list[Live]:
         return self._may_become(resource, self.former(resource.address))
@@ -172,13 +164,16 @@ class Identity:
     def _has_second(self, resource: Resource) -> bool:
         """Return whether another object than by its name is the resource by the base."""
         address, parent = resource.address, self.parent_of(resource)
-        versions = [(n, was[address]) for n, was in enumerate(self.versions) if address in was]
-        is_same = all(was == resource and self.scopes(n, was) == [parent] for n, was in versions)
+        history = self.of_key(address)
+        is_same = all(was == resource and self.scopes(n, was) == [parent] for n, was in history)
         if resource.pinned is not None or (self.matched[address] is not None and is_same):
             return False
         return bool(self._may_become(resource, [*self.former(address), *self.elsewhere(address)]))
 
     # The resources of the range
+
+    def of_key(self, address: str) -> list[tuple[int, Resource]]:
+        return [(n, was[address]) for n, was in enumerate(self.versions) if address in was]
 
     def of_version(self, number: int, address: str) -> list[Live]:
         """Return the objects that a resource of a commit was: several if it is ambiguous."""
@@ -189,17 +184,13 @@ class Identity:
         found = [self.named(was.kind, scopes, name) for name in was.names]
         return next(filter(None, found), [])
 
-    def certain_objects(self) -> list[Live]:
-        return [item for item in self.matched.values() if item and not self.is_ambiguous]
-
     def certain(self, number: int, address: str) -> Live | None:
         found = self.of_version(number, address)
         return found[0] if len(found) == 1 else None
 
     def former(self, address: str) -> list[Live]:
         """Return the objects that a key was at any commit of the range."""
-        found = [self.of_version(number, address) for number in range(len(self.versions))]
-        return list(dict.fromkeys(item for objects in found for item in objects))
+        return [item for n, _ in self.of_key(address) for item in self.of_version(n, address)]
 
     def scopes(self, number: int, was: Resource) -> list[str | None]:
         """Return the projects in which a resource of a commit may have been."""
@@ -226,19 +217,17 @@ class Identity:
         """Return what has a name of a key, in projects in which it may have been."""
         return [
             item
-            for was in [version[address] for version in self.versions if address in version]
+            for _, was in self.of_key(address)
             if was.parent and was.pinned is None
             for name in was.names
             for item in self.named(was.kind, self.connected(was.parent[1]), name)
         ]
 
-    def history_of(
-        self, address: str, item: Live | None, count: int | None = None
-    ) -> list[Resource]:
+    def history_of(self, address: str, item: Live | None) -> list[Resource]:
         """Return how a live object was declared since the base, under any key."""
         return [
             was
-            for number, version in enumerate(self.versions[:count])
+            for number, version in enumerate(self.versions)
             for key, was in version.items()
             if (key == address if (own := self.certain(number, key)) is None else own is item)
         ]
@@ -253,11 +242,9 @@ class Identity:
     def _match_removed(self) -> None:
         """Find their objects. One that another one certainly is counts less."""
         own, objects = dict[str, list[Live]](), dict[str, list[Live]]()
-        for address in sorted({key for was in self.versions for key in was} - self.now.keys()):
-            numbered = [(n, was[address]) for n, was in enumerate(self.versions) if address in was]
-            numbered = [(number, was) for number, was in numbered if not was.absent]
-            if not numbered:
-                continue
+        keys = {key for was in self.versions for key in was if not was[key].absent}
+        for address in keys - self.now.keys():
+            numbered = [(n, was) for n, was in self.of_key(address) if not was.absent]
             versions = [was for _, was in numbered]
             self.was[address] = ([was for was in versions if was.protected] or versions)[-1]
             places = [(versions[0].kind, was.name) for was in versions]

@@ -25,30 +25,24 @@ def applied(plan: Planned) -> list[Live]:
         if change.action in ("create", "replace"):
             new.append(_created(plan, change))
         elif change.action != "delete" and item:
-            live[item.id] = replace(item, values={**item.values, **_sent(plan, change)})
+            own = plan.now[change.address].values
+            sent = {path: own.get(path) for path in change.fields}
+            live[item.id] = replace(item, values={**item.values, **sent})
     gone = {c.live.id for c in plan.of_action("delete", "replace") if c.live}
     return new + [item for item in live.values() if gone.isdisjoint((item.id, item.parent))]
-
-
-def _sent(plan: Planned, change: Change) -> dict[str, Any]:
-    values = plan.now[change.address].values
-    return {path: None if reset else values[path] for path, (_, reset) in change.fields.items()}
 
 
 def _created(plan: Planned, change: Change) -> Live:
     resource, parent = plan.now[change.address], change.parent
     if parent is None and resource.parent is not None:
         parent = f"new {resource.parent[1]}"
-    kept = dict(change.live.values) if change.live else {}
-    if change.live and change.live.value(TYPE) != resource.value(TYPE):
-        kept = {path: value for path, value in kept.items() if not path.startswith("destination.")}
-    values = {
-        path: value
-        for path, value in resource.values.items()
-        if not is_secret(value) and not (path in kept and resource.ignores(path))
-    }
+    old = change.live.values if change.live else {}
+    same = old.get(TYPE) == resource.values.get(TYPE)
+    kept = {path: x for path, x in old.items() if same or not path.startswith("destination.")}
+    left = {path for path in kept if resource.ignores(path)}
+    sent = {path: value for path, value in resource.values.items() if path not in left}
     resets = {path: None for path, (_, is_reset) in change.fields.items() if is_reset}
-    return Live(resource.kind, f"new {change.address}", parent, {**kept, **values, **resets})
+    return Live(resource.kind, f"new {change.address}", parent, {**kept, **sent, **resets})
 
 
 @dataclass

@@ -130,8 +130,7 @@ def _files(plan: Planned) -> Refusals:
         yield "ignore", address
     mode = plan.policy.get("prune")
     modes = mode.values() if isinstance(mode, dict) else [mode]
-    files = plan.world.commits[plan.world.head].files
-    if True in modes and not files.keys().isdisjoint(plan.world.sparse):
+    if True in modes and plan.world.left_out:
         yield ("sparse-checkout",)
 
 
@@ -140,9 +139,8 @@ def _files(plan: Planned) -> Refusals:
 
 def dialect_of(plan: Planned) -> str | None:
     """Return the version of the server, as far as a plan can know it."""
-    has_live = any(item.parent is not None for item in plan.live)
-    has_any = any(item.parent is not None for item in plan.now.values())
-    is_known = has_live or (plan.world.dialect == "2026" and has_any)
+    is_known = any(item.parent for item in plan.live)
+    is_known |= plan.world.dialect == "2026" and any(item.parent for item in plan.now.values())
     return plan.world.dialect if is_known else None
 
 
@@ -187,7 +185,7 @@ def doubled(plan: Planned) -> Refusals:
     at_base = {key: was for key, was in versions.items() if not was.absent}
     free, created = [*_unclaimed(plan)], plan.of_action("create")
     for key, resource, parent in [(c.address, plan.now[c.address], c.parent) for c in created]:
-        others = [item for item in free if not resource.is_beside(item.name, item.address)]
+        others = [item for item in free if not item.is_beside(resource)]
         twins = [item for item in others if _is_twin(resource, at_base.get(key), item)]
         if any(item.parent == parent for item in twins):
             yield "possible-duplicate", key
