@@ -161,7 +161,7 @@ async def apply(request: ApplyRequest, runtime: Runtime, screen: Screen) -> Appl
         if request.asks:
             await stack.enter_async_context(lock)
         bus = stack.enter_context(recording(request.outputs, runtime, session.mask))
-        transport.listen = bus
+        stack.enter_context(transport.reporting_to(bus))
         report = await _execute(planned, session, transport, bus)
         screen.report(redact_report(report, session.mask))
         verification = await _verification(request, planned, session, transport, report)
@@ -258,8 +258,7 @@ async def _verification(
     plan = planned.plan
     if plan.empty or plan.source.undoes or not report.complete or not request.verify:
         return Verification()
-    if transport.listen is not None:
-        transport.listen(Verifying())
+    transport.emit(Verifying())
     applied = frozenset(change.address for change in plan.effective)
     options = replace(
         request.plan.options,

@@ -27,10 +27,10 @@ from reconciler.model.backfill_plan import (
     ObjectEnds,
     PlannedBackfill,
 )
-from reconciler.model.event import Ended, Event, Planned, Report
+from reconciler.model.event import BackfillsEnded, BackfillsPlanned
 from reconciler.model.gaps import Gap, GapState
 from reconciler.model.intervals import Interval, Schedule, UnknownSchedule
-from reconciler.model.plan import Plan, PlanSource
+from reconciler.model.plan import PlanSource
 from reconciler.model.run import Run
 from reconciler.model.text import listed, several
 from reconciler.operations.backfilling import Backfiller, rows_of, run_all
@@ -166,26 +166,15 @@ async def backfill(request: BackfillRequest, runtime: Runtime, screen: Screen) -
         if request.asks and not await screen.approve(plan):
             raise ReconcilerError("not approved; nothing was sent")
         await stack.enter_async_context(only_apply(transport))
-        bus = stack.enter_context(recording(request.outputs, _waits_only(runtime), session.mask))
-        transport.listen = bus
-        bus(Planned(Plan(plan.source, (), created_at=plan.created_at)))
+        bus = stack.enter_context(recording(request.outputs, runtime, session.mask))
+        stack.enter_context(transport.reporting_to(bus))
+        bus(BackfillsPlanned(plan))
         screen.begin()
         objects = [item for item in plan.objects if item.backfills]
         ended = await run_all([planner.backfiller(item) for item in objects], wait=request.wait)
-        done = Backfilled(plan, tuple(map(ObjectEnds, objects, ended)), transport.calls)
-        stopped = runtime.stop.requested.is_set()
-        bus(Ended(Report(interrupted=stopped), incomplete=not done.complete))
-        return replace(done, problems=bus.problems)
-
-
-def _waits_only(runtime: Runtime) -> Runtime:
-    """Return a runtime whose listener gets no plan and no end of a run: both are empty."""
-
-    def listen(event: Event) -> None:
-        if not isinstance(event, (Planned, Ended)):
-            runtime.listen(event)
-
-    return replace(runtime, listen=listen)
+        ends = tuple(map(ObjectEnds, objects, ended))
+        bus(BackfillsEnded(ends, interrupted=runtime.stop.requested.is_set()))
+        return Backfilled(plan, ends, transport.calls, bus.problems)
 
 
 class _NotPossible(ReconcilerError):

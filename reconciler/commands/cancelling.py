@@ -45,9 +45,10 @@ async def cancel(
                 if await _cancelled(calls, item, chosen=row_id is not None):
                     cancelled.append(item)
             except ReconcilerError as error:
-                if cancelled:
-                    error.message += f"\n  cancelled before: {printable(', '.join(cancelled))}"
-                raise
+                if not cancelled:
+                    raise
+                before = printable(", ".join(cancelled))
+                raise error.reworded(f"{error.message}\n  cancelled before: {before}") from None
         return tuple(cancelled)
 
 

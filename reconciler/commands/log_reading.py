@@ -101,9 +101,10 @@ async def _opened(request: LogsRequest, runtime: Runtime) -> AsyncIterator[Opene
         try:
             yield world
         except NotOffered as error:
-            if world.subject.page is not None:
-                error.hint = f"read them in the browser: {world.subject.page}"
-            raise
+            page = world.subject.page
+            if page is None:
+                raise
+            raise error.reworded(hint=f"read them in the browser: {page}") from None
 
 
 async def _newest(request: LogsRequest, world: Opened) -> tuple[list[LogEntry], bool]:

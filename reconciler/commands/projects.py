@@ -28,6 +28,7 @@ from reconciler.kinds import all_kinds
 from reconciler.model.live import LiveObject
 from reconciler.model.project_report import ProjectDetails, ProjectLine, ProjectReport
 from reconciler.model.redaction import Revealed
+from reconciler.model.request import Routes
 from reconciler.model.text import json_shown
 from reconciler.model.values import JSON
 from reconciler.operations.calls import NotOffered, ObjectCalls
@@ -176,9 +177,9 @@ class _Selected(Struct, frozen=True):
         try:
             yield
         except (NotOffered, Forbidden) as error:
-            if self.page is not None and not getattr(error, "lacks_scope", False):
-                error.hint = f"use the page of the project: {self.page}"
-            raise
+            if self.page is None or getattr(error, "lacks_scope", False):
+                raise
+            raise error.reworded(hint=f"use the page of the project: {self.page}") from None
 
 
 @asynccontextmanager
@@ -204,7 +205,7 @@ async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
     try:
         body = await selected.calls.send(RESET)
         after = live_object(
-            selected.target.kind,
+            Routes(selected.target.kind, selected.calls.organization),
             body,
             expected_id=before.id,
             complete=True,
@@ -214,9 +215,9 @@ async def _reset(selected: _Selected, before: LiveObject) -> LiveObject:
     except (AmbiguousOutcome, InvalidResponse) as error:
         after = await _looked_up(selected, error)
         if _token(after) == before.body.get(TOKEN):
-            error.message += "; the project still has the old token"
-            error.hint = _how_to_read(selected)
-            raise
+            raise error.reworded(
+                f"{error.message}; the project still has the old token", hint=_how_to_read(selected)
+            ) from None
     return after
 
 
@@ -225,8 +226,7 @@ async def _looked_up(selected: _Selected, error: ServiceError) -> LiveObject:
     try:
         return await selected.read()
     except ReconcilerError:
-        error.hint = _how_to_read(selected)
-        raise error from None
+        raise error.reworded(hint=_how_to_read(selected)) from None
 
 
 def _how_to_read(selected: _Selected) -> str:

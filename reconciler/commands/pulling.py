@@ -22,7 +22,7 @@ from reconciler.importing.drafting import doubtful_paths
 from reconciler.kinds import all_kinds
 from reconciler.model.address import Address
 from reconciler.model.change import FieldChange
-from reconciler.model.comparison import field_leaves
+from reconciler.model.comparison import field_leaves, written_value
 from reconciler.model.drift import Drift, DriftedField, DriftedObject, LeftOut, Placed, Pulled
 from reconciler.model.kind import Kind
 from reconciler.model.live import Live, LiveObject
@@ -230,10 +230,12 @@ class _Pulling:
 
 
 def _live_value(kind: Kind, live: LiveObject, change: FieldChange) -> JSON:
-    """Return a live value as the service returns it; of a merged object, the keys that differ."""
+    """Return a live value as files have it; of a merged object, the keys that differ."""
     if isinstance(change.before, dict):
         return change.before
     for leaf in field_leaves(kind.fields, live.body, live=True):
         if leaf.path == change.path and leaf.value is not None:
-            return leaf.value
+            # Old servers return numbers and booleans as text. The order of a list stays.
+            is_text = isinstance(leaf.value, str)
+            return written_value(leaf.field, leaf.value) if is_text else leaf.value
     return None if change.before is MISSING else change.before

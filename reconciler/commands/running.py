@@ -156,9 +156,10 @@ async def read_run(calls: ObjectCalls, run: str) -> Run:
     try:
         body = await calls.send("run", query=window, run=run)
     except NotFound as error:
-        error.message = f"{calls.live.kind} {quoted(calls.live.name)} has no run {printable(run)}"
-        error.hint = f"list its runs with: reconciler runs {calls.live.id}"
-        raise
+        raise error.reworded(
+            f"{calls.live.kind} {quoted(calls.live.name)} has no run {printable(run)}",
+            hint=f"list its runs with: reconciler runs {calls.live.id}",
+        ) from None
     return valid(Run.of, [body], f"run {printable(run)}")[0]
 
 

@@ -170,10 +170,8 @@ class Session(Struct, frozen=True):
                 yield transport
         except ReconcilerError as error:
             # Errors may contain live values.
-            error.message = self.mask(error.message)
-            error.hint = self.mask(error.hint) if error.hint is not None else None
-            error.args = (error.message,)
-            raise
+            hint = self.mask(error.hint) if error.hint is not None else None
+            raise error.reworded(self.mask(error.message), hint=hint) from None
 
     def _client_settings(self) -> ClientSettings:
         settings = self.runtime.client.changed_by(self.options.client.over(self.loaded.client))

@@ -15,7 +15,7 @@ from reconciler.errors import BadUsage, StalePlan
 from reconciler.kinds import all_kinds
 from reconciler.model.action import Action
 from reconciler.model.codec.log import read_log
-from reconciler.model.codec.plan import decode
+from reconciler.model.codec.plan import InvalidPlanFile, decode
 from reconciler.model.live import Live
 from reconciler.model.logged_run import Ending, LoggedChange, LoggedRun
 from reconciler.model.plan import Plan
@@ -33,15 +33,21 @@ def applied_plan(data: bytes, *, name: str) -> AppliedPlan:
     runs = read_log(data, name=name)
     if runs is None:
         return AppliedPlan(decode(data, name=name))
-    # The run of a backfill has no changes. It may follow that of `unpause --backfill`.
-    return _applied_of(next((run for run in reversed(runs) if run.plan.effective), runs[-1]))
+    # The run of a backfill may follow that of `unpause --backfill`.
+    applied = [(run, run.plan) for run in runs if isinstance(run.plan, Plan)]
+    if not applied:
+        raise InvalidPlanFile(
+            f"{name}: contains backfills only, which cannot be undone",
+            hint="cancel them with: reconciler backfill --cancel",
+        )
+    return _applied_of(*next((it for it in reversed(applied) if it[1].effective), applied[-1]))
 
 
-def _applied_of(run: LoggedRun) -> AppliedPlan:
+def _applied_of(run: LoggedRun, plan: Plan) -> AppliedPlan:
     """Return what a run applied. It may have been killed, so some of it may be uncertain."""
     unclear = (Ending.UNKNOWN, Ending.FAILED)
     return AppliedPlan(
-        run.plan,
+        plan,
         done=_ids(logged for logged in run.changes if logged.ending is Ending.DONE),
         uncertain=_ids(
             logged

@@ -17,8 +17,7 @@ from msgspec import Struct
 
 from reconciler.errors import BadUsage
 from reconciler.model.address import Address
-from reconciler.model.comparison import comparable, field_leaves, is_default, with_default
-from reconciler.model.field_types import MergedObject, OpenObject
+from reconciler.model.comparison import comparable, field_leaves, is_default, written_value
 from reconciler.model.kind import Field, Kind
 from reconciler.model.live import Live, LiveObject, plain_name
 from reconciler.model.naming import Named, Names
@@ -342,7 +341,7 @@ def managed_fields(
         if kind.is_stale(leaf.path, body):
             stale.append(leaf.path)
             continue
-        value = _written(leaf.field, leaf.value)
+        value = written_value(leaf.field, leaf.value)
         if leaf.path in explicit or leaf.field.required or not _is_default(leaf.field, value):
             put_at(values, leaf.path, value)
     unset = {path for path in explicit if value_at(values, path) is MISSING}
@@ -378,17 +377,6 @@ def is_given(kind: Kind, values: JSONObject, path: Path, default: JSON) -> bool:
 
 def _is_default(field: Field, value: JSON) -> bool:
     return is_default(field, value) or comparable(field, value) == {}
-
-
-def _written(field: Field, value: JSON) -> JSON:
-    """Return the value as a user would write it: typed, in a fixed order, a query as displayed."""
-    if field.verbatim and isinstance(value, str):
-        return value
-    if isinstance(field.type, MergedObject):
-        return field.type.without_nulls(value)
-    if isinstance(field.type, OpenObject):
-        return OpenObject().canonical(value)
-    return with_default(field, value)
 
 
 def _absent(kind: Kind, body: JSONObject, paths: AbstractSet[Path]) -> Iterator[tuple[Path, JSON]]:

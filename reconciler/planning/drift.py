@@ -65,6 +65,7 @@ def _drifted(change: Change) -> Iterator[FieldChange]:
 
 def _created(plan: Plan, base: Base) -> Iterator[Address]:
     """Yield the resources of the base that a plan creates again."""
+    at_base = base.present
     for change in plan.changes:
-        if change.action is Action.CREATE and change.address in base.desired.resources:
+        if change.action is Action.CREATE and change.address in at_base:
             yield change.address

@@ -5,6 +5,7 @@ All violations are reported at once, each with the place of the rule and the way
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
@@ -38,8 +39,9 @@ from reconciler.planning.rules import rule_refusals
 class GuardContext(Struct, frozen=True):
     """What a guard may look at: the changes that do something, in order, and their surroundings.
 
-    `resources` are the declared ones, and those of the git base that were removed. `pruned` are the
-    objects that the policy prunes, selected or not. `duplicates` are what creates would double, and
+    `selected` are the resources that are planned. `resources` are the declared ones, and those of
+    the git base that were removed. `pruned` are the objects that the policy prunes, selected or
+    not. `duplicates` are what creates would double, and
     `parent_names` the names of live containers. Another environment declares `elsewhere`, by kind
     and id.
     """
@@ -49,6 +51,7 @@ class GuardContext(Struct, frozen=True):
     kinds: Sequence[Kind]
     options: PlanOptions
     matching: Matching
+    selected: AbstractSet[Address]
     name_cycles: Sequence[Sequence[Address]]
     pruned: Sequence[PrunedObject]
     live: Live
@@ -259,15 +262,21 @@ def denied_consequence(context: GuardContext) -> Iterator[Refusal]:
 
 
 def ignored_name(context: GuardContext) -> Iterator[Refusal]:
-    """Refuse resources whose name, or that of their object, is in `ignore`."""
+    """Refuse resources whose name, or that of their object, is in `ignore`.
+
+    One that is not selected is not planned, unless a change needs it as its parent.
+    """
+    matches = (context.matching.matches.get(change.address) for change in context.changes)
+    parents = {match.parent_address for match in matches if match is not None}
     for address in context.matching.untouchable:
-        yield Refusal(
-            "ignore",
-            f"{address} matches `policy.ignore`",
-            (address,),
-            context.policy.marks.get("ignore", context.mark_of(address)),
-            "remove the resource, or narrow the glob in `policy.ignore`",
-        )
+        if address in context.selected or address in parents:
+            yield Refusal(
+                "ignore",
+                f"{address} matches `policy.ignore`",
+                (address,),
+                context.policy.marks.get("ignore", context.mark_of(address)),
+                "remove the resource, or narrow the glob in `policy.ignore`",
+            )
 
 
 def name_cycle(context: GuardContext) -> Iterator[Refusal]:
@@ -351,12 +360,16 @@ def known_refusal(context: GuardContext) -> Iterator[Refusal]:
         for kind in context.kinds
     }
     surroundings = _Surroundings.of(context)
+    created: dict[tuple[str, str | None], list[Change]] = defaultdict(list)
     for change in context.changes:
-        rule_context = surroundings.of_change(change)
+        before = created[change.address.kind, change.parent_id]
+        rule_context = replace(surroundings.of_change(change), created=before)
         for known in refusals_of[change.address.kind]:
             objection = known(rule_context)
             if objection is not None:
                 yield _refused(change.address, known, objection, context)
+        if change.action is Action.CREATE:
+            before.append(change)
 
 
 def _refused(
@@ -442,7 +455,7 @@ class _Surroundings(Struct, frozen=True):
 
 def name_from_environment(context: GuardContext) -> Iterator[Refusal]:
     """Refuse to create what the base has, if another value of a variable may be the reason."""
-    at_base = context.base.desired.resources if context.base is not None else {}
+    at_base = context.base.present if context.base is not None else {}
     for change in context.changes:
         resource = context.resources.get(change.address)
         if (

@@ -32,6 +32,8 @@ UNKNOWN = "*"
 _PLACES = (Novelty.BUCKET, Novelty.INTEGRATION)
 PARENT = "source"
 """The word for the parent whose data an object exports."""
+_HOST = re.compile(r"([a-z]+://)?([^/:?#]*?)\.?(?=[/:?#]|$)", re.IGNORECASE)
+"""The scheme and the host of an address: equal in any case, the host also with a dot at its end."""
 INSIDE = ("prefix", "database", "schema", "dataset", "table")
 """Words for parts of a place that are counted, not listed, where the place is new."""
 
@@ -158,7 +160,15 @@ class _Part(NamedTuple):
         if value is None:
             return self.default
         # Servers return some numbers as text.
-        return str(value) if isinstance(value, (str, int)) else None
+        return self._same(str(value)) if isinstance(value, (str, int)) else None
+
+    def _same(self, text: str) -> str:
+        """Return the text that all texts for the same have."""
+        if self.word == "prefix":
+            return f"{folder}/" if (folder := text.strip("/")) else ""
+        if self.word in ("host", "endpoint", "address"):
+            text = _HOST.sub(lambda found: "".join(found.groups("")).lower(), text, count=1)
+        return text.rstrip("/") if self.word == "endpoint" else text
 
 
 class _Holder(Struct, frozen=True):

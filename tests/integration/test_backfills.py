@@ -18,6 +18,7 @@ from reconciler.commands.cancelling import cancel
 from reconciler.commands.gaps import GapRequest, gaps
 from reconciler.commands.recording import Outputs
 from reconciler.commands.runtime import Runtime
+from reconciler.commands.undoing import applied_plan
 from reconciler.errors import BadUsage, ReconcilerError, StalePlan
 from reconciler.model.backfill_plan import BackfillPlan
 from reconciler.model.codec.backfill_plan import (
@@ -496,11 +497,15 @@ def test_a_backfill_is_reported_if_its_row_cannot_be_read(
 def test_the_audit_log_has_the_request(service_of: StartService, tmp_path: Path) -> None:
     world = after_five_hours(service_of, tmp_path)
     log = tmp_path / "audit.jsonl"
-    filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
+    result = filled(world, first="2026-10-19", last="2026-10-20", outputs=Outputs(log))
     (run,) = read_log(log.read_bytes()) or ()
     (sent,) = run.requests
     assert (sent.method, sent.path.endswith("/backfills/"), sent.statuses) == ("POST", True, (201,))
     assert run.exit_code == 0
+    assert run.plan_id == result.plan.id
+    assert "1 backfill, 24 runs." in written("audit", "text", audit(log))
+    with pytest.raises(InvalidPlanFile, match="contains backfills only, which cannot be undone"):
+        applied_plan(log.read_bytes(), name="log")
 
 
 def test_the_audit_log_has_the_exit_code_of_a_backfill_that_failed(

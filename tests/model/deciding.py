@@ -120,8 +120,8 @@ class Planned:
         """Find what the options leave out; return whether they are usable."""
         world, identity = self.world, self.identity
         texts = {*world.targets, *world.excludes, *world.rotate}
-        known = known | identity.matched.keys() | identity.removed.keys()
-        mentioned = known | identity.untouchable | identity.unclear.keys()
+        known = known | self.now.keys() | identity.removed.keys()
+        mentioned = known | identity.unclear.keys()
         chosen = {*(world.targets or mentioned)} - {*world.excludes}
         secret = {address for address, resource in self.now.items() if resource.secrets}
         is_usable = texts <= mentioned | {"*"} and {*world.rotate} <= secret | {"*"}

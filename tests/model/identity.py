@@ -181,8 +181,9 @@ class Identity:
         if was is None or was.pinned is not None:
             return self._pinned(was) if was else []
         scopes = self.scopes(number, was)
-        found = [self.named(was.kind, scopes, name) for name in was.names]
-        return next(filter(None, found), [])
+        found = self.named(was.kind, scopes, was.name)
+        former = [item for name in was.names[1:] for item in self.named(was.kind, scopes, name)]
+        return found or [*dict.fromkeys(former)]
 
     def certain(self, number: int, address: str) -> Live | None:
         found = self.of_version(number, address)
@@ -250,9 +251,13 @@ class Identity:
             places = [(versions[0].kind, was.name) for was in versions]
             anywhere = [item for item in self.live if (item.kind, item.name) in places]
             found = [item for number, _ in numbered for item in self.of_version(number, address)]
-            objects[address] = [*found, *self.elsewhere(address)] or anywhere
-            is_certain = all(len(self.scopes(number, was)) <= 1 for number, was in numbered)
-            own[address] = found if is_certain else []
+            scopes = [self.scopes(number, was) for number, was in numbered]
+            objects[address] = [
+                *found,
+                *self.elsewhere(address),
+                *([] if any(scopes) else anywhere),
+            ]
+            own[address] = found if all(len(ids) <= 1 for ids in scopes) else []
 
         def free(address: str) -> list[Live]:
             return [item for item in dict.fromkeys(objects[address]) if self.is_free(item)]

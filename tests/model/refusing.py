@@ -126,8 +126,10 @@ def _names(plan: Planned) -> Refusals:
 
 
 def _files(plan: Planned) -> Refusals:
+    parents = {plan.now[key].parent for key, _ in plan.changes if key in plan.now}
     for address in plan.identity.untouchable:
-        yield "ignore", address
+        if address not in plan.left_out or ("key", address) in parents:
+            yield "ignore", address
     mode = plan.policy.get("prune")
     modes = mode.values() if isinstance(mode, dict) else [mode]
     if True in modes and plan.world.left_out:
@@ -139,8 +141,7 @@ def _files(plan: Planned) -> Refusals:
 
 def dialect_of(plan: Planned) -> str | None:
     """Return the version of the server, as far as a plan can know it."""
-    is_known = any(item.parent for item in plan.live)
-    is_known |= plan.world.dialect == "2026" and any(item.parent for item in plan.now.values())
+    is_known = plan.world.dialect == "2026" or any(item.parent for item in plan.live)
     return plan.world.dialect if is_known else None
 
 
