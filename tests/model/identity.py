@@ -19,6 +19,11 @@ Globs = Sequence[str]
 _MARKER = re.compile(r"\s*<!-- iac:[\w-]+:\S+ iac:hash:\S+ -->$")
 
 
+def plain(name: str) -> str:
+    """Return a name without the marker of another tool."""
+    return _MARKER.sub("", name)
+
+
 @dataclass(frozen=True, eq=False)
 class Live:
     """A live object. `parent` is the id of its project."""
@@ -37,8 +42,7 @@ class Live:
 
     @property
     def plain_name(self) -> str:
-        """The name without the marker of another tool."""
-        return _MARKER.sub("", self.name)
+        return plain(self.name)
 
     @property
     def of_other_tool(self) -> bool:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from tests.model.declared import CONFIG, INTEGRATION, TYPE, Declared, Resource
-from tests.model.identity import Live
+from tests.model.identity import Live, plain
 
 if TYPE_CHECKING:
     from tests.model.deciding import Planned
@@ -187,23 +187,22 @@ def doubled(plan: Planned) -> Refusals:
     free, created = [*_unclaimed(plan)], plan.of_action("create")
     for key, resource, parent in [(c.address, plan.now[c.address], c.parent) for c in created]:
         others = [item for item in free if not item.is_beside(resource)]
-        twins = [item for item in others if _is_twin(resource, at_base.get(key), item)]
-        if any(item.parent == parent for item in twins):
+        if _has_twin(resource, at_base, [item for item in others if item.parent == parent]):
             yield "possible-duplicate", key
         if resource.kind == "project" and key in at_base:
-            names = {was.name for was in at_base.values() if was.parent == ("key", key)}
             own = [c.address for c in created if plan.now[c.address].parent == ("key", key)]
-            for inside in [[i for i in free if i.parent == project.id] for project in others]:
-                children = [child for child in own if _has_child(plan, at_base, child, inside)]
-                if children or any(item.plain_name in names for item in inside):
-                    yield "possible-duplicate", key, *children
+            former = [was for was in at_base.values() if was.parent == ("key", key)]
+            for project in others:
+                inside = [item for item in free if item.parent == project.id]
+                names = {item.plain_name for item in inside}
+                named = {was.address for was in former if plain(was.name) in names}
+                named |= {child for child in own if _has_twin(plan.now[child], at_base, inside)}
+                if named:
+                    yield "possible-duplicate", key, *named
 
 
-def _has_child(plan: Planned, at_base: Declared, key: str, inside: list[Live]) -> bool:
-    """Return whether an export to create, or one of its name at the base, is in a project."""
-    export, was = plan.now[key], at_base.get(key)
-    is_named = any(item.plain_name == export.name for item in inside)
-    return (was is not None and is_named) or any(_is_twin(export, was, item) for item in inside)
+def _has_twin(export: Resource, at_base: Declared, items: list[Live]) -> bool:
+    return any(_is_twin(export, at_base.get(export.address), item) for item in items)
 
 
 def _unclaimed(plan: Planned) -> Iterator[Live]:
