@@ -32,11 +32,11 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "plan": {
         "text": "plan.text:plan_as_text",
         "github": "annotations:plan_as_github",
-        "gitlab": "code_quality:plan_as_gitlab",
+        "gitlab": "ci_reports:plan_as_gitlab",
         "html": "plan_html:plan_as_html",
         "json": "plans:plan_as_json",
         "markdown": "plan_markdown:plan_as_markdown",
-        "sarif": "sarif:plan_as_sarif",
+        "sarif": "ci_reports:plan_as_sarif",
     },
     "plans": {
         "text": "plans:plans_as_text",
@@ -46,9 +46,9 @@ _WRITERS: Mapping[str, Mapping[str, str]] = {
     "diagnostics": {
         "text": "diagnostics:diagnostics_for_people",
         "github": "annotations:diagnostics_as_github",
-        "gitlab": "code_quality:diagnostics_as_gitlab",
+        "gitlab": "ci_reports:diagnostics_as_gitlab",
         "json": "diagnostics:diagnostics_as_json",
-        "sarif": "sarif:diagnostics_as_sarif",
+        "sarif": "ci_reports:diagnostics_as_sarif",
     },
     "backfills": _document("backfills:backfills_document")
     | {"github": "annotations:backfills_as_github", "json": "backfills:backfills_as_json"},
